@@ -1,0 +1,40 @@
+"""sentlab: learn, compare and use modern sentence and phrase embeddings.
+
+import sentlab
+
+encoder = sentlab.Encoder.from_pretrained()            # the bundled encoder, offline
+method = sentlab.methods.PaSeR(encoder)
+sentlab.fit(method, sentences, sentlab.TrainConfig(steps=300, learning_rate=1e-3))
+vectors = encoder.encode(["A man plays the guitar."])  # (1, D)
+"""
+
+import importlib
+from typing import Any
+
+from sentlab import data, methods, metrics, records
+from sentlab.encoder import Encoder
+from sentlab.evaluation import evaluate_sts, pair_cosines, sts_dev
+from sentlab.presets import preset
+from sentlab.training import History, TrainConfig, fit
+
+__all__ = [
+    "Encoder",
+    "History",
+    "TrainConfig",
+    "data",
+    "evaluate_sts",
+    "fit",
+    "methods",
+    "metrics",
+    "pair_cosines",
+    "plots",
+    "preset",
+    "records",
+    "sts_dev",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "plots":  # brings seaborn, which takes a second and which who only encodes does not need
+        return importlib.import_module("sentlab.plots")
+    raise AttributeError(f"module 'sentlab' has no attribute {name!r}")

@@ -1,0 +1,132 @@
+"""The typed rows that every corpus is made of, and the corpus itself: an immutable sequence of rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Generic, TypeVar, overload
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPair:
+    """Two texts and a graded similarity (STS: 0 to 5; SICK: 1 to 5). `subset` names the part of a year it is from."""
+
+    text_a: str
+    text_b: str
+    score: float
+    subset: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPair:
+    """Two texts and a class: `entailment`, `neutral` or `contradiction` for natural language inference."""
+
+    text_a: str
+    text_b: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """An anchor, a text that means the same or follows from it, and one that does not."""
+
+    anchor: str
+    positive: str
+    negative: str
+
+
+@dataclass(frozen=True, slots=True)
+class PhrasePair:
+    """Two words or phrases, their relation (`equivalence`, `entailment`, `independent`) and a score in [0, 1]."""
+
+    phrase_a: str
+    phrase_b: str
+    relation: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class WordPair:
+    """Two words and a graded similarity; the scale is the data set's own."""
+
+    word_a: str
+    word_b: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class RankingQuery:
+    """A query and its candidates, `relevant[i]` telling whether `candidates[i]` answers it."""
+
+    query: str
+    candidates: tuple[str, ...]
+    relevant: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateQuestion:
+    """A question, a differently worded duplicate of it; a row without a duplicate is a distractor of the corpus."""
+
+    question: str
+    duplicate: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseInContext:
+    """A phrase to look for and a longer text; `context[start:end]` is the best match and `score` grades it, 0 to 5."""
+
+    phrase: str
+    context: str
+    start: int
+    end: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Corpus(Sequence[Row], Generic[Row]):
+    """Rows of one type with their origin.
+
+    Args:
+        name: the name it is loaded by, such as `stsb` or `toy-sts`.
+        split: `train`, `dev` or `test`.
+        rows: the rows, in file order.
+        source: where they come from, in words: a file name, a hub data set, or `toy world, seed 0`.
+        left_out: reason -> number of rows that the files hold and this corpus leaves out.
+    """
+
+    name: str
+    split: str
+    rows: tuple[Row, ...]
+    source: str
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __repr__(self) -> str:
+        left = "".join(f", {n} left out ({why})" for why, n in self.left_out.items())
+        kind = type(self.rows[0]).__name__ if self.rows else "no rows"
+        return f"Corpus({self.name!r}, {self.split!r}: {len(self):,} x {kind}{left}; {self.source})"
+
+    @property
+    def fingerprint(self) -> str:
+        """First 16 hexadecimal digits of the SHA-256 of all rows: two corpora with equal rows share it."""
+        digest = hashlib.sha256()
+        for row in self.rows:
+            plain: Any = row if isinstance(row, str) else asdict(row)  # type: ignore[call-overload]
+            digest.update(json.dumps(plain, ensure_ascii=False).encode() + b"\n")
+        return digest.hexdigest()[:16]
