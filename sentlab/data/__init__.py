@@ -1,0 +1,29 @@
+"""Data: typed rows, readers of public formats, the catalog, and the toy world."""
+
+from sentlab.data.catalog import STS_TASKS, corpora, load
+from sentlab.data.rows import (
+    Corpus,
+    DuplicateQuestion,
+    LabelledPair,
+    PhraseInContext,
+    PhrasePair,
+    RankingQuery,
+    ScoredPair,
+    Triple,
+    WordPair,
+)
+
+__all__ = [
+    "STS_TASKS",
+    "Corpus",
+    "DuplicateQuestion",
+    "LabelledPair",
+    "PhraseInContext",
+    "PhrasePair",
+    "RankingQuery",
+    "ScoredPair",
+    "Triple",
+    "WordPair",
+    "corpora",
+    "load",
+]

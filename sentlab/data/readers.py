@@ -1,0 +1,252 @@
+"""Readers of public data sets: paths in, typed rows and counts of what was left out back.
+
+Every reader is a pure function that returns a `Read`. Rows without gold, and rows with a blank sentence, are left out
+and counted; anything else that is not as the format says is a ValueError that names file and line. Sentences and labels
+lose surrounding white space and nothing else: no lower-casing, no unescaping, no tokenisation.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from sentlab.data.rows import LabelledPair, ScoredPair
+
+Row = TypeVar("Row")
+RawPair = tuple[str, str, str, str]  # text a, text b, gold as written, where it stands (`file:line`)
+
+NLI_LABELS = ("entailment", "neutral", "contradiction")
+
+
+class Read(NamedTuple, Generic[Row]):
+    """What a reader found: the rows in file order, and reason -> number of rows left out."""
+
+    rows: list[Row]
+    left_out: dict[str, int]
+
+
+def read_sts(input_path: str | Path, gold_path: str | Path, subset: str = "") -> Read[ScoredPair]:
+    """One sub-set of an STS year in SentEval's layout.
+
+    Args:
+        input_path: `STS.input.<set>.txt`: two tab-separated sentences a line (later columns are ignored). Never parsed
+            as CSV, for the sentences hold unbalanced quotes.
+        gold_path: `STS.gs.<set>.txt`: a score from 0 to 5 a line; blank where a pair was not scored (STS15 and STS16).
+        subset: the name that the rows bear.
+
+    Raises:
+        ValueError: the two files differ in length, a line has one column, or a gold is no number from 0 to 5.
+    """
+    pairs, golds = list(_sts_inputs(input_path)), _lines(gold_path)
+    if len(pairs) != len(golds):
+        raise ValueError(
+            f"{input_path} has {len(pairs)} lines but {gold_path} has {len(golds)}: they must go line by line together"
+        )
+    raw = ((a, b, gold, f"{gold_path}:{n}") for n, ((a, b), gold) in enumerate(zip(pairs, golds, strict=True), 1))
+    return scored_pairs(raw, subset=subset)
+
+
+def read_sts_year(folder: str | Path) -> Read[ScoredPair]:
+    """All sub-sets of an STS year (`STS.input.<set>.txt` with `STS.gs.<set>.txt`), in alphabetical order.
+
+    Raises:
+        FileNotFoundError: no input file in the folder, or one without its gold file.
+        ValueError: as `read_sts`.
+    """
+    rows: list[ScoredPair] = []
+    left_out: Counter[str] = Counter()
+    for path in _year_inputs(folder):
+        subset = path.name.removeprefix("STS.input.").removesuffix(".txt")
+        part = read_sts(path, path.with_name(f"STS.gs.{subset}.txt"), subset)
+        rows += part.rows
+        left_out.update(part.left_out)
+    return Read(rows, dict(left_out))
+
+
+def read_sts_texts(folder: str | Path) -> Read[str]:
+    """Both sentences of every pair of an STS year, scored or not, repeats included. Gold files are not opened."""
+    return _texts(text for path in _year_inputs(folder) for pair in _sts_inputs(path) for text in pair)
+
+
+def read_stsb(path: str | Path) -> Read[ScoredPair]:
+    """STS Benchmark, `sts-{train,dev,test}.csv`: tab-separated in spite of the name, no header, quotes are plain text.
+
+    Seven columns or more; the fifth is the gold (0 to 5), the sixth and seventh are the sentences. Rows get no
+    `subset`: STS-B is always scored as one set.
+    """
+
+    def raw() -> Iterator[RawPair]:
+        for n, line in enumerate(_lines(path), 1):
+            columns = line.split("\t")
+            if len(columns) < 7:
+                raise ValueError(f"{path}:{n}: expected 7 tab-separated columns or more, found {len(columns)}")
+            yield columns[5], columns[6], columns[4], f"{path}:{n}"
+
+    return scored_pairs(raw())
+
+
+def read_sick(path: str | Path) -> Read[ScoredPair]:
+    """SICK relatedness (1 to 5), tab-separated; columns are found by the names in the header row."""
+
+    def raw() -> Iterator[RawPair]:
+        lines = _lines(path)
+        header = lines[0].split("\t") if lines else []
+        a, b, gold = _columns(header, ("sentence_A", "sentence_B", "relatedness_score"), path)
+        for n, line in enumerate(lines[1:], 2):
+            columns = line.split("\t")
+            if len(columns) != len(header):
+                raise ValueError(f"{path}:{n}: expected {len(header)} tab-separated columns, found {len(columns)}")
+            yield columns[a], columns[b], columns[gold], f"{path}:{n}"
+
+    return scored_pairs(raw(), low=1.0)
+
+
+def read_snli(premises: str | Path, hypotheses: str | Path, labels: str | Path) -> Read[LabelledPair]:
+    """SNLI in SentEval's layout: `s1.<split>`, `s2.<split>` and `labels.<split>`, line by line together."""
+    paths = (premises, hypotheses, labels)
+    columns = [_lines(path) for path in paths]
+    if len({len(column) for column in columns}) > 1:
+        counts = ", ".join(f"{path} has {len(column)}" for path, column in zip(paths, columns, strict=True))
+        raise ValueError(f"these files must go line by line together, but {counts} lines")
+    return labelled_pairs((*row, f"{labels}:{n}") for n, row in enumerate(zip(*columns, strict=True), 1))
+
+
+def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
+    """SNLI or MNLI as first released (`snli_1.0_*.jsonl`, `multinli_1.0_*.jsonl`): one JSON object a line.
+
+    Pairs whose annotators did not agree (`gold_label` is `-`) are left out and counted.
+    """
+
+    def raw() -> Iterator[RawPair]:
+        for path in paths:
+            for n, line in enumerate(_lines(path), 1):
+                try:
+                    item = json.loads(line)
+                    yield item["sentence1"], item["sentence2"], item["gold_label"], f"{path}:{n}"
+                except (json.JSONDecodeError, KeyError, TypeError) as error:
+                    raise ValueError(
+                        f"{path}:{n}: expected a JSON object with sentence1, sentence2 and gold_label ({error})"
+                    ) from error
+
+    return labelled_pairs(raw())
+
+
+def read_mnli_csv(path: str | Path) -> Read[LabelledPair]:
+    """MNLI as real CSV with a header row that names `premise`, `hypothesis` and `label`."""
+
+    def raw() -> Iterator[RawPair]:
+        reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+        start = 1  # a quoted field may hold line breaks, so a record is named by its first line
+        try:
+            header = next(reader, [])
+            a, b, label = _columns(header, ("premise", "hypothesis", "label"), path)
+            start = reader.line_num + 1
+            for record in reader:
+                if len(record) != len(header):
+                    raise ValueError(f"{path}:{start}: expected {len(header)} columns, found {len(record)}")
+                yield record[a], record[b], record[label], f"{path}:{start}"
+                start = reader.line_num + 1
+        except csv.Error as error:
+            raise ValueError(f"{path}:{start}: not valid CSV ({error})") from error
+
+    return labelled_pairs(raw())
+
+
+def read_plain(path: str | Path) -> Read[str]:
+    """Plain text, one sentence a line; blank lines are left out and counted."""
+    return _texts(_lines(path))
+
+
+def scored_pairs(raw: Iterable[RawPair], *, low: float = 0.0, high: float = 5.0, subset: str = "") -> Read[ScoredPair]:
+    """Raw pairs as ScoredPair rows; a gold outside `low` to `high` is an error, for then a column is mistaken."""
+
+    def row(a: str, b: str, gold: str, where: str) -> ScoredPair:
+        try:
+            score = float(gold)
+        except ValueError:
+            score = math.nan
+        if not low <= score <= high:
+            raise ValueError(f"{where}: expected a gold score from {low:g} to {high:g}, found {gold!r}")
+        return ScoredPair(a, b, score, subset)
+
+    return _pairs(raw, row, missing=("",))
+
+
+def labelled_pairs(raw: Iterable[RawPair]) -> Read[LabelledPair]:
+    """Raw pairs as LabelledPair rows; a label of `-` counts as no gold."""
+
+    def row(a: str, b: str, gold: str, where: str) -> LabelledPair:
+        if gold not in NLI_LABELS:
+            raise ValueError(f"{where}: expected a label out of {', '.join(NLI_LABELS)} or -, found {gold!r}")
+        return LabelledPair(a, b, gold)
+
+    return _pairs(raw, row, missing=("", "-"))
+
+
+def _pairs(raw: Iterable[RawPair], row: Callable[[str, str, str, str], Row], missing: tuple[str, ...]) -> Read[Row]:
+    rows: list[Row] = []
+    left_out: Counter[str] = Counter()
+    for text_a, text_b, gold, where in raw:
+        text_a, text_b, gold = text_a.strip(), text_b.strip(), gold.strip()
+        if gold in missing:
+            left_out["no gold"] += 1
+        elif not text_a or not text_b:
+            left_out["blank sentence"] += 1
+        else:
+            rows.append(row(text_a, text_b, gold, where))
+    return Read(rows, dict(left_out))
+
+
+def _texts(texts: Iterable[str]) -> Read[str]:
+    stripped = [text.strip() for text in texts]
+    kept = [text for text in stripped if text]
+    blank = len(stripped) - len(kept)
+    return Read(kept, {"blank line": blank} if blank else {})
+
+
+def _year_inputs(folder: str | Path) -> list[Path]:
+    paths = sorted(Path(folder).glob("STS.input.*.txt"))
+    if not paths:
+        raise FileNotFoundError(f"{folder}: expected files named STS.input.<set>.txt, found none")
+    return paths
+
+
+def _sts_inputs(path: str | Path) -> Iterator[tuple[str, str]]:
+    for n, line in enumerate(_lines(path), 1):
+        columns = line.split("\t")
+        if len(columns) < 2:
+            raise ValueError(f"{path}:{n}: expected two tab-separated sentences, found {len(columns)} column")
+        yield columns[0], columns[1]
+
+
+def _columns(header: list[str], wanted: tuple[str, ...], path: str | Path) -> tuple[int, ...]:
+    names = [name.strip() for name in header]
+    lacking = [name for name in wanted if name not in names]
+    if lacking:
+        raise ValueError(
+            f"{path}:1: expected a header row with {', '.join(wanted)}; no {', '.join(lacking)} in {names}"
+        )
+    return tuple(names.index(name) for name in wanted)
+
+
+def _text(path: str | Path) -> str:
+    data: Any = Path(path).read_bytes()
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path}:{line}: expected UTF-8, found byte 0x{data[error.start]:02x}") from error
+
+
+def _lines(path: str | Path) -> list[str]:
+    """Lines split at line feeds ALONE: `str.splitlines` would also split at U+2028 and U+0085 inside sentences."""
+    lines = _text(path).split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]

@@ -1,0 +1,189 @@
+"""Encoder and corpus in, small result objects out: the seven STS tasks, and STS as a dev score for training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+
+from sentlab import data, metrics
+from sentlab.data.rows import Corpus, ScoredPair
+
+Aggregation = Literal["all", "mean", "wmean"]
+Correlation = Literal["spearman", "pearson"]
+CORRELATIONS: dict[str, Callable[[Any, Any], float]] = {"spearman": metrics.spearman, "pearson": metrics.pearson}
+
+
+class TextEncoder(Protocol):
+    """Anything that turns n texts into n vectors: `sentlab.Encoder`, a SentenceTransformer, a class of your own."""
+
+    def encode(self, texts: list[str], /) -> Any: ...
+
+
+@dataclass(frozen=True, repr=False)
+class STSResult:
+    """What `evaluate_sts` found; all values are correlations x 100.
+
+    Args:
+        scores: task -> value, such as {"sts12": 72.37}.
+        subsets: task -> sub-set -> value; empty for a task without sub-sets (STS-B, SICK).
+        pairs: task -> number of scored pairs.
+        left_out: task -> reason -> number of pairs left out.
+        sources: task -> where its pairs came from.
+        aggregation: `all`, `mean` or `wmean`.
+        correlation: `spearman` or `pearson`.
+    """
+
+    scores: dict[str, float]
+    subsets: dict[str, dict[str, float]]
+    pairs: dict[str, int]
+    left_out: dict[str, dict[str, int]]
+    sources: dict[str, str]
+    aggregation: str
+    correlation: str
+
+    @property
+    def average(self) -> float:
+        """Unweighted mean over the tasks; nan where a task's value is."""
+        return float(np.mean(list(self.scores.values())))
+
+    def table(self) -> pd.DataFrame:
+        """One row, named after correlation and aggregation; a column a task, in order, and `average`."""
+        return pd.DataFrame([{**self.scores, "average": self.average}], index=[self._kind])
+
+    @property
+    def _kind(self) -> str:
+        return f"{self.correlation} x 100, {self.aggregation}"
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{task} {value:.2f}" for task, value in self.scores.items())
+        return f"STSResult({values}; average {self.average:.2f}; {self._kind})"
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html(float_format="{:.2f}".format)
+
+
+def evaluate_sts(
+    encoder: TextEncoder,
+    tasks: str | Corpus[ScoredPair] | Sequence[str | Corpus[ScoredPair]] | None = None,
+    *,
+    folder: str | Path | None = None,
+    aggregation: Aggregation = "all",
+    correlation: Correlation = "spearman",
+) -> STSResult:
+    """Score an encoder on semantic textual similarity: the correlation of cosines with human scores, without training.
+
+    The protocol of SimCSE, PaSeR and PT-BERT is the default: `aggregation="all"`, Spearman, test splits. Aggregation
+    alone can move a value by several points, so the result states it. It matters only for tasks with sub-sets (STS12 to
+    STS16 from files; STS-B and SICK have none):
+
+    - `all`: one correlation over the pairs of all sub-sets together;
+    - `mean`: the mean of the sub-sets' correlations;
+    - `wmean`: the same, weighted by their numbers of pairs.
+
+    Args:
+        encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on all tasks' distinct sentences.
+        tasks: names (their `test` split is loaded) or corpora of ScoredPair, or one of them; None: the seven tasks
+            sts12 .. sts16, stsb and sick.
+        folder: where the public files are; see `sentlab.data.load`.
+
+    Raises:
+        ValueError: unknown aggregation or correlation, no tasks, a task named twice, or rows that are no ScoredPair.
+        FileNotFoundError: a task's data is nowhere to be found.
+    """
+    if aggregation not in ("all", "mean", "wmean"):
+        raise ValueError(f"aggregation must be all, mean or wmean; it is {aggregation!r}")
+    if correlation not in CORRELATIONS:
+        raise ValueError(f"correlation must be spearman or pearson; it is {correlation!r}")
+    corpora = _corpora(tasks, folder)
+    cosines = _cosines(encoder, list(corpora.values()))
+    scores: dict[str, float] = {}
+    subsets: dict[str, dict[str, float]] = {}
+    for (task, corpus), values in zip(corpora.items(), cosines, strict=True):
+        scores[task], subsets[task] = _score(values, corpus, aggregation, CORRELATIONS[correlation])
+    return STSResult(
+        scores=scores,
+        subsets=subsets,
+        pairs={task: len(corpus) for task, corpus in corpora.items()},
+        left_out={task: dict(corpus.left_out) for task, corpus in corpora.items()},
+        sources={task: corpus.source for task, corpus in corpora.items()},
+        aggregation=aggregation,
+        correlation=correlation,
+    )
+
+
+def pair_cosines(encoder: TextEncoder, corpus: Corpus[ScoredPair]) -> np.ndarray:
+    """Cosine of the two embeddings of each pair: float64 (n,), in order. Each distinct sentence is encoded once."""
+    _check_pairs(corpus)
+    return _cosines(encoder, [corpus])[0]
+
+
+def sts_dev(corpus: Corpus[ScoredPair]) -> Callable[[TextEncoder], float]:
+    """A dev score for `fit`: encoder -> Spearman x 100 over all pairs of the corpus."""
+    _check_pairs(corpus)
+    golds = [pair.score for pair in corpus]
+
+    def score(encoder: TextEncoder) -> float:
+        return 100 * metrics.spearman(pair_cosines(encoder, corpus), golds)
+
+    return score
+
+
+def _corpora(tasks: Any, folder: str | Path | None) -> dict[str, Corpus[ScoredPair]]:
+    if tasks is None:
+        tasks = data.STS_TASKS
+    elif isinstance(tasks, str | Corpus):
+        tasks = [tasks]
+    corpora: dict[str, Corpus[ScoredPair]] = {}
+    for task in tasks:
+        corpus = task if isinstance(task, Corpus) else data.load(task, "test", folder)
+        _check_pairs(corpus)
+        if corpus.name in corpora:
+            raise ValueError(f"tasks names {corpus.name} twice")
+        corpora[corpus.name] = corpus
+    if not corpora:
+        raise ValueError("tasks is empty; leave it out for the seven STS tasks")
+    return corpora
+
+
+def _check_pairs(corpus: Corpus[Any]) -> None:
+    other = next((type(row).__name__ for row in corpus if not isinstance(row, ScoredPair)), None)
+    if other or not len(corpus):
+        raise ValueError(f"{corpus.name} ({corpus.split}) must hold ScoredPair rows; it holds {other or 'no rows'}")
+
+
+def _cosines(encoder: TextEncoder, corpora: list[Corpus[ScoredPair]]) -> list[np.ndarray]:
+    """For each corpus the cosines of its pairs, with one call of `encode` for the distinct sentences of all."""
+    texts = dict.fromkeys(text for corpus in corpora for pair in corpus for text in (pair.text_a, pair.text_b))
+    place = {text: i for i, text in enumerate(texts)}
+    vectors = metrics.as_array(encoder.encode(list(texts)))  # (n, D)
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise ValueError(f"encode() was given {len(texts)} texts and returned an array of shape {vectors.shape}")
+    return [
+        metrics.cosine_similarity(
+            vectors[[place[pair.text_a] for pair in corpus]], vectors[[place[pair.text_b] for pair in corpus]]
+        )
+        for corpus in corpora
+    ]
+
+
+def _score(
+    cosines: np.ndarray, corpus: Corpus[ScoredPair], aggregation: str, correlate: Callable[[Any, Any], float]
+) -> tuple[float, dict[str, float]]:
+    golds = np.array([pair.score for pair in corpus])
+    names = np.array([pair.subset for pair in corpus])
+    parts = {str(name): names == name for name in dict.fromkeys(names.tolist())}
+    if set(parts) == {""}:
+        return 100 * correlate(cosines, golds), {}
+    subsets = {  # one pair has no correlation
+        name: 100 * correlate(cosines[part], golds[part]) if part.sum() > 1 else float("nan")
+        for name, part in parts.items()
+    }
+    if aggregation == "all":
+        return 100 * correlate(cosines, golds), subsets
+    weights = [part.sum() if aggregation == "wmean" else 1 for part in parts.values()]
+    return float(np.average(list(subsets.values()), weights=weights)), subsets

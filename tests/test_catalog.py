@@ -1,0 +1,235 @@
+"""The catalog: which source wins, what its errors say, and the public row counts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import datasets
+import pytest
+
+from sentlab import data
+from sentlab.data import catalog, toy
+from sentlab.data.rows import LabelledPair, ScoredPair
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch):
+    monkeypatch.delenv("SENTLAB_DATA", raising=False)
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """A stand-in for the hub: it holds what a test puts into the dictionary under (id, split), else it is offline."""
+    held: dict[tuple[str, str], datasets.Dataset] = {}
+    asked: list[tuple[str, str, str | None]] = []
+
+    def load_dataset(path, *, split, revision=None):
+        asked.append((path, split, revision))
+        if (path, split) not in held:
+            raise ConnectionError(f"Couldn't reach {path}")
+        return held[path, split]
+
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    return held, asked
+
+
+def stsb(root: Path, split: str = "test", first: str = "a") -> Path:
+    path = root / f"STS/STSBenchmark/sts-{split}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"g\td\t2012\t1\t2.5\t{first}\tb\n")
+    return root
+
+
+def scored(*rows) -> datasets.Dataset:
+    return datasets.Dataset.from_list(
+        [dict(zip(("sentence1", "sentence2", "score"), row, strict=True)) for row in rows]
+    )
+
+
+def test_folder_wins_over_environment_and_environment_over_hub(tmp_path, monkeypatch, hub):
+    stsb(tmp_path / "one", first="from folder")
+    stsb(tmp_path / "two", first="from environment")
+    monkeypatch.setenv("SENTLAB_DATA", str(tmp_path / "two"))
+    corpus = data.load("stsb", folder=tmp_path / "one")
+    assert corpus[0] == ScoredPair("from folder", "b", 2.5)
+    assert (corpus.name, corpus.split) == ("stsb", "test")
+    assert str(tmp_path / "one") in corpus.source
+    assert "1 rows, where the original has 1,379" in corpus.source
+    corpus = data.load("stsb")
+    assert corpus[0].text_a == "from environment"
+    assert str(tmp_path / "two") in corpus.source
+    assert not hub[1]
+
+
+def test_a_given_folder_without_the_set_never_falls_back_to_the_hub(tmp_path, hub):
+    hub[0]["mteb/stsbenchmark-sts", "train"] = scored(("a", "b", 1.0))
+    stsb(tmp_path, "test")
+    with pytest.raises(FileNotFoundError, match=r"stsb \(train\) is not in the given folder .*sts-train\.csv"):
+        data.load("stsb", "train", folder=tmp_path)
+    with pytest.raises(FileNotFoundError, match="not a folder"):
+        data.load("stsb", folder=tmp_path / "nowhere")
+    assert not hub[1]
+
+
+def test_a_set_that_the_environment_lacks_comes_from_the_hub_with_a_warning(tmp_path, monkeypatch, hub):
+    hub[0]["mteb/stsbenchmark-sts", "validation"] = scored(("a", "b", 1.0), ("c", "d", 4.25))
+    monkeypatch.setenv("SENTLAB_DATA", str(tmp_path))
+    with pytest.warns(UserWarning, match=r"stsb \(dev\) is not in SENTLAB_DATA=.*asking the hub"):
+        corpus = data.load("stsb", "dev")
+    assert corpus.rows == (ScoredPair("a", "b", 1.0), ScoredPair("c", "d", 4.25))
+    assert f"not in SENTLAB_DATA={tmp_path}" in corpus.source
+
+
+def test_a_set_that_is_half_there_is_an_error(tmp_path, monkeypatch, hub):
+    (tmp_path / "SNLI").mkdir()
+    (tmp_path / "SNLI/s1.test").write_text("a\n")
+    monkeypatch.setenv("SENTLAB_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"incomplete.*s2\.test, .*labels\.test is missing"):
+        data.load("snli")
+    assert not hub[1]
+
+
+def test_an_empty_file_is_no_missing_file(tmp_path, monkeypatch, hub):
+    (stsb(tmp_path) / "STS/STSBenchmark/sts-test.csv").write_text("")
+    monkeypatch.setenv("SENTLAB_DATA", str(tmp_path))
+    corpus = data.load("stsb")
+    assert len(corpus) == 0
+    assert "0 rows, where the original has 1,379" in corpus.source
+    assert not hub[1]
+
+
+def test_hub_sts_year_says_that_subsets_are_lost(hub):
+    hub[0]["mteb/sts15-sts", "test"] = scored(("a", "b", 1.0), ("c", "d", None))
+    corpus = data.load("sts15")
+    assert corpus.rows == (ScoredPair("a", "b", 1.0),)
+    assert corpus.left_out == {"no gold": 1}
+    assert corpus.source.startswith("hub mteb/sts15-sts, test (names of sub-sets are not kept there)")
+    assert "1 rows, where the original has 3,000" in corpus.source
+
+
+def test_hub_nli_labels_and_both_halves_of_mnli(hub):
+    names = datasets.ClassLabel(names=["entailment", "neutral", "contradiction"])
+    features = datasets.Features(
+        {"premise": datasets.Value("string"), "hypothesis": datasets.Value("string"), "label": names}
+    )
+    half = lambda a, labels: datasets.Dataset.from_dict(  # noqa: E731
+        {"premise": [a] * len(labels), "hypothesis": ["h"] * len(labels), "label": labels}, features=features
+    )
+    hub[0]["nyu-mll/multi_nli", "validation_matched"] = half("m", [0, 1, 2])
+    hub[0]["nyu-mll/multi_nli", "validation_mismatched"] = half("mm", [-1, 0])
+    corpus = data.load("mnli", "dev")
+    assert [row.label for row in corpus] == ["entailment", "neutral", "contradiction", "entailment"]
+    assert corpus[3] == LabelledPair("mm", "h", "entailment")
+    assert corpus.left_out == {"no gold": 1}
+
+
+def test_hub_sick_has_its_own_columns_and_revision(hub):
+    row = {"sentence_A": "a", "sentence_B": "b", "relatedness_score": 3.5, "label": 1}
+    hub[0]["RobZamp/sick", "test"] = datasets.Dataset.from_list([row])
+    assert data.load("sick").rows == (ScoredPair("a", "b", 3.5),)
+    assert hub[1] == [("RobZamp/sick", "test", "refs/convert/parquet")]
+
+
+def test_offline_says_where_it_looked_and_what_to_do(hub, tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError) as raised:
+        data.load("sts13")
+    text = str(raised.value)
+    for part in ("STS/STS13-en-test", "neither folder= nor SENTLAB_DATA", "mteb/sts13-sts", "ConnectionError",
+                 "load('sts13', 'test', folder=...)", "SENTLAB_DATA=...", "toy-sts"):  # fmt: skip
+        assert part in text
+    monkeypatch.setenv("SENTLAB_DATA", str(tmp_path))
+    with (
+        pytest.warns(UserWarning, match="asking the hub"),
+        pytest.raises(FileNotFoundError, match=f"Looked in SENTLAB_DATA={tmp_path}"),
+    ):
+        data.load("sts13")
+
+
+def test_a_hub_set_with_other_columns_is_named(hub):
+    hub[0]["mteb/sts13-sts", "test"] = datasets.Dataset.from_list([{"a": "x", "b": "y"}])
+    with pytest.raises(FileNotFoundError, match="no column sentence1, sentence2, score, only a, b"):
+        data.load("sts13")
+
+
+def test_unknown_names_and_splits_list_what_there_is():
+    with pytest.raises(ValueError, match=r"no corpus is named 'sts17'; there are sts12, .*toy-sts"):
+        data.load("sts17")
+    with pytest.raises(ValueError, match="mnli has no split 'test'; it has train, dev"):
+        data.load("mnli")
+    with pytest.raises(ValueError, match="sts12 has no split 'train'; it has test"):
+        data.load("sts12", "train")
+    with pytest.raises(ValueError, match="sts-unlabelled has no split 'test'; it has train"):
+        data.load("sts-unlabelled")
+
+
+def test_original_jsonl_layouts_are_found(tmp_path):
+    def write(path: str, premise: str) -> None:
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        item = {"sentence1": premise, "sentence2": "h", "gold_label": "neutral"}
+        (tmp_path / path).write_text(json.dumps(item) + "\n")
+
+    write("snli_1.0/snli_1.0_train.jsonl", "p")
+    write("multinli_1.0/multinli_1.0_dev_matched.jsonl", "m")
+    write("multinli_1.0/multinli_1.0_dev_mismatched.jsonl", "mm")
+    assert data.load("snli", "train", tmp_path).rows == (LabelledPair("p", "h", "neutral"),)
+    assert [row.text_a for row in data.load("mnli", "dev", tmp_path)] == ["m", "mm"]
+
+
+def test_unlabelled_texts_are_distinct_and_of_every_split(tmp_path):
+    for year in range(12, 17):
+        folder = tmp_path / f"STS/STS{year}-en-test"
+        folder.mkdir(parents=True)
+        (folder / "STS.input.x.txt").write_text(f"scored {year}\tshared\nunscored {year}\tshared\n")
+        (folder / "STS.gs.x.txt").write_text("1\n\n")
+    for split, stem in (("train", "train"), ("dev", "trial"), ("test", "test_annotated")):
+        stsb(tmp_path, split, first=f"stsb {split}")
+        sick = tmp_path / f"SICK/SICK_{stem}.txt"
+        sick.parent.mkdir(exist_ok=True)
+        sick.write_text(f"sentence_A\tsentence_B\trelatedness_score\nsick {split}\tb\t3\n")
+    corpus = data.load("sts-unlabelled", "train", tmp_path)
+    expected = {f"{kind} {year}" for kind in ("scored", "unscored") for year in range(12, 17)}
+    expected |= {f"{name} {split}" for name in ("stsb", "sick") for split in ("train", "dev", "test")} | {"shared", "b"}
+    assert set(corpus.rows) == expected
+    assert len(corpus) == len(expected)
+    assert corpus.left_out == {"repeated sentence": 5 * 4 + 6 * 2 - len(expected)}
+
+
+def test_toy_corpora_need_no_folder_and_are_listed(hub):
+    assert data.load("toy-sts", "dev").rows == toy.load("toy-sts", "dev").rows
+    table = data.corpora()
+    assert set(table.index) == {*catalog.STS_TASKS, "snli", "mnli", "sts-unlabelled", *toy.NAMES}
+    assert table.loc["mnli", "splits"] == "train, dev"
+    assert table.loc["snli", "row"] == "LabelledPair"
+    assert table.loc["toy-sts", "row"] == "ScoredPair"
+    assert not hub[1]
+
+
+COUNTS = {
+    "sts12": {"test": 3108},
+    "sts13": {"test": 1500},
+    "sts14": {"test": 3750},
+    "sts15": {"test": 3000},
+    "sts16": {"test": 1186},
+    "stsb": {"train": 5749, "dev": 1500, "test": 1379},
+    "sick": {"train": 4500, "dev": 500, "test": 4927},
+    "snli": {"dev": 9842, "test": 9824},
+    "mnli": {"dev": 19647},
+}
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(("name", "split"), [(name, split) for name, splits in COUNTS.items() for split in splits])
+def test_public_row_counts(real_data, name, split):
+    corpus = data.load(name, split, real_data)
+    assert len(corpus) == COUNTS[name][split]
+    assert "where the original" not in corpus.source
+    assert corpus.left_out == {"sts15": {"no gold": 5500}, "sts16": {"no gold": 7997}}.get(name, {})
+
+
+@pytest.mark.realdata
+def test_public_unlabelled_texts_are_the_89192_of_the_papers(real_data, monkeypatch):
+    monkeypatch.setenv("SENTLAB_DATA", str(real_data))
+    corpus = data.load("sts-unlabelled", "train")
+    assert len(corpus) + corpus.left_out["repeated sentence"] == 89192
+    assert len(set(corpus.rows)) == len(corpus)
