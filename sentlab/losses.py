@@ -1,0 +1,75 @@
+"""Losses that more than one method shares: BERT's masked-language-model corruption and its cross entropy."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def mask_tokens(
+    input_ids: Tensor, special_mask: Tensor, mask_token_id: int, vocab_size: int, *, rate: float = 0.15
+) -> tuple[Tensor, Tensor]:
+    """Choose tokens at random and corrupt them as BERT does: 80% [MASK], 10% a random token, 10% left as they are.
+
+    Every token that may be chosen is chosen independently, with random numbers from torch's global generator.
+
+    Args:
+        input_ids: token ids, (B, L).
+        special_mask: true (or non-zero) where a token must never be chosen: special tokens and padding, (B, L).
+        mask_token_id: the id of [MASK].
+        vocab_size: random replacements are drawn uniformly from 0 .. vocab_size - 1.
+        rate: the probability that a token is chosen, in [0, 1].
+
+    Returns:
+        The corrupted ids, (B, L), and the chosen positions, a boolean (B, L). A chosen position keeps its label (the
+        original id) whatever stands in its place. The inputs are not changed.
+
+    Raises:
+        ValueError: the shapes differ or the rate is no probability.
+
+    Source: Devlin et al. (2019), "BERT", section 3.1 and appendix A.1.
+    """
+    if input_ids.shape != special_mask.shape:
+        raise ValueError(f"input_ids {tuple(input_ids.shape)} and special_mask {tuple(special_mask.shape)} must agree")
+    if not 0.0 <= rate <= 1.0:
+        raise ValueError(f"rate must lie between 0 and 1, got {rate}")
+    shape, device = input_ids.shape, input_ids.device
+    chosen = (torch.rand(shape, device=device) < rate) & ~special_mask.bool()  # (B, L)
+    fate = torch.rand(shape, device=device)  # (B, L)
+    random_ids = torch.randint(vocab_size, shape, device=device, dtype=input_ids.dtype)
+    corrupted = input_ids.masked_fill(chosen & (fate < 0.8), mask_token_id)
+    corrupted = torch.where(chosen & (fate >= 0.8) & (fate < 0.9), random_ids, corrupted)
+    return corrupted, chosen
+
+
+def label_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Mean cross entropy in float32; zero, still attached to the graph, when there is no label.
+
+    Args:
+        logits: (N, V), any floating type.
+        labels: (N,), class ids.
+
+    Returns:
+        A float32 scalar, in nats per label.
+    """
+    if len(labels) == 0:
+        return logits.float().sum()  # the sum over nothing: zero, with a (zero) gradient for whatever made the logits
+    return F.cross_entropy(logits.float(), labels)
+
+
+def masked_lm_loss(lm_head: nn.Module, hidden: Tensor, labels: Tensor, chosen: Tensor) -> Tensor:
+    """Masked-language-model loss, with logits computed at the chosen positions only.
+
+    Args:
+        lm_head: maps (N, D) hidden states to (N, V) logits.
+        hidden: last hidden states of the corrupted sentences, (B, L, D).
+        labels: the original token ids, (B, L); read only where `chosen`.
+        chosen: positions to be predicted, boolean (B, L).
+
+    Returns:
+        The mean cross entropy over the chosen positions, in nats; zero (with a graph) when none is chosen.
+
+    Source: Devlin et al. (2019), section 3.1.
+    """
+    return label_cross_entropy(lm_head(hidden[chosen]), labels[chosen])

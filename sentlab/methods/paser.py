@@ -1,0 +1,347 @@
+"""PaSeR: a sentence vector from which a decoder can say the sentence's important phrases.
+
+Wu and Zhao (2022), "Sentence Representation Learning with Generative Objective rather than Contrastive Objective".
+A sentence s is duplicated as s~ with its most important phrases masked, one encoder turns both into vectors, and a
+transformer decoder that sees nothing but four combinations of the two vectors (Eq. 2) must say the masked phrases
+(Eq. 3). Masked-language modelling on a third copy keeps the token vectors good (Eq. 4). The decoder is thrown away
+after training: `PaSeR.encoder` is an ordinary encoder.
+
+Differs from the paper:
+  - Eq. 3 is written for one phrase; here all masked phrases of a sentence form one target, in text order, each closed
+    by [SEP], and the decoder starts from [CLS].
+  - Eq. 3 sums over the tokens; the loss here is the mean over all target tokens of the batch.
+  - The paper leaves the decoder's layers open: here pre-norm, four times as wide inside, with learned positions.
+  - The data augmentation of section 3.1.3 is not done here, and the stopwords of RAKE are sentlab's own list.
+  - A phrase that truncation cuts is neither masked nor asked for; the next best phrase takes its place.
+
+Differs from the released code:
+  - It takes m (e - e~) and n (e * e~) without the absolute values of Eq. 2, after a linear layer on e~ and, where the
+    pooling is "cls", a tanh layer on both; here Eq. 2 is computed as printed.
+  - It reads phrases from a prepared file, uses length 32 and leaves the generative loss out for sentences of 32 tokens
+    or more; here every sentence counts, with the phrases that lie within the encoder's max_length.
+  - It shares the whole embedding layer with a post-norm BART decoder and speaks through the masked-LM head; here the
+    word embeddings alone are shared, and they are the output layer too, with a bias of the decoder's own.
+  - It computes logits at every padded position; here only where there is a label, which gives the same loss.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from sentlab.encoder import Encoder
+from sentlab.losses import label_cross_entropy, mask_tokens
+from sentlab.phrases import Phrase, mask_spans, rake_phrases
+from sentlab.pooling import POOLINGS
+
+IGNORE = -100  # fills the target rows behind their last label
+ROWS_PER_PART = 8  # on a CPU, sentences of like length that go through encoder and decoder together
+
+
+def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
+    """The decoder's only view of a sentence: [e, e~, m |e - e~|, n |e * e~|].
+
+    Args:
+        e: vectors of the sentences, (B, D).
+        e_masked: vectors of the same sentences with their phrases masked, (B, D).
+        m, n: the scales of the difference and of the product; the paper's grid search chose 10 and 10.
+
+    Returns:
+        A memory of four vectors a sentence, (B, 4, D).
+
+    Source: PaSeR, Eq. 2.
+    """
+    return torch.stack([e, e_masked, m * (e - e_masked).abs(), n * (e * e_masked).abs()], dim=1)
+
+
+def generative_loss(states: Tensor, targets: Tensor, vocabulary: Tensor, bias: Tensor) -> Tensor:
+    """Mean negative log-likelihood of the phrase tokens, with logits at the labelled positions only.
+
+    Args:
+        states: the decoder's output at each target position, having read the targets before it, (..., D).
+        targets: token ids, `IGNORE` where there is none, (...).
+        vocabulary: the shared word embeddings, (V, D).
+        bias: (V,).
+
+    Returns:
+        A float32 scalar, in nats per target token; zero (with a graph) when there is no label at all.
+
+    Source: PaSeR, Eq. 3, averaged over the tokens of the batch.
+    """
+    labelled = targets != IGNORE  # N of them true
+    return label_cross_entropy(F.linear(states[labelled], vocabulary, bias), targets[labelled])  # (N, V), (N,)
+
+
+class PaSeR(nn.Module):
+    """Trains `encoder` to keep the important phrases of a sentence in its vector.
+
+    Args:
+        encoder: trained in place; its pooling makes the sentence vectors.
+        decoder_layers: layers of the throw-away decoder (the paper found 6 best, Fig. 4).
+        m, n: scales in Eq. 2.
+        top_phrases: how many RAKE phrases of a sentence are masked and asked for, at most (Table 5: 3 suffice).
+        mlm: add the masked-language-model loss of Eq. 4.
+        decoder_heads: attention heads of the decoder; None: as many as the encoder has.
+        dropout: of the decoder.
+
+    Raises:
+        ValueError: `mlm` without a masked-LM head, heads that do not divide the encoder's width, or word
+            embeddings of another width than the encoder.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        decoder_layers: int = 6,
+        m: float = 10.0,
+        n: float = 10.0,
+        top_phrases: int = 3,
+        mlm: bool = True,
+        decoder_heads: int | None = None,
+        dropout: float = 0.1,
+    ):
+        super().__init__()
+        if mlm and encoder.lm_head is None:
+            raise ValueError("this encoder's checkpoint has no masked-LM head: pass mlm=False, or one that has a head")
+        if decoder_layers < 1 or top_phrases < 1:
+            raise ValueError(f"decoder_layers={decoder_layers} and top_phrases={top_phrases} must be at least 1")
+        dim, heads = encoder.dim, decoder_heads or int(encoder.backbone.config.num_attention_heads)
+        if encoder.word_embeddings.embedding_dim != dim:
+            raise ValueError(
+                f"the word embeddings are {encoder.word_embeddings.embedding_dim} wide, the encoder {dim}: "
+                "the decoder cannot share them; choose an encoder with one width"
+            )
+        if dim % heads:
+            raise ValueError(f"decoder_heads={heads} does not divide the encoder's width {dim}")
+        self.encoder, self.m, self.n, self.top_phrases, self.mlm = encoder, m, n, top_phrases, mlm
+        # a target has fewer tokens than its sentence, and one [SEP] a phrase
+        self.positions = nn.Embedding(encoder.max_length + top_phrases, dim)
+        self.norm = nn.LayerNorm(dim)
+        self.dropout = nn.Dropout(dropout)
+        layer = nn.TransformerDecoderLayer(
+            dim, heads, 4 * dim, dropout, activation="gelu", batch_first=True, norm_first=True
+        )
+        self.decoder = nn.TransformerDecoder(layer, decoder_layers, norm=nn.LayerNorm(dim))
+        self.bias = nn.Parameter(torch.zeros(encoder.word_embeddings.num_embeddings))
+        for part in (self.positions, self.decoder):
+            part.apply(_initialise)
+        self.to(encoder.device)
+
+    def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
+        """Tokenise, duplicate and mask (section 3.1.2); draws the masked-LM corruption from torch's global generator.
+
+        Args:
+            rows: B plain sentences.
+
+        Returns:
+            `input_ids`, `attention_mask` and `masked_ids` (B, L); `targets` (B, T), the tokens of each masked phrase
+            with a [SEP] behind it, then `IGNORE` (nothing else for a sentence without a phrase); with `mlm` also
+            `corrupted_ids` and `chosen` (B, L). All on the encoder's device.
+
+        Raises:
+            TypeError: a row is not a plain string.
+            ValueError: there are no rows.
+        """
+        batch, phrases = self._duplicate_and_mask(rows)
+        closing = self.encoder.tokenizer.sep_token_id
+        labels = []
+        for ids, found in zip(batch["input_ids"].tolist(), phrases, strict=True):
+            labels.append([i for _, places in found for i in [*(ids[place] for place in places), closing]])
+        longest = max(1, *map(len, labels))  # a column at least, so that the decoder always takes part in the graph
+        batch["targets"] = torch.tensor([row + [IGNORE] * (longest - len(row)) for row in labels])  # (B, T)
+        if self.mlm:
+            tokenizer = self.encoder.tokenizer
+            batch["corrupted_ids"], batch["chosen"] = mask_tokens(
+                batch["input_ids"], batch["special"], tokenizer.mask_token_id, len(tokenizer)
+            )
+        del batch["special"]
+        return {name: tensor.to(self.encoder.device) for name, tensor in batch.items()}
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """`generative` (Eq. 3) and, where asked for, `mlm`; their sum is Eq. 4."""
+        parts = [self._states(part) for part in _by_length(batch)]
+        states, targets, hidden, labels = (torch.cat(pieces) for pieces in zip(*parts, strict=True))
+        vocabulary = self.encoder.word_embeddings.weight
+        losses = {"generative": generative_loss(states, targets, vocabulary, self.bias)}
+        if self.encoder.lm_head is not None and self.mlm:
+            losses["mlm"] = label_cross_entropy(self.encoder.lm_head(hidden), labels)
+        return losses
+
+    def _states(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """All that the losses need of a batch: the decoder's states where there is a target, (N, D), and those targets,
+        (N,); the last hidden states of the corrupted copy where a token was chosen, (M, D), and those tokens, (M,)."""
+        copies = [batch["input_ids"], batch["masked_ids"], *([batch["corrupted_ids"]] if self.mlm else [])]
+        mask, count = batch["attention_mask"], len(batch["attention_mask"])
+        # the copies have equal lengths, so one pass of the encoder serves them all
+        hidden = self.encoder.hidden_states(torch.cat(copies), mask.repeat(len(copies), 1))  # each (2B or 3B, L, D)
+        pool = POOLINGS[self.encoder.pooling]
+        vectors = pool(tuple(h[: 2 * count] for h in hidden), mask.repeat(2, 1))  # (2B, D)
+        signal = decoding_signal(vectors[:count], vectors[count:], self.m, self.n)  # (B, 4, D)
+        targets, chosen = batch["targets"], batch.get("chosen", torch.zeros_like(mask, dtype=torch.bool))
+        labelled = targets != IGNORE  # (B, T)
+        states = self._decode(signal, self._teacher_inputs(targets))[labelled]
+        return states, targets[labelled], hidden[-1][-count:][chosen], batch["input_ids"][chosen]
+
+    def after_step(self) -> None:
+        """Nothing changes between steps."""
+
+    def reconstruct(
+        self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None
+    ) -> list[list[tuple[Phrase, str]]]:
+        """Mask phrases and let the decoder say them, greedily (section 5.2).
+
+        Args:
+            sentences: B texts.
+            phrases: what to mask in each; None: the phrases that training would mask.
+
+        Returns:
+            For each sentence its masked phrases in text order, each with the words that the decoder says for it (empty
+            where it ran out of room before that phrase).
+
+        Raises:
+            ValueError: a given phrase is not wholly within what the encoder reads of its sentence.
+        """
+        with _evaluation(self):
+            batch, found = self._duplicate_and_mask(sentences, phrases)
+            batch = {name: tensor.to(self.encoder.device) for name, tensor in batch.items()}
+            mask = batch["attention_mask"]
+            e, e_masked = self.encoder(batch["input_ids"], mask), self.encoder(batch["masked_ids"], mask)  # (B, D) each
+            signal = decoding_signal(e, e_masked, self.m, self.n)
+            said = self._say(signal, torch.tensor([len(row) for row in found], device=mask.device))
+        return [
+            [(phrase, words) for (phrase, _), words in zip(row, self._words(ids, len(row)), strict=True)]
+            for row, ids in zip(found, said.tolist(), strict=True)
+        ]
+
+    def _duplicate_and_mask(
+        self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None
+    ) -> tuple[dict[str, Tensor], list[list[tuple[Phrase, list[int]]]]]:
+        """Token ids, mask, masked ids and special-token flags (B, L); for each sentence its phrases in text order, with
+        the positions of their tokens."""
+        if isinstance(sentences, str):
+            raise TypeError(f"one string where a list of sentences belongs: {sentences[:40]!r}; pass [sentence]")
+        if len(sentences) == 0:
+            raise ValueError("no sentences: a batch needs at least one")
+        for number, sentence in enumerate(sentences):
+            if not isinstance(sentence, str):
+                raise TypeError(f"PaSeR learns from plain sentences, but row {number} is a {type(sentence).__name__}")
+        encoded = self.encoder.tokenizer(
+            list(sentences),
+            truncation=True,
+            max_length=self.encoder.max_length,
+            padding=True,
+            return_token_type_ids=False,
+            return_special_tokens_mask=True,
+            return_offsets_mapping=True,
+        )
+        masked, found = [], []
+        for number, sentence in enumerate(sentences):
+            offsets = encoded["offset_mapping"][number]
+            cut = bool(encoded.encodings[number].overflowing)  # then the text ends where the last token does
+            end = max(b for _, b in offsets) if cut else len(sentence)
+            if phrases is None:
+                chosen = [phrase for phrase in rake_phrases(sentence) if phrase.end <= end][: self.top_phrases]
+            else:
+                chosen = list(phrases[number])
+                if outside := [p for p in chosen if p.end > end or sentence[p.start : p.end] != p.text]:
+                    raise ValueError(f"sentence {number} does not hold {outside[0]} within its first {end} characters")
+            chosen.sort(key=lambda phrase: phrase.start)
+            ids, places = mask_spans(
+                encoded["input_ids"][number], offsets, chosen, self.encoder.tokenizer.mask_token_id
+            )
+            masked.append(ids)
+            found.append([(phrase, place) for phrase, place in zip(chosen, places, strict=True) if place])
+        batch = {
+            "input_ids": torch.tensor(encoded["input_ids"]),
+            "attention_mask": torch.tensor(encoded["attention_mask"]),
+            "masked_ids": torch.tensor(masked),
+            "special": torch.tensor(encoded["special_tokens_mask"], dtype=torch.bool),
+        }
+        return batch, found
+
+    def _teacher_inputs(self, targets: Tensor) -> Tensor:
+        """What the decoder reads before each target: [CLS] and then the targets before it, (B, T) -> (B, T)."""
+        tokenizer = self.encoder.tokenizer
+        before = targets[:, :-1].masked_fill(targets[:, :-1] == IGNORE, tokenizer.pad_token_id)
+        return F.pad(before, (1, 0), value=tokenizer.cls_token_id)
+
+    def _decode(self, signal: Tensor, inputs: Tensor) -> Tensor:
+        """The decoder's states over (B, T) inputs, each seeing the inputs up to itself and the signal: (B, T, D).
+
+        Padding only ever follows the labels, so the causal mask hides it from every position that counts.
+        """
+        length = inputs.shape[1]
+        x = self.encoder.word_embeddings(inputs) + self.positions(torch.arange(length, device=inputs.device))
+        causal = nn.Transformer.generate_square_subsequent_mask(length, device=inputs.device)
+        states: Tensor = self.decoder(self.dropout(self.norm(x)), signal, tgt_mask=causal, tgt_is_causal=True)
+        return states
+
+    def _say(self, signal: Tensor, wanted: Tensor) -> Tensor:
+        """Greedy decoding until each sentence has closed as many phrases as wanted (B,): token ids (B, T)."""
+        tokenizer = self.encoder.tokenizer
+        said = torch.full((len(signal), 1), tokenizer.cls_token_id, device=signal.device)
+        while ((said == tokenizer.sep_token_id).sum(1) < wanted).any() and said.shape[
+            1
+        ] <= self.positions.num_embeddings:
+            last = self._decode(signal, said)[:, -1]  # (B, D)
+            logits = F.linear(last, self.encoder.word_embeddings.weight, self.bias)  # (B, V)
+            said = torch.cat([said, logits.argmax(-1, keepdim=True)], dim=1)
+        return said[:, 1:]
+
+    def _words(self, ids: list[int], count: int) -> list[str]:
+        """The first `count` phrases among decoded ids, as words."""
+        tokenizer = self.encoder.tokenizer
+        phrases: list[list[int]] = [[]]
+        for token in ids:
+            if token == tokenizer.sep_token_id:
+                phrases.append([])
+            else:
+                phrases[-1].append(token)
+        phrases += [[]] * count
+        return [str(tokenizer.decode(phrase)) for phrase in phrases[:count]]
+
+
+def _by_length(batch: dict[str, Tensor]) -> list[dict[str, Tensor]]:
+    """The batch in parts of sentences of like length, so that short ones are not padded to the longest of all.
+
+    A CPU's time goes with the padded tokens; elsewhere one large part is faster than several small ones.
+    """
+    if batch["attention_mask"].device.type != "cpu":
+        return [batch]
+    order = batch["attention_mask"].sum(1).argsort(stable=True)
+    parts = []
+    for rows in order.split(ROWS_PER_PART):
+        part = {name: tensor[rows] for name, tensor in batch.items()}
+        tokens = int(part["attention_mask"].sum(1).max())
+        labels = max(1, int((part["targets"] != IGNORE).sum(1).max()))
+        parts.append({name: x[:, : labels if name == "targets" else tokens] for name, x in part.items()})
+    return parts
+
+
+@contextlib.contextmanager
+def _evaluation(module: nn.Module) -> Iterator[None]:
+    """No dropout and no gradients; each part gets back the mode that it had."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def _initialise(part: nn.Module) -> None:
+    """BERT's initialisation: normal with deviation 0.02, biases zero (Devlin et al. 2019)."""
+    if isinstance(part, nn.Linear | nn.Embedding):
+        nn.init.normal_(part.weight, std=0.02)
+    if isinstance(part, nn.MultiheadAttention):
+        nn.init.normal_(part.in_proj_weight, std=0.02)
+        nn.init.zeros_(part.in_proj_bias)
+    if isinstance(part, nn.Linear) and part.bias is not None:
+        nn.init.zeros_(part.bias)

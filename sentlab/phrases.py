@@ -1,0 +1,125 @@
+"""Important phrases of a sentence, with exact character spans, and the masking of the tokens that make them up.
+
+The ranking is RAKE's (Rose et al. 2010), computed by rake-nltk: stopwords and punctuation cut a sentence into phrases,
+a word scores degree / frequency in the co-occurrence graph of those phrases, and a phrase scores the sum over its
+words. rake-nltk hands back lower-cased text without offsets; here every phrase also knows where it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+
+from rake_nltk import Rake
+
+# English function words: those that carry grammar rather than content, and so end a phrase. Numbers are content, and so
+# is "us", which lower-casing cannot tell from "US".
+_FUNCTION_WORDS = """
+i me my mine myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers
+herself it its itself they them their theirs themselves this that these those who whom whose which what
+a an the some any each every either neither both all such no none another other others same own
+and or but nor so yet if because as until while although though since unless than whether that
+of at by for with without about against between among into onto through throughout during before after above below
+to from up upon down in out on off over under within toward towards across along around behind beside besides beyond
+despite except inside outside per via
+am is are was were be been being have has had having do does did doing done can could will would shall should may
+might must ought cannot
+here there when where why how again further then once ever never not only too very just now also even quite rather
+almost more most much many few however therefore thus else instead perhaps maybe etc
+i'm i've i'll i'd you're you've you'll you'd he's he'll he'd she's she'll she'd it's it'll it'd we're we've we'll we'd
+they're they've they'll they'd that's that'll there's there're here's who's who'll what's where's when's why's how's
+let's isn't aren't wasn't weren't hasn't haven't hadn't doesn't don't didn't won't wouldn't shan't shouldn't can't
+couldn't mightn't mustn't needn't ain't
+n't s t m d ll re ve e.g. i.e. e.g i.e
+"""
+STOPWORDS: frozenset[str] = frozenset(_FUNCTION_WORDS.split())
+
+# A word is an abbreviation such as "U.S.", a number such as "5.2" or "1,000", or letters and digits (with the accents
+# that follow them) joined by apostrophes and hyphens: "don't", "mother-in-law". All else but space is punctuation.
+_LETTER = r"(?:[^\W_][\u0300-\u036f]*)"
+_TOKEN = re.compile(rf"(?P<word>(?:[^\W\d_]\.){{2,}}|\d+(?:[.,]\d+)+{_LETTER}*|{_LETTER}+(?:['’‐‑-]{_LETTER}+)*)|\S")
+_BREAK = "."  # stands for every punctuation mark, so that no cluster or rare symbol can pass for a word
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A phrase where it stands: `sentence[start:end] == text`, in the sentence's own spelling; `score` is RAKE's."""
+
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
+    """The phrases of a sentence, most important first.
+
+    Args:
+        sentence: the text, as it is; phrases never cross punctuation or a stopword.
+        top: keep at most so many; None keeps all.
+
+    Returns:
+        Phrases by falling score, equal scores in text order; spans never overlap, and a phrase that occurs twice is
+        there twice. Empty when the sentence has no content word.
+
+    Raises:
+        ValueError: `top` is not positive.
+
+    Source: Rose et al. (2010), "Automatic keyword extraction from individual documents"; PaSeR, section 3.1.1.
+    """
+    if top is not None and top < 1:
+        raise ValueError(f"top must be at least 1 (or None for all phrases), got {top}")
+    return list(_ranked(sentence)[:top])
+
+
+@lru_cache(maxsize=2**16)
+def _ranked(sentence: str) -> tuple[Phrase, ...]:
+    """All phrases of a sentence; kept, because training meets every sentence once an epoch."""
+    matches = list(_TOKEN.finditer(sentence))
+    words = [m["word"].lower().replace("’", "'") if m["word"] else _BREAK for m in matches]
+    rake = Rake(
+        stopwords=STOPWORDS,
+        punctuations={_BREAK},
+        sentence_tokenizer=lambda text: [text],  # the full stop ends a phrase anyhow
+        word_tokenizer=lambda text: words,
+    )
+    rake.extract_keywords_from_text(sentence)
+    score = {text: value for value, text in rake.get_ranked_phrases_with_scores()}
+
+    phrases = []
+    # the runs of words that RAKE grouped, now with their places: equal phrases score the same wherever they stand
+    for ignored, run in groupby(range(len(words)), key=lambda i: words[i] in rake.to_ignore):
+        if ignored:
+            continue
+        places = list(run)
+        start, end = matches[places[0]].start(), matches[places[-1]].end()
+        phrases.append(Phrase(sentence[start:end], start, end, score[" ".join(words[i] for i in places)]))
+    return tuple(sorted(phrases, key=lambda phrase: (-phrase.score, phrase.start)))
+
+
+def mask_spans(
+    input_ids: Sequence[int], offsets: Sequence[tuple[int, int]], phrases: Sequence[Phrase], mask_token_id: int
+) -> tuple[list[int], list[list[int]]]:
+    """Put [MASK] in the place of every token that overlaps a phrase, token by token ("duplicate and mask").
+
+    Args:
+        input_ids: the token ids of one sentence, L of them.
+        offsets: the characters [start, end) of each token; an empty span such as (0, 0) marks a special token.
+        phrases: what to hide.
+        mask_token_id: the id of [MASK].
+
+    Returns:
+        The masked copy, L ids, and for each phrase the positions of its tokens (none if the tokenizer left it out).
+
+    Source: PaSeR (Wu and Zhao 2022), section 3.1.2.
+    """
+    masked, positions = list(input_ids), []
+    for phrase in phrases:
+        hidden = [i for i, (a, b) in enumerate(offsets) if a < b and a < phrase.end and b > phrase.start]
+        for i in hidden:
+            masked[i] = mask_token_id
+        positions.append(hidden)
+    return masked, positions

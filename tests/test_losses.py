@@ -1,0 +1,110 @@
+"""The shared losses: BERT's corruption has the right odds and touches nothing else; labels and only labels count."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from sentlab.losses import label_cross_entropy, mask_tokens, masked_lm_loss
+
+MASK, VOCABULARY = 4, 1000
+
+
+def test_corruption_has_berts_proportions() -> None:
+    torch.manual_seed(0)
+    ids = torch.randint(5, VOCABULARY, (400, 500))
+    corrupted, chosen = mask_tokens(ids, torch.zeros_like(ids), MASK, VOCABULARY)
+    assert chosen.dtype == torch.bool
+    count = int(chosen.sum())
+    # five standard deviations of a binomial
+    assert abs(count / ids.numel() - 0.15) < 5 * math.sqrt(0.15 * 0.85 / ids.numel())
+    after, before = corrupted[chosen], ids[chosen]
+    share = {"mask": after == MASK, "kept": after == before, "random": (after != MASK) & (after != before)}
+    for name, expected in (("mask", 0.8), ("kept", 0.1), ("random", 0.1)):
+        assert abs(float(share[name].float().mean()) - expected) < 0.01, name
+    replaced = after[share["random"]]
+    assert replaced.min() >= 0
+    assert replaced.max() < VOCABULARY
+    assert len(replaced.unique()) > 900  # drawn from the whole vocabulary
+
+
+def test_only_chosen_tokens_change_and_special_ones_are_never_chosen() -> None:
+    torch.manual_seed(1)
+    ids = torch.randint(5, VOCABULARY, (50, 20))
+    original = ids.clone()
+    special = torch.rand(50, 20) < 0.3
+    corrupted, chosen = mask_tokens(ids, special.long(), MASK, VOCABULARY, rate=0.9)
+    assert not (chosen & special).any()
+    assert torch.equal(corrupted[~chosen], ids[~chosen])
+    assert torch.equal(ids, original)
+    _, everything = mask_tokens(ids, special, MASK, VOCABULARY, rate=1.0)
+    assert torch.equal(everything, ~special)
+    unchanged, nothing = mask_tokens(ids, special, MASK, VOCABULARY, rate=0.0)
+    assert not nothing.any()
+    assert torch.equal(unchanged, ids)
+
+
+def test_corruption_draws_from_the_global_generator() -> None:
+    ids = torch.randint(5, VOCABULARY, (20, 20))
+    runs = []
+    for seed in (7, 7, 8):
+        torch.manual_seed(seed)
+        runs.append(mask_tokens(ids, torch.zeros_like(ids), MASK, VOCABULARY)[0])
+    assert torch.equal(runs[0], runs[1])
+    assert not torch.equal(runs[0], runs[2])
+
+
+def test_corruption_refuses_bad_input() -> None:
+    ids = torch.ones(2, 3, dtype=torch.long)
+    with pytest.raises(ValueError, match="must agree"):
+        mask_tokens(ids, torch.zeros(2, 4), MASK, VOCABULARY)
+    with pytest.raises(ValueError, match="rate"):
+        mask_tokens(ids, torch.zeros(2, 3), MASK, VOCABULARY, rate=15)
+
+
+class CountingHead(nn.Linear):
+    """A masked-LM head that remembers how many rows it was asked for."""
+
+    rows = -1
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        self.rows = hidden.shape[0]
+        return super().forward(hidden)
+
+
+def test_masked_lm_loss_is_the_mean_over_the_chosen_positions_and_computes_no_other() -> None:
+    torch.manual_seed(2)
+    head, hidden, labels = CountingHead(8, 30), torch.randn(3, 5, 8), torch.randint(30, (3, 5))
+    chosen = torch.rand(3, 5) < 0.5
+    places = chosen.nonzero().tolist()
+    slow = 0.0
+    for row, column in places:
+        logits = head(hidden[row, column].unsqueeze(0))[0].detach()
+        slow -= math.log(math.exp(logits[labels[row, column]]) / sum(math.exp(z) for z in logits.tolist()))
+    loss = masked_lm_loss(head, hidden, labels, chosen)
+    assert loss.item() == pytest.approx(slow / len(places), abs=1e-5)
+    assert head.rows == len(places)
+    elsewhere = labels.masked_fill(~chosen, 29)
+    assert torch.equal(masked_lm_loss(head, hidden, elsewhere, chosen), loss)
+
+
+def test_no_label_gives_a_zero_that_can_be_differentiated() -> None:
+    head, hidden = nn.Linear(8, 30), torch.randn(3, 5, 8, requires_grad=True)
+    loss = masked_lm_loss(head, hidden, torch.zeros(3, 5, dtype=torch.long), torch.zeros(3, 5, dtype=torch.bool))
+    assert loss.item() == 0.0
+    loss.backward()
+    assert hidden.grad is not None
+    assert head.weight.grad is not None
+    assert hidden.grad.abs().sum() == head.weight.grad.abs().sum() == 0
+
+
+def test_half_precision_logits_are_summed_in_float32() -> None:
+    torch.manual_seed(3)
+    logits, labels = torch.randn(4, 3000).bfloat16(), torch.randint(3000, (4,))
+    loss = label_cross_entropy(logits, labels)
+    assert loss.dtype == torch.float32
+    double = torch.nn.functional.cross_entropy(logits.double(), labels)
+    assert loss.item() == pytest.approx(double.item(), abs=1e-5)
