@@ -1,0 +1,209 @@
+"""fit(): schedule, order of the data, what is kept, and that a killed run ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sentlab.training import TrainConfig, batch_indices, fit, schedule
+
+
+class Line(nn.Module):
+    """y = a x with dropout, a state that only after_step() moves, and random numbers drawn in collate."""
+
+    def __init__(self, killed_at: int | None = None):
+        super().__init__()
+        torch.manual_seed(1)
+        self.weight = nn.Linear(4, 1)
+        self.dropout = nn.Dropout(0.3)
+        self.register_buffer("average", torch.zeros(1, 4))
+        self.killed_at, self.steps = killed_at, 0
+        self.seen: list[float] = []
+
+    @property
+    def encoder(self) -> SimpleNamespace:
+        return SimpleNamespace(device=torch.device("cpu"), weight=self.weight)
+
+    def collate(self, rows: Sequence[float]) -> dict[str, Tensor]:
+        self.seen += rows
+        x = torch.tensor(rows)[:, None] + 0.1 * torch.randn(len(rows), 4)
+        return {"x": x, "y": x.sum(1, keepdim=True)}
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        error = self.weight(self.dropout(batch["x"])) - batch["y"]
+        return {"square": (error**2).mean(), "pull": 0.01 * (self.weight.weight - self.average).pow(2).sum()}
+
+    def after_step(self) -> None:
+        self.average.mul_(0.9).add_(self.weight.weight.detach(), alpha=0.1)
+        self.steps += 1
+        if self.steps == self.killed_at:
+            raise KeyboardInterrupt
+
+
+ROWS = [i / 40 for i in range(40)]
+
+
+def config(**changes: object) -> TrainConfig:
+    settings = {"steps": 23, "batch_size": 8, "learning_rate": 0.05, "checkpoint_every": 1, "eval_every": 5}
+    return TrainConfig(**{**settings, **changes})  # type: ignore[arg-type]
+
+
+def state(method: nn.Module) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in method.state_dict().items()}
+
+
+def quiet(method: nn.Module, settings: TrainConfig, **more: object):
+    return fit(method, ROWS, settings, progress=False, **more)  # type: ignore[arg-type]
+
+
+def closeness(encoder: SimpleNamespace) -> float:
+    return -(encoder.weight.weight.detach() - 1).abs().sum().item()
+
+
+@pytest.mark.parametrize("killed_at", [1, 7, 22])
+@pytest.mark.parametrize("keep", ["dev", "last"])
+def test_killed_and_resumed_is_bit_identical(tmp_path: Path, killed_at: int, keep: str) -> None:
+    whole = Line()
+    expected = quiet(whole, config(keep=keep), dev=closeness)
+    with pytest.raises(KeyboardInterrupt):
+        quiet(Line(killed_at), config(keep=keep), dev=closeness, folder=tmp_path)
+    torch.rand(17), np.random.rand(3)  # noqa: NPY002  the world has moved on meanwhile
+    resumed = Line()
+    history = quiet(resumed, config(keep=keep), dev=closeness, folder=tmp_path, resume=True)
+    for name, value in state(whole).items():
+        assert torch.equal(value, resumed.state_dict()[name]), name
+    assert history.dev == expected.dev
+    assert history.kept_step == expected.kept_step
+
+
+def test_killed_between_checkpoints_goes_back_to_the_last_one(tmp_path: Path) -> None:
+    whole, resumed = Line(), Line()
+    quiet(whole, config(checkpoint_every=10))
+    with pytest.raises(KeyboardInterrupt):
+        quiet(Line(17), config(checkpoint_every=10), folder=tmp_path)
+    quiet(resumed, config(checkpoint_every=10), folder=tmp_path, resume=True)
+    assert all(torch.equal(value, resumed.state_dict()[name]) for name, value in state(whole).items())
+
+
+def test_resume_of_a_finished_run_changes_nothing(tmp_path: Path) -> None:
+    first, again = Line(), Line()
+    quiet(first, config(), folder=tmp_path)
+    quiet(again, config(), folder=tmp_path, resume=True)
+    assert all(torch.equal(value, again.state_dict()[name]) for name, value in state(first).items())
+    assert again.steps == 0
+
+
+def test_a_folder_is_never_overwritten_or_mixed_up(tmp_path: Path) -> None:
+    quiet(Line(), config(), folder=tmp_path)
+    with pytest.raises(ValueError, match="resume=True"):
+        quiet(Line(), config(), folder=tmp_path)
+    with pytest.raises(ValueError, match=r"learning_rate: 0.05 then, 0.1 now"):
+        quiet(Line(), config(learning_rate=0.1), folder=tmp_path, resume=True)
+
+
+def test_same_seed_same_weights_other_seed_others() -> None:
+    runs = [Line(), Line(), Line()]
+    for method, seed in zip(runs, (0, 0, 1), strict=True):
+        quiet(method, config(seed=seed))
+    assert torch.equal(runs[0].weight.weight, runs[1].weight.weight)
+    assert not torch.equal(runs[0].weight.weight, runs[2].weight.weight)
+
+
+def test_keep_dev_ends_with_the_best_evaluation() -> None:
+    method, scores, weights = Line(), iter([1.0, 3.0, 2.0, 0.0, 1.0]), []
+
+    def dev(encoder: SimpleNamespace) -> float:
+        weights.append(encoder.weight.weight.detach().clone())
+        return next(scores)
+
+    history = quiet(method, config(keep="dev"), dev=dev)
+    assert (history.kept_step, history.best_dev) == (10, 3.0)
+    assert torch.equal(method.weight.weight, weights[1])
+    assert not torch.equal(method.weight.weight, weights[-1])
+
+
+def test_patience_stops_and_says_why() -> None:
+    scores = iter([1.0, 3.0, 2.0, 2.5, 9.0])
+    history = quiet(Line(), config(patience=2), dev=lambda _: next(scores))
+    assert [row["step"] for row in history.dev] == [5, 10, 15, 20]
+    assert "2 evaluations" in history.stopped
+
+
+def test_accumulated_parts_give_the_gradient_of_the_whole_batch() -> None:
+    class Plain(Line):
+        def collate(self, rows: Sequence[float]) -> dict[str, Tensor]:
+            x = torch.tensor(rows)[:, None] * torch.arange(1.0, 5.0)
+            return {"x": x, "y": x.sum(1, keepdim=True)}
+
+    whole, parts = Plain(), Plain()
+    for method, accumulate in ((whole, 1), (parts, 4)):
+        method.dropout.p = 0.0
+        quiet(method, config(accumulate=accumulate))
+    torch.testing.assert_close(whole.weight.weight, parts.weight.weight)
+
+
+def test_an_epoch_sees_every_row_once() -> None:
+    method = Line()
+    quiet(method, config(steps=None, epochs=2.0))
+    assert sorted(method.seen[:40]) == ROWS == sorted(method.seen[40:])
+    assert method.seen[:40] != method.seen[40:]
+
+
+def test_order_of_rows_is_a_pure_function_of_the_step() -> None:
+    settings = config(batch_size=16)
+    batches = [batch_indices(step, 40, settings) for step in range(4)]
+    assert all(len(batch) == 16 for batch in batches)
+    assert len(set(np.concatenate(batches[:2]))) == 32
+    assert np.array_equal(batches[3], batch_indices(3, 40, settings))
+    assert len(batch_indices(0, 5, settings)) == 5  # fewer rows than a batch: all of them
+
+
+def test_schedule_rises_then_falls_to_zero() -> None:
+    rates = [schedule(step, 100, 0.1) for step in range(101)]
+    assert rates[0] == pytest.approx(0.1)
+    assert max(rates) == rates[9] == 1.0
+    assert rates[55] == pytest.approx(0.5)
+    assert rates[100] == 0.0
+    assert np.all(np.diff(rates[9:]) <= 0)
+
+
+def test_history_is_written_whole(tmp_path: Path) -> None:
+    quiet(Line(), config(), dev=closeness, folder=tmp_path)
+    written = json.loads((tmp_path / "history.json").read_text())
+    assert written["settings"]["learning_rate"] == 0.05
+    assert [row["step"] for row in written["dev"]] == [5, 10, 15, 20, 23]
+    assert written["losses"][-1].keys() == {"step", "square", "pull"}
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_clear_errors() -> None:
+    with pytest.raises(ValueError, match="no rows"):
+        fit(Line(), [])
+    with pytest.raises(ValueError, match="dev function"):
+        quiet(Line(), config(keep="dev"))
+    with pytest.raises(ValueError, match=r"batch_size 8 .* accumulate=3"):
+        config(accumulate=3)
+    with pytest.raises(ValueError, match="keep must be one of dev, last"):
+        config(keep="best")
+    with pytest.raises(FloatingPointError, match="square loss"):
+        quiet(Line(), config(learning_rate=1e30))
+
+
+def test_bfloat16_autocast_is_used_where_asked() -> None:
+    kinds = []
+
+    class Watch(Line):
+        def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+            kinds.append(self.weight(batch["x"]).dtype)
+            return super().loss(batch)
+
+    quiet(Watch(), config(steps=1, precision="bfloat16"))
+    quiet(Watch(), config(steps=1))
+    assert kinds == [torch.bfloat16, torch.float32]
