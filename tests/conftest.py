@@ -9,11 +9,13 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
-WORDS = """the a an of in on to and is are was were man woman boy girl dog cat bird horse child doctor teacher farmer king
-guitar piano song book letter house garden river road city village market train car boat food bread apple water
-plays play playing eats eating reads reading sees buys sells writes runs running walks swims big small old young red
-blue green happy sad quick slow not no who what why how do you he she it they his her their with for at by from . , ? ! '
-##s ##ing ##ed ##er ##ly""".split()
+WORDS = """
+the a an of in on to and is are was were man woman boy girl dog cat bird horse child doctor teacher farmer
+king guitar piano song book letter house garden river road city village market train car boat food bread apple
+water plays play playing eats eating reads reading sees buys sells writes runs running walks swims big small
+old young red blue green happy sad quick slow not no who what why how do you he she it they his her their with
+for at by from . , ? ! ' ##s ##ing ##ed ##er ##ly
+""".split()
 
 
 @pytest.fixture(scope="session")

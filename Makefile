@@ -1,0 +1,55 @@
+# Every target makes .venv first if there is none, or if requirements.txt or pyproject.toml has changed.
+VENV ?= .venv
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	"$$p" -c '$(SUPPORTED)' 2>/dev/null && echo "$$p" && break; done)
+
+SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PY := $(abspath $(VENV))/bin/python
+MADE := $(VENV)/.made
+
+# The stamp holds the checkout's path: a copied or moved checkout would otherwise import the package of its old place.
+ifneq ($(shell cat $(MADE) 2>/dev/null),$(CURDIR))
+.PHONY: $(MADE)
+endif
+
+.PHONY: help venv book test lab bench lint clean distclean
+.DELETE_ON_ERROR:
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+
+venv: $(MADE) ## make .venv with the pinned environment
+
+# Written last, so that an interrupted installation does not count as made.
+$(MADE): requirements.txt pyproject.toml
+	@"$(PYTHON)" -c '$(SUPPORTED)' 2>/dev/null || { echo >&2 "sentlab needs Python 3.11, 3.12 or 3.13 but found\
+	 '$(PYTHON)'; name one: make PYTHON=/path/to/python3.12"; exit 1; }
+	@rm -f $@
+	$(PY) -m pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv --clear $(VENV)
+	$(PY) -m pip install --disable-pip-version-check --quiet -r requirements.txt
+	@printf '%s\n' '$(CURDIR)' > $@
+
+book: $(MADE) ## run every chapter and render the book to _build/html
+	@$(PY) book/build.py
+
+test: $(MADE) ## run the tests
+	@$(PY) -m pytest
+
+lab: $(MADE) ## open the chapters in JupyterLab
+	cd book && $(PY) -m jupyterlab
+
+bench: $(MADE) ## time encoding against the plain way
+	@$(PY) benchmarks/encode.py
+
+lint: $(MADE) ## check style and types, and that no notebook holds stored outputs
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -m pytest --noconftest tests/test_book.py -k "chapters or references"
+
+clean: ## remove the built book and all caches, but not .venv
+	rm -rf _build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .jupyter_cache
+	find sentlab book tests benchmarks \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
+
+distclean: clean ## remove .venv too
+	rm -rf $(VENV)
