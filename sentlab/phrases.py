@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
 
-from rake_nltk import Rake
-
 # English function words: those that carry grammar rather than content, and so end a phrase. Numbers are content, and so
 # is "us", which lower-casing cannot tell from "US".
 _FUNCTION_WORDS = """
@@ -78,6 +76,8 @@ def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
 @lru_cache(maxsize=2**16)
 def _ranked(sentence: str) -> tuple[Phrase, ...]:
     """All phrases of a sentence; kept, because training meets every sentence once an epoch."""
+    from rake_nltk import Rake  # its imports take a second and draw random numbers, so not before it is needed
+
     matches = list(_TOKEN.finditer(sentence))
     words = [m["word"].lower().replace("’", "'") if m["word"] else _BREAK for m in matches]
     rake = Rake(
