@@ -1,0 +1,124 @@
+"""Recorded runs: settings, and what came of them, in one JSON file each. Chapters read them; nobody types a number.
+
+A record is written by `python -m sentlab.run FILE`, which fills the results into a file that holds the settings.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import torch
+
+from sentlab.files import write_json
+
+FOLDER = Path("book/results")
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "nltk", "rake-nltk")
+
+
+@dataclass
+class Record:
+    """One recorded run.
+
+    Args:
+        name: the file's name without `.json`.
+        settings: all that decides the run: encoder, method, data, training, what is evaluated.
+        results: `before` and `after` training: pooling -> task -> Spearman x 100 (empty until the run is done).
+        dev: the dev scores along training, step -> score, and the step whose weights were kept.
+        data: corpus -> rows, fingerprint, source.
+        encoder, device, versions, date, seconds, command: where the numbers come from.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    results: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    dev: list[dict[str, float]] = field(default_factory=list)
+    kept_step: int | None = None
+    data: dict[str, dict[str, Any]] = field(default_factory=dict)
+    encoder: dict[str, Any] = field(default_factory=dict)
+    device: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    date: str = ""
+    seconds: float = 0.0
+    command: str = ""
+
+    @property
+    def done(self) -> bool:
+        return bool(self.results)
+
+    def save(self, path: str | Path) -> None:
+        write_json(path, {key: value for key, value in asdict(self).items() if key != "name"})
+
+    def provenance(self) -> str:
+        """One line on where the numbers come from."""
+        used = ", ".join(f"{package} {number}" for package, number in list(self.versions.items())[:2])
+        return f"{self.name}: {self.command}; {self.device}; {used}; {self.date}; {self.seconds / 60:.1f} min"
+
+
+def read(path: str | Path) -> Record:
+    """Read one record.
+
+    Raises:
+        ValueError: the file is no JSON object with `settings`, or holds keys that a record does not have.
+    """
+    path = Path(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from error
+    known = Record.__dataclass_fields__.keys() - {"name"}
+    if not isinstance(content, dict) or "settings" not in content or content.keys() - known:
+        raise ValueError(f"{path} is no record: it needs `settings` and may hold {', '.join(sorted(known))}")
+    return Record(name=path.stem, **content)
+
+
+def load(pattern: str = "*", folder: str | Path | None = None) -> list[Record]:
+    """The finished records whose name matches a glob pattern, by name.
+
+    Args:
+        folder: None looks for `book/results` here and in the folders above, so that chapters find it too.
+
+    Raises:
+        FileNotFoundError: no finished record matches.
+    """
+    places = [Path(folder)] if folder else [place / FOLDER for place in (Path.cwd(), *Path.cwd().parents)]
+    place = next((place for place in places if place.is_dir()), places[0])
+    found = [record for path in sorted(place.glob(f"{pattern}.json")) if (record := read(path)).done]
+    if not found:
+        raise FileNotFoundError(f"no finished record {pattern!r} in {place}; see `python -m sentlab.run --help`")
+    return found
+
+
+def spread(records: list[Record], when: str, pooling: str) -> pd.DataFrame:
+    """Mean and standard deviation over runs that differ in their seed: rows `mean` and `std`, a column a task.
+
+    Args:
+        when: `before` or `after` training.
+        pooling: the sentence vector that was evaluated.
+    """
+    rows = pd.DataFrame([record.results[when][pooling] for record in records])
+    return pd.DataFrame({"mean": rows.mean(), "std": rows.std(ddof=1)}).T
+
+
+def stamp(record: Record, command: str, seconds: float) -> None:
+    """Write into the record what it ran on, and when."""
+    on_gpu = torch.cuda.is_available()
+    record.device = torch.cuda.get_device_name() if on_gpu else f"CPU {_cpu()}, {torch.get_num_threads()} thread(s)"
+    record.versions = {"torch": torch.__version__} | {name: version(name) for name in PACKAGES[1:]}
+    record.versions["python"] = platform.python_version()
+    record.date = datetime.now(UTC).date().isoformat()
+    record.seconds, record.command = round(seconds, 1), command
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
