@@ -1,0 +1,270 @@
+"""The toy world: what it promises of its words, its sentences, its gold and its splits."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from random import Random
+
+import pytest
+from scipy.stats import spearmanr
+
+from sentlab.data import toy
+from sentlab.data.rows import Corpus
+from sentlab.data.toy_grammar import FORMS, OPENERS, ask, asked, forms, render
+from sentlab.data.toy_lexicon import article, inflect, lexicon, plural
+from sentlab.data.toy_phrases import phrase_similarity, relation
+from sentlab.data.toy_scenes import Scene, scenes, score, similarity, split_of
+
+
+@cache
+def corpus(name: str, split: str = "test", size: int | None = None) -> Corpus:
+    return toy.load(name, split, size=size)
+
+
+def texts(row: object) -> list[str]:
+    """Every text of a row."""
+    if isinstance(row, str):
+        return [row]
+    values = [getattr(row, field) for field in row.__slots__ if field not in ("label", "relation", "subset")]
+    return [t for value in values for t in (value if isinstance(value, tuple) else (value,)) if isinstance(t, str)]
+
+
+def test_lexicon_is_large_enough() -> None:
+    words = lexicon()
+    assert len(words.content_words()) >= 600
+    assert len(words.frames) >= 40
+    assert sum(len(s.words) > 1 for s in words.senses.values()) >= 200
+    assert sum(bool(s.opposite) for s in words.senses.values()) >= 80
+    assert all(words.senses[s.opposite] and words.senses[s.parent or s.id] for s in words.senses.values() if s.opposite)
+
+
+def test_every_frame_has_several_forms_and_every_form_occurs() -> None:
+    found: dict[str, set[str]] = {}
+    for scene in scenes("train", 0, 6000):
+        found.setdefault(scene.event, set()).update(forms(scene))
+    assert set(found) == set(lexicon().frames)
+    assert min(len(f) for f in found.values()) >= 5
+    assert set().union(*found.values()) == set(FORMS)
+    with pytest.raises(ValueError, match="can be said as active"):
+        render(Scene("v/sleep", agent="n/dog"), Random("x"), form="passive")
+
+
+def test_forms_of_one_scene() -> None:
+    scene = Scene("v/send", "n/nurse", "n/postcard", "n/pilot", theme_attr="a/funny", past=True)
+    said = {form: render(scene, Random(form), form=form).text.lower() for form in forms(scene)}
+    same = {" funny": " amusing", "mailed": "sent"}
+    some = {form: re.sub(r"\b(a|an|the|some) ", "", t) for form, t in said.items()}
+    some = {form: re.sub(" funny|mailed", lambda m: same[m[0]], t) for form, t in some.items()}
+    assert some["dative"] == "nurse sent pilot amusing postcard."
+    assert some["recipient passive"] == "pilot was sent amusing postcard by nurse."
+    assert some["relative theme"] == "postcard that nurse sent to pilot was amusing."
+    assert some["cleft agent"] == "it was nurse who sent amusing postcard to pilot."
+    assert "sent to pilot by nurse" in some["passive"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "form", "expected"),
+    [
+        ("run", "ing", "running"), ("fix", "s", "fixes"), ("carry", "past", "carried"), ("lie", "ing", "lying"),
+        ("dye", "ing", "dyeing"), ("tear down", "participle", "torn down"), ("play", "past", "played"),
+        ("repair", "ing", "repairing"), ("hug", "past", "hugged"), ("visit", "ing", "visiting"),
+        ("go away", "s", "goes away"),
+        ("say hello to", "past", "said hello to"), ("flee from", "past", "fled from"), ("pick up", "base", "pick up"),
+        ("show", "participle", "shown"), ("free", "ing", "freeing"), ("chop", "past", "chopped"),
+        ("sew", "ing", "sewing"), ("have", "s", "has"),
+    ],
+)  # fmt: skip
+def test_inflection(verb: str, form: str, expected: str) -> None:
+    assert inflect(verb, form) == expected
+
+
+def test_plurals_and_articles() -> None:
+    nouns = ["woman", "police officer", "thief", "boss", "lady", "boy", "church", "child", "staff member", "bike rider"]
+    assert [plural(n) for n in nouns] == [
+        "women", "police officers", "thieves", "bosses", "ladies", "boys", "churches", "children",
+        "staff members", "bike riders",
+    ]  # fmt: skip
+    assert [article(p) for p in ("old man", "uniform", "ugly house", "TV")] == ["an", "a", "an", "a"]
+    with pytest.raises(ValueError, match="participle, not 'gerund'"):
+        inflect("run", "gerund")
+
+
+def test_score_by_hand() -> None:
+    one = Scene("v/repair", "n/mechanic", "n/van", place="c/in the garage")
+    assert similarity("n/van", "n/car") == 0.4
+    assert similarity("n/van", "n/#vehicle") == 0.8
+    assert similarity("n/boy", "n/girl") == 0.1
+    # event 4 + agent 3 + theme 3 * 0.4 + place 1 * 0.6 of 11
+    assert score(one, Scene("v/repair", "n/mechanic", "n/car")) == round(5 * 8.8 / 11, 1) == 4.0
+    # opposite event 4 * 0.1 + agent 3 + theme 3 + place 1 of 11
+    assert (
+        score(one, Scene("v/damage", "n/mechanic", "n/van", place="c/in the garage")) == round(5 * 7.4 / 11, 1) == 3.4
+    )
+    # nothing shared but two kinds of person (worker and professional: 4 steps, 0.1); the other's frame has no theme
+    assert score(one, Scene("v/laugh", "n/doctor")) == round(5 * 3 * 0.1 / 11, 1) == 0.1
+    # the same but for the polarity is capped
+    assert score(one, Scene("v/repair", "n/mechanic", "n/van", place="c/in the garage", negated=True)) == 2.0
+
+
+def test_score_is_symmetric_and_5_for_the_same() -> None:
+    some = list(scenes("train", 1, 200))
+    for one, two in zip(some, reversed(some), strict=True):
+        assert score(one, one) == 5.0
+        assert score(one, two) == score(two, one)
+        assert 0.0 <= score(one, two) <= 5.0
+
+
+def test_splits_share_no_scene() -> None:
+    found = {split: list(scenes(split, 0, 3000)) for split in ("train", "dev", "test")}
+    meanings = {split: {s.meaning for s in some} for split, some in found.items()}
+    assert all(len(m) == 3000 for m in meanings.values())
+    assert len(set().union(*meanings.values())) == 9000
+    assert all(split_of(s) == split for split, some in found.items() for s in some)
+
+
+@pytest.mark.parametrize("name", [n for n in toy.NAMES if n not in ("toy-words", "toy-phrases", "toy-contexts")])
+def test_splits_share_no_sentence(name: str) -> None:
+    train = {t for row in toy.load(name, "train", size=2000 if name != "toy-reranking" else 300) for t in texts(row)}
+    test = {t for row in corpus(name, "test", 200) for t in texts(row)}
+    assert test
+    assert not train & test
+
+
+@pytest.mark.parametrize("name", ["toy-words", "toy-phrases"])
+def test_splits_share_no_pair(name: str) -> None:
+    train, test = ({frozenset(texts(row)) for row in corpus(name, split, 300)} for split in ("train", "test"))
+    assert not train & test
+
+
+@pytest.mark.parametrize("name", toy.NAMES)
+def test_same_arguments_same_rows(name: str) -> None:
+    one, again, other = (toy.load(name, "dev", seed=seed, size=20) for seed in (0, 0, 1))
+    assert one.rows == again.rows
+    assert one.rows != other.rows
+    assert (one.name, one.split, one.source, len(one)) == (name, "dev", "toy world, seed 0", 20)
+    assert len(set(one.rows)) == 20
+
+
+def test_fingerprint() -> None:
+    # changes with the lexicon and the grammar, never with the machine or the version of Python
+    assert toy.load("toy-sts", "dev", size=50).fingerprint == "0978d902a30c6daa"
+
+
+@pytest.mark.parametrize("name", ["toy-sentences", "toy-sts", "toy-nli", "toy-duplicates", "toy-contexts"])
+def test_text_is_well_formed(name: str) -> None:
+    for text in (t for row in corpus(name, "test", 2000 if name == "toy-sentences" else 500) for t in texts(row)):
+        if name == "toy-contexts" and not text.endswith("."):
+            continue  # the phrase
+        assert re.fullmatch(r"[A-Z][A-Za-z, .'-]*[a-zA-Z][.?]", text), text
+        assert "  " not in text
+        assert " ," not in text
+        for word, following in re.findall(r"\b([Aa]n?) (\w+)", text):
+            vowel = following[0] in "aeiou" and following not in ("uniform",)
+            assert (word.lower() == "an") == vowel, text
+
+
+def test_sts_covers_the_scale_and_is_not_word_overlap() -> None:
+    pairs = corpus("toy-sts")
+    bands = Counter(min(int(p.score), 4) for p in pairs)
+    assert set(bands.values()) == {300}
+    assert min(p.score for p in pairs) < 0.2
+    assert max(p.score for p in pairs) == 5.0
+    assert {"paraphrase", "shorter", "hypernym", "roles swapped", "opposite", "negation", "unrelated"} <= {
+        p.subset for p in pairs
+    }
+
+    def overlap(a: str, b: str) -> float:
+        one, two = (set(re.findall("[a-z]+", t.lower())) for t in (a, b))
+        return len(one & two) / len(one | two)
+
+    rho = spearmanr([overlap(p.text_a, p.text_b) for p in pairs], [p.score for p in pairs]).statistic
+    assert 0.2 < rho < 0.75
+
+
+def test_nli() -> None:
+    assert Counter(p.label for p in corpus("toy-nli-pairs")) == {
+        "entailment": 500,
+        "contradiction": 500,
+        "neutral": 500,
+    }
+    for row in corpus("toy-nli"):
+        assert len({row.anchor, row.positive, row.negative}) == 3
+        assert " not " not in row.anchor + row.positive
+
+
+def test_phrases() -> None:
+    van, car, vehicle = ("a/red", "n/van"), ("n/car",), ("n/#vehicle",)
+    assert (relation(van, van), relation(van, vehicle), relation(vehicle, van), relation(van, car)) == (
+        "equivalence", "entailment", "independent", "independent",
+    )  # fmt: skip
+    assert phrase_similarity(van, vehicle) == pytest.approx((3 * 0.8 + 0.6) / 4)
+    pairs = corpus("toy-phrases")
+    assert set(Counter(p.relation for p in pairs).values()) == {400}
+    assert all((p.score == 1.0) == (p.relation == "equivalence") and 0 <= p.score <= 1 for p in pairs)
+    assert all(p.phrase_a != p.phrase_b for p in pairs)
+
+
+def test_words() -> None:
+    for pair in corpus("toy-words"):
+        assert " " not in pair.word_a + pair.word_b
+        assert (pair.score == 10) == (pair.word_b in toy.synonyms(pair.word_a))
+    assert {0.0, 1.0, 4.0, 8.0, 10.0} <= {p.score for p in corpus("toy-words")}
+    assert toy.synonyms("car") == ("automobile",)
+    assert toy.synonyms("zyzzyva") == ()
+
+
+def test_duplicates_and_reranking() -> None:
+    rows = corpus("toy-duplicates")
+    assert 0.1 < sum(r.duplicate is None for r in rows) / len(rows) < 0.5
+    assert all(r.question != r.duplicate for r in rows)
+    every = Counter(t for r in rows for t in texts(r))
+    assert sum(n > 1 for n in every.values()) <= 0.01 * len(every)
+    for query in corpus("toy-reranking"):
+        assert len(query.candidates) == len(query.relevant) == len(set(query.candidates)) == 20
+        assert 1 <= sum(query.relevant) <= 4
+        assert query.query not in query.candidates
+
+
+def test_questions() -> None:
+    scene = Scene("v/steal", "n/thief", "n/crown", place="c/in the palace", time="c/at night", past=True)
+    assert asked(scene, "how") is None
+    for kind in ("who", "where", "when", "why"):
+        question = asked(scene, kind)
+        assert question is not None
+        said = {ask(question, kind, Random(f"{kind} {i}")).text for i in range(60)}
+        assert all(t.endswith("?") for t in said)
+        assert all(("night" in t) == (kind != "when") and ("palace" in t) == (kind != "where") for t in said)
+        assert len(said) >= len(OPENERS[kind])
+        assert any("stolen" in t for t in said)
+    with pytest.raises(ValueError, match="how, who, where"):
+        ask(scene, "whence", Random("x"))
+
+
+def test_phrases_in_contexts() -> None:
+    rows = corpus("toy-contexts")
+    for row in rows:
+        found = row.context[row.start : row.end]
+        assert found == found.strip(" .,")
+        assert re.match(r"\b\w", row.context[row.start :])
+        assert not re.match("(a|an|the|some) ", found.lower())
+        assert 3 <= row.context.count(".") <= 5
+        assert row.phrase != found
+        assert 0 < row.score <= 5
+    assert sum(r.score == 5 for r in rows) > 0.2 * len(rows)
+    assert min(r.score for r in rows) < 2.5
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "size", "message"),
+    [
+        ("toy-stsb", "test", None, "toy-sts, .*not 'toy-stsb'"),
+        ("toy-sts", "validation", None, "train, dev, test, not 'validation'"),
+        ("toy-sts", "test", 0, "1 or more, not 0"),
+        ("toy-words", "test", 1_000_000, "has only"),
+    ],
+)
+def test_bad_arguments(name: str, split: str, size: int | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        toy.load(name, split, size=size)
