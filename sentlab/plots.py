@@ -70,6 +70,25 @@ def cosine_by_gold(gold: np.ndarray, cosines: Mapping[str, np.ndarray], levels: 
     return figure
 
 
+def cosine_violins(table: pd.DataFrame, group: str, kind: str) -> Figure:
+    """Densities of cosine by group, one line a group, with one of two kinds above the line and the other below it.
+
+    Every shape has the same height, so that very narrow and wide ones can stand in one figure.
+
+    Args:
+        table: a row a pair, with the columns `cosine`, `group` and `kind`.
+        group, kind: names of columns; `kind` holds two values.
+    """
+    with _panels(1, width=6.4, height=1.0 + 0.55 * table[group].nunique()) as (figure, (axes,)):
+        sns.violinplot(
+            table, x="cosine", y=group, hue=kind, ax=axes, palette=PALETTE[:2], split=True, density_norm="width",
+            inner=None, linewidth=0.8, saturation=1, cut=0, orient="h",
+        )  # fmt: skip
+        axes.set(xlabel="cosine similarity", ylabel="")
+        axes.legend(title=None, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return figure
+
+
 def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], ylabel: str) -> Figure:
     """Dev score by step, a line a run; the best of each is marked.
 

@@ -1,6 +1,6 @@
 """Pre-train a small uncased BERT by masked-language modelling alone: how the bundled encoder was made.
 
-    python -m sentlab.pretrain --text FOLDER --out FOLDER [--tokens 48e6] [--resume]
+    python -m sentlab.pretrain --text FOLDER --out FOLDER [--tokens 30e6] [--resume]
 
 FOLDER holds plain text (`*.txt` or `*.txt.xz`, a paragraph a line). Toy-world sentences of the training split are
 added. There is no objective on sentences, so that whatever a sentence vector is good for comes from elsewhere.
@@ -31,8 +31,8 @@ from sentlab.files import replacing, write_json
 from sentlab.losses import mask_tokens, masked_lm_loss
 from sentlab.training import TrainConfig, fit
 
-SHEET = 4096  # tokens in one optimiser step
-LENGTHS = (32, 64, 128, 256)  # a sheet is cut into blocks of one of these lengths, in turn
+SHEET = 2048  # tokens in one optimiser step: small sheets make many steps, which a small model needs most
+LENGTHS = (64, 32, 64, 128, 64, 256)  # a sheet is cut into blocks of one of these lengths, in turn
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'’”)])) +(?=[\"'‘“(]*[A-Z0-9])")
 
@@ -167,6 +167,7 @@ def new_encoder(tokenizer: BertTokenizer, layers: int, width: int, folder: Path)
         intermediate_size=4 * width,
         max_position_embeddings=max(LENGTHS),
         pad_token_id=tokenizer.pad_token_id,
+        initializer_range=0.02 * (768 / width) ** 0.5,  # BERT-base's 0.02, scaled to keep a layer's output as large
     )
     tokenizer.model_max_length = max(LENGTHS)
     BertForMaskedLM(config).save_pretrained(folder)
@@ -189,11 +190,11 @@ def main() -> None:
     parser.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
     parser.add_argument("--out", type=Path, required=True, help="folder for the finished model")
     parser.add_argument("--work", type=Path, default=Path("runs/pretrain"), help="folder for ids and checkpoints")
-    parser.add_argument("--tokens", type=float, default=48e6, help="tokens to train on")
+    parser.add_argument("--tokens", type=float, default=30e6, help="tokens to train on")
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--vocabulary", type=int, default=8000)
-    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--learning-rate", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=None, help="CPU threads; default: all cores")
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --work")
@@ -210,9 +211,9 @@ def main() -> None:
         batch_size=1,
         learning_rate=asked.learning_rate,
         betas=(0.9, 0.98),
-        warmup=0.05,
+        warmup=0.02,
         precision="bfloat16",
-        checkpoint_every=500,
+        checkpoint_every=1000,
         seed=asked.seed,
     )
     history = fit(MaskedLM(encoder), sheets, config, folder=asked.work, resume=asked.resume)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,8 @@ def run(path: Path, *, folder: Path | None = None) -> records.Record:
 def remember(record: records.Record, name: str, split: str) -> Any:
     """Load a corpus and note in the record what it was."""
     corpus = data.load(name, split)
-    about = {"rows": len(corpus), "fingerprint": corpus.fingerprint, "source": corpus.source.split(" in ")[0]}
+    source = corpus.source.replace(os.environ.get("SENTLAB_DATA") or "\0", "SENTLAB_DATA")  # no path of this machine
+    about = {"rows": len(corpus), "fingerprint": corpus.fingerprint, "source": source}
     record.data[f"{name}/{split}"] = about | {"left_out": corpus.left_out}
     return corpus
 

@@ -20,7 +20,7 @@ for at by from . , ? ! ' ##s ##ing ##ed ##er ##ly
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """The folder of public data sets: SENTLAB_DATA, or a `shared/data` folder beside the checkout; skips where there is none."""
+    """The folder of public data sets: SENTLAB_DATA, or `shared/data` beside the checkout; skips where there is none."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get("SENTLAB_DATA", beside))
     if not (folder / "STS").is_dir():

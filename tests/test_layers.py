@@ -24,7 +24,7 @@ LAYERS = (
     },  # to the side: they know nothing of the rest, so anything may use them
     {"data"},
     {"pooling"},
-    {"encoder", "encoder_files"},
+    {"encoder", "encoder_files", "fast"},
     {"phrases", "views", "spans"},
     {"losses"},
     {"methods"},

@@ -1,0 +1,88 @@
+"""Records and the program that fills them: a run's numbers come with all that is needed to get them again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sentlab import records
+from sentlab.run import run
+
+
+def settings(encoder: Path, **changes: object) -> dict[str, object]:
+    return {
+        "encoder": {"source": str(encoder), "pooling": "cls", "max_length": 32},
+        "method": {"name": "PaSeR", "decoder_layers": 1, "top_phrases": 2},
+        "data": "toy-sentences",
+        "train": {"steps": 6, "batch_size": 8, "learning_rate": 0.001, "eval_every": 3, "keep": "dev", "seed": 3},
+        "dev": "toy-sts",
+        "test": ["toy-sts"],
+        "poolings": ["cls", "mean"],
+        "threads": 1,
+        **changes,
+    }
+
+
+def write(folder: Path, name: str, content: object) -> Path:
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_a_run_fills_its_record_and_gives_the_same_numbers_again(tmp_path: Path, small_encoder_folder: Path) -> None:
+    first = run(write(tmp_path, "a", {"settings": settings(small_encoder_folder)}), folder=tmp_path / "runs-a")
+    again = run(write(tmp_path, "b", {"settings": settings(small_encoder_folder)}), folder=tmp_path / "runs-b")
+    assert first.results == again.results
+    assert first.dev == again.dev
+    assert [row["step"] for row in first.dev] == [3, 6]
+
+    read = records.load("a", tmp_path)[0]
+    assert read.results["before"].keys() == {"cls", "mean"}
+    assert read.results["before"]["cls"] != read.results["after"]["cls"]
+    assert read.results["after"]["cls"].keys() == {"toy-sts", "toy-sts-dev"}
+    assert read.kept_step in (3, 6)
+    assert read.data["toy-sentences/train"]["rows"] > 1000
+    assert len(read.encoder["fingerprint"]) == 16
+    assert read.versions["torch"]
+    assert read.date
+    assert "sentlab.run" in read.provenance()
+
+
+def test_other_seed_other_numbers(tmp_path: Path, small_encoder_folder: Path) -> None:
+    train = {"steps": 3, "batch_size": 8, "learning_rate": 0.01}
+    found = []
+    for seed in (0, 1):
+        content = {"settings": settings(small_encoder_folder, train=train | {"seed": seed})}
+        found.append(run(write(tmp_path, f"seed{seed}", content), folder=tmp_path / f"runs{seed}").results["after"])
+    assert found[0] != found[1]
+
+
+def test_only_evaluate(tmp_path: Path, small_encoder_folder: Path) -> None:
+    path = write(tmp_path, "raw", {"settings": settings(small_encoder_folder, method=None)})
+    record = run(path, folder=tmp_path / "runs")
+    assert record.results.keys() == {"before"}
+    assert record.kept_step is None
+
+
+def test_spread_is_mean_and_sample_deviation() -> None:
+    found = [
+        records.Record(f"seed{i}", {}, results={"after": {"cls": {"stsb": score}}})
+        for i, score in enumerate((60.0, 62.0, 67.0))
+    ]
+    table = records.spread(found, "after", "cls")
+    assert table.loc["mean", "stsb"] == pytest.approx(63.0)
+    assert table.loc["std", "stsb"] == pytest.approx(13**0.5)
+
+
+def test_only_finished_records_load_and_errors_speak(tmp_path: Path) -> None:
+    write(tmp_path, "waiting", {"settings": {}})
+    with pytest.raises(FileNotFoundError, match="no finished record"):
+        records.load("waiting", tmp_path)
+    write(tmp_path, "wrong", {"settings": {}, "scores": 1})
+    with pytest.raises(ValueError, match=r"wrong\.json is no record"):
+        records.load("wrong", tmp_path)
+    (tmp_path / "broken.json").write_text("{")
+    with pytest.raises(ValueError, match=r"broken\.json is not JSON"):
+        records.read(tmp_path / "broken.json")
