@@ -11,7 +11,7 @@ vectors = encoder.encode(["A man plays the guitar."])  # (1, D)
 import importlib
 from typing import Any
 
-from sentlab import data, methods, metrics, records
+from sentlab import data, methods, metrics, published, records
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts, pair_cosines, sts_dev
 from sentlab.presets import preset
@@ -29,6 +29,7 @@ __all__ = [
     "pair_cosines",
     "plots",
     "preset",
+    "published",
     "records",
     "sts_dev",
 ]
