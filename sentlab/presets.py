@@ -43,7 +43,7 @@ PRESETS = {
         sentences="toy-sentences",
         dev="toy-sts",
         tests=("toy-sts",),
-        train=TrainConfig(steps=300, batch_size=64, learning_rate=1e-3, eval_every=50, keep="dev"),
+        train=TrainConfig(steps=200, batch_size=64, learning_rate=1e-3, eval_every=25, keep="dev"),
     ),
     "real": Preset(
         "real",
@@ -51,7 +51,7 @@ PRESETS = {
         sentences="sts-unlabelled",
         dev="stsb",
         tests=STS_TASKS,
-        train=TrainConfig(steps=1500, batch_size=64, learning_rate=1e-3, eval_every=100, keep="dev"),
+        train=TrainConfig(steps=1000, batch_size=64, learning_rate=1e-3, eval_every=50, keep="dev"),
     ),
     "paper": Preset(
         "paper",

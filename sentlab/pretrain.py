@@ -1,6 +1,6 @@
 """Pre-train a small uncased BERT by masked-language modelling alone: how the bundled encoder was made.
 
-    python -m sentlab.pretrain --text FOLDER --out FOLDER [--tokens 30e6] [--resume]
+    python -m sentlab.pretrain --text FOLDER --out FOLDER [--tokens 20e6] [--resume]
 
 FOLDER holds plain text (`*.txt` or `*.txt.xz`, a paragraph a line). Toy-world sentences of the training split are
 added. There is no objective on sentences, so that whatever a sentence vector is good for comes from elsewhere.
@@ -13,10 +13,12 @@ import argparse
 import copy
 import json
 import lzma
+import math
 import random
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,8 +33,9 @@ from sentlab.files import replacing, write_json
 from sentlab.losses import mask_tokens, masked_lm_loss
 from sentlab.training import TrainConfig, fit
 
-SHEET = 2048  # tokens in one optimiser step: small sheets make many steps, which a small model needs most
-LENGTHS = (64, 32, 64, 128, 64, 256)  # a sheet is cut into blocks of one of these lengths, in turn
+SHEET = 1024  # tokens in one optimiser step: small sheets make many steps, which a small model needs most
+# A sheet is cut into blocks of one of these lengths, in turn; from the short ones attention is learned soonest.
+LENGTHS = (32, 64, 32, 128, 32, 64, 32, 256)
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'’”)])) +(?=[\"'‘“(]*[A-Z0-9])")
 
@@ -157,6 +160,15 @@ def prepare(text: Path, work: Path, vocabulary: int, seed: int) -> tuple[BertTok
     return tokenizer, np.load(work / "ids.npy", mmap_mode="r"), np.load(work / "starts.npy")
 
 
+def sinusoids(count: int, width: int) -> Tensor:
+    """Positions as sines and cosines, (count, width), after Vaswani et al. (2017), section 3.5.
+
+    From random position vectors, attention takes millions of tokens to find a word's neighbours.
+    """
+    angles = torch.arange(count)[:, None] * torch.exp(torch.arange(0, width, 2) * (-math.log(10_000) / width))
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+
+
 def new_encoder(tokenizer: BertTokenizer, layers: int, width: int, folder: Path) -> Encoder:
     """A freshly initialised BERT, through a saved folder so that there is one way to build an `Encoder`."""
     config = BertConfig(
@@ -173,6 +185,9 @@ def new_encoder(tokenizer: BertTokenizer, layers: int, width: int, folder: Path)
     BertForMaskedLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     encoder = Encoder.from_pretrained(str(folder), max_length=max(LENGTHS))
+    embeddings: Any = encoder.backbone.embeddings
+    positions: Tensor = embeddings.position_embeddings.weight.data
+    positions.copy_(0.12 * sinusoids(*positions.shape))  # learned from here on
     for module in encoder.modules():  # one pass over the text cannot overfit, and dropout would only slow it down
         if isinstance(module, nn.Dropout):
             module.p = 0.0
@@ -190,11 +205,11 @@ def main() -> None:
     parser.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
     parser.add_argument("--out", type=Path, required=True, help="folder for the finished model")
     parser.add_argument("--work", type=Path, default=Path("runs/pretrain"), help="folder for ids and checkpoints")
-    parser.add_argument("--tokens", type=float, default=30e6, help="tokens to train on")
+    parser.add_argument("--tokens", type=float, default=20e6, help="tokens to train on")
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--vocabulary", type=int, default=8000)
-    parser.add_argument("--learning-rate", type=float, default=2e-3)
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=None, help="CPU threads; default: all cores")
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --work")
@@ -213,7 +228,7 @@ def main() -> None:
         betas=(0.9, 0.98),
         warmup=0.02,
         precision="bfloat16",
-        checkpoint_every=1000,
+        checkpoint_every=2000,
         seed=asked.seed,
     )
     history = fit(MaskedLM(encoder), sheets, config, folder=asked.work, resume=asked.resume)
