@@ -36,20 +36,6 @@ def _panels(count: int, width: float = 3.2, height: float = 3.0) -> Iterator[tup
         plt.close(figure)
 
 
-def cosine_density(cosines: Mapping[str, np.ndarray]) -> Figure:
-    """Densities of cosine similarities, one curve a name.
-
-    Args:
-        cosines: name -> cosines, (n,) each.
-    """
-    with _panels(1, width=6.4) as (figure, (axes,)):
-        for (name, values), colour in zip(cosines.items(), PALETTE, strict=False):
-            sns.kdeplot(values, ax=axes, label=name, color=colour, fill=True, alpha=0.15, clip=(-1, 1))
-        axes.set(xlabel="cosine similarity", ylabel="density")
-        axes.legend(loc="upper left")
-    return figure
-
-
 def cosine_by_gold(gold: np.ndarray, cosines: Mapping[str, np.ndarray], levels: Sequence[float] = range(6)) -> Figure:
     """Densities of cosine by gold level, a panel an encoder (PaSeR, Fig. 5; Gao et al. 2021, Fig. 3).
 
@@ -107,13 +93,18 @@ def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], ylabel: s
     return figure
 
 
-def score_bars(table: pd.DataFrame, ylabel: str = "Spearman × 100") -> Figure:
-    """Grouped bars: a group a column of the table, a bar a row."""
-    long = table.rename_axis("row").reset_index().melt("row", var_name="column", value_name="score")
-    with _panels(1, width=7.2) as (figure, (axes,)):
-        sns.barplot(long, x="column", y="score", hue="row", ax=axes, palette=PALETTE[: len(table)])
-        axes.set(xlabel="", ylabel=ylabel)
-        axes.legend(title=None, ncols=len(table), loc="lower center", bbox_to_anchor=(0.5, 1.0))
+def training_losses(losses: Sequence[Mapping[str, float]], name: str, ylabel: str) -> Figure:
+    """One loss by step: each recorded mean as a faint dot, and their running mean over 50 as a line.
+
+    Args:
+        losses: rows with `step` and the loss, as `History.losses`.
+        name: which loss.
+    """
+    table = pd.DataFrame(losses)
+    with _panels(1, width=6.4) as (figure, (axes,)):
+        axes.plot(table["step"], table[name], ".", color=PALETTE[0], alpha=0.15, markersize=3)
+        axes.plot(table["step"], table[name].rolling(50, min_periods=1).mean(), color=PALETTE[0])
+        axes.set(xlabel="step", ylabel=ylabel)
     return figure
 
 

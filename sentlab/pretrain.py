@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
+from sentlab.card import write_card
 from sentlab.data import toy
 from sentlab.encoder import Encoder
 from sentlab.files import replacing, write_json
@@ -233,7 +234,10 @@ def main() -> None:
     )
     history = fit(MaskedLM(encoder), sheets, config, folder=asked.work, resume=asked.resume)
     export(encoder, asked.out)
+    history.settings |= {"sheet": SHEET, "lengths": LENGTHS, "layers": asked.layers, "width": asked.width}
     history.save(asked.out / "pretraining.json")
+    command = f"python -m sentlab.pretrain --text {asked.text.name} --out {asked.out}"
+    write_card(asked.out, asked.work, history, command, torch.get_num_threads())
     print(f"{asked.out}: masked-LM loss {history.losses[-1]['mlm']:.3f} after {history.kept_step:,} steps")
 
 

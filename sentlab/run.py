@@ -19,12 +19,14 @@ import argparse
 import hashlib
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from sentlab import data, methods, records
+from sentlab.data import Corpus, ScoredPair
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts, sts_dev
 from sentlab.training import TrainConfig, fit
@@ -46,16 +48,17 @@ def run(path: Path, *, folder: Path | None = None) -> records.Record:
     source = settings["encoder"]["source"]
     encoder = Encoder.from_pretrained(**settings["encoder"])
     record.encoder = {"source": source, "fingerprint": weights_fingerprint(encoder), "dim": encoder.dim}
-    record.results = {"before": scores(encoder, settings, record)}
+    dev = remember(record, settings["dev"], "dev")
+    tests = [remember(record, name, "test") for name in settings["test"]]
+    record.results = {"before": scores(encoder, settings["poolings"], dev, tests)}
     if settings.get("method"):
         arguments = dict(settings["method"])
         torch.manual_seed(settings["train"]["seed"])
         method = getattr(methods, arguments.pop("name"))(encoder, **arguments)
         corpus = remember(record, settings["data"], "train")
-        dev = sts_dev(remember(record, settings["dev"], "dev"))
-        history = fit(method, corpus, TrainConfig(**settings["train"]), dev, folder=folder, resume=True)
+        history = fit(method, corpus, TrainConfig(**settings["train"]), sts_dev(dev), folder=folder, resume=True)
         record.dev, record.kept_step = history.dev, history.kept_step
-        record.results["after"] = scores(encoder, settings, record)
+        record.results["after"] = scores(encoder, settings["poolings"], dev, tests)
         encoder.save(folder / "encoder")
     records.stamp(record, f"python -m sentlab.run {path}", time.monotonic() - began)
     record.save(path)
@@ -71,18 +74,17 @@ def remember(record: records.Record, name: str, split: str) -> Any:
     return corpus
 
 
-def scores(encoder: Encoder, settings: dict[str, Any], record: records.Record) -> dict[str, dict[str, float]]:
+def scores(
+    encoder: Encoder, poolings: Sequence[str], dev: Corpus[ScoredPair], tests: Sequence[Corpus[ScoredPair]]
+) -> dict[str, dict[str, float]]:
     """pooling -> task -> Spearman x 100, with the average of the seven STS tasks where all are there."""
-    dev = remember(record, settings["dev"], "dev")
-    tests = {name: remember(record, name, "test") for name in settings["test"]}
     trained_with, table = encoder.pooling, {}
-    for pooling in settings["poolings"]:
+    for pooling in poolings:
         encoder.pooling = pooling
-        result = evaluate_sts(encoder, list(tests.values()))
-        table[pooling] = {f"{settings['dev']}-dev": round(sts_dev(dev)(encoder), 2)}
-        table[pooling] |= {name: round(score, 2) for name, score in result.scores.items()}
-        if set(data.STS_TASKS) <= table[pooling].keys():
-            table[pooling]["average"] = round(sum(result.scores[task] for task in data.STS_TASKS) / 7, 2)
+        found = evaluate_sts(encoder, tests).scores | {f"{dev.name}-dev": sts_dev(dev)(encoder)}
+        if set(data.STS_TASKS) <= found.keys():
+            found["average"] = sum(found[task] for task in data.STS_TASKS) / len(data.STS_TASKS)
+        table[pooling] = {name: round(score, 2) for name, score in found.items()}
     encoder.pooling = trained_with
     return table
 

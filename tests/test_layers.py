@@ -32,6 +32,7 @@ LAYERS = (
     {"evaluation"},
     {"plots"},
     {"presets"},  # what a chapter or a program chooses between
+    {"card"},
     {"pretrain", "run"},  # programs
     {"__init__"},
 )

@@ -11,10 +11,12 @@ mpl.use("Agg")
 from sentlab import plots
 
 
-def test_one_curve_a_name_and_a_white_ground() -> None:
-    rng = np.random.default_rng(0)
-    figure = plots.cosine_density({"cls": rng.normal(0.9, 0.02, 200), "mean": rng.normal(0.4, 0.1, 200)})
-    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["cls", "mean"]
+def test_loss_curve_shows_every_value_on_a_white_ground() -> None:
+    losses = [{"step": 10 * i, "mlm": 9.0 - i / 10} for i in range(1, 60)]
+    figure = plots.training_losses(losses, "mlm", "masked-LM loss")
+    dots, line = figure.axes[0].get_lines()
+    assert dots.get_ydata().tolist() == [row["mlm"] for row in losses]
+    assert line.get_ydata()[-1] == pytest.approx(np.mean([row["mlm"] for row in losses[-50:]]))
     assert figure.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
 
 

@@ -178,7 +178,9 @@ def corpora() -> pd.DataFrame:
         for name, entry in _PUBLIC.items()
     ]
     texts = (UNLABELLED, "train", "str", "the seven STS sets")
-    toys = [(name, "train, dev, test", type(toy.load(name, "test", size=1)[0]).__name__, "toy world") for name in toy.NAMES]
+    toys = [
+        (name, "train, dev, test", type(toy.load(name, "test", size=1)[0]).__name__, "toy world") for name in toy.NAMES
+    ]
     return pd.DataFrame([*public, texts, *toys], columns=["name", "splits", "row", "from"]).set_index("name")
 
 
