@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from sentlab.training import TrainConfig, batch_indices, fit, schedule
@@ -207,3 +212,54 @@ def test_bfloat16_autocast_is_used_where_asked() -> None:
     quiet(Watch(), config(steps=1, precision="bfloat16"))
     quiet(Watch(), config(steps=1))
     assert kinds == [torch.bfloat16, torch.float32]
+
+
+@pytest.mark.slow
+def test_two_processes_train_as_one(tmp_path: Path) -> None:
+    script = tmp_path / "two.py"
+    script.write_text(
+        textwrap.dedent("""
+        import sys
+        import torch
+        from accelerate import PartialState
+        from safetensors.torch import save_file
+        from sentlab.training import TrainConfig, fit
+
+        class Line(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(1)
+                self.weight = torch.nn.Linear(4, 1)
+                self.encoder = torch.nn.Linear(1, 1)
+                self.encoder.device = torch.device("cpu")
+                self.encoder.requires_grad_(False)
+            def collate(self, rows):
+                x = torch.tensor(rows)[:, None] * torch.arange(1.0, 5.0)
+                return {"x": x, "y": x.sum(1, keepdim=True)}
+            def loss(self, batch):
+                return {"square": ((self.weight(batch["x"]) - batch["y"]) ** 2).mean()}
+            def after_step(self):
+                pass
+
+        method, rows = Line(), [i / 40 for i in range(40)]
+        config = TrainConfig(steps=9, batch_size=8, learning_rate=0.05, eval_every=3, checkpoint_every=3, keep="dev")
+        calls = []
+        def dev(encoder):
+            calls.append(PartialState().process_index)
+            return float(len(calls))
+        fit(method, rows, config, dev, folder=sys.argv[1], progress=False)
+        assert set(calls) <= {0}
+        if PartialState().is_main_process:
+            save_file(method.state_dict(), sys.argv[2])
+        """)
+    )
+    weights = []
+    for number in (1, 2):
+        launch = ["accelerate.commands.launch", "--cpu", "--num_processes", str(number), "--num_machines", "1"]
+        launch += ["--mixed_precision", "no", "--dynamo_backend", "no"]
+        done = tmp_path / f"{number}.safetensors"
+        command = [sys.executable, "-m", *launch, str(script), str(tmp_path / f"run{number}"), str(done)]
+        ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        assert ended.returncode == 0, ended.stderr[-2000:]
+        weights.append(load_file(done)["weight.weight"])
+    torch.testing.assert_close(weights[0], weights[1])
