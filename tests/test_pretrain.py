@@ -63,3 +63,7 @@ def test_the_program_makes_an_encoder_that_loads(tmp_path: Path, monkeypatch: py
     assert encoder.word_embeddings.weight.dtype == torch.float32
     assert encoder.tokenizer.convert_tokens_to_ids("farmer") != encoder.tokenizer.unk_token_id
     assert len({tuple(row) for row in encoder.encode(["A farmer.", "A horse."]).tolist()}) == 2
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "1 layers of 32" in card
+    assert "| mean |" in card or "Not measured" in card
+    assert (tmp_path / "out" / "loss.png").stat().st_size > 1000
