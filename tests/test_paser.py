@@ -14,6 +14,7 @@ from sentlab.encoder import Encoder
 from sentlab.methods import PaSeR, paser
 from sentlab.methods.paser import IGNORE, decoding_signal, generative_loss
 from sentlab.phrases import Phrase, rake_phrases
+from sentlab.training import TrainConfig, fit
 
 SENTENCES = [
     "A young girl plays the guitar in a small village.",
@@ -326,3 +327,29 @@ def test_untrained_decoding_ends(make: Callable[..., PaSeR]) -> None:
     (row,) = method.reconstruct(["the boy plays the guitar"])
     assert [phrase.text for phrase, _ in row] == ["boy plays", "guitar"]
     assert row[1][1] == ""
+
+
+def test_a_killed_run_resumes_to_identical_weights(small_encoder_folder: Path, tmp_path: Path) -> None:
+    rows = [
+        "the old man sees a blue bird",
+        "a happy girl reads the red book",
+        "the farmer sells apples",
+        "a dog runs",
+    ] * 4
+    config = TrainConfig(steps=6, batch_size=4, learning_rate=1e-3, checkpoint_every=2)
+
+    def new() -> PaSeR:
+        torch.manual_seed(5)
+        return PaSeR(Encoder.from_pretrained(small_encoder_folder, device="cpu"), decoder_layers=1)
+
+    def kill(step: int, method: PaSeR) -> None:
+        if step == 5:
+            raise KeyboardInterrupt
+
+    whole, resumed = new(), new()
+    fit(whole, rows, config, progress=False)
+    with pytest.raises(KeyboardInterrupt):
+        fit(new(), rows, config, folder=tmp_path, progress=False, on_step=kill)
+    fit(resumed, rows, config, folder=tmp_path, resume=True, progress=False)
+    for (name, a), b in zip(whole.state_dict().items(), resumed.state_dict().values(), strict=True):
+        assert torch.equal(a, b), name
