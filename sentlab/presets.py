@@ -43,7 +43,7 @@ PRESETS = {
         sentences="toy-sentences",
         dev="toy-sts",
         tests=("toy-sts",),
-        train=TrainConfig(steps=200, batch_size=64, learning_rate=1e-3, eval_every=25, keep="dev"),
+        train=TrainConfig(steps=400, batch_size=32, learning_rate=1e-3, eval_every=50),
     ),
     "real": Preset(
         "real",
