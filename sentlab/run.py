@@ -56,7 +56,9 @@ def run(path: Path, *, folder: Path | None = None) -> records.Record:
         torch.manual_seed(settings["train"]["seed"])
         method = getattr(methods, arguments.pop("name"))(encoder, **arguments)
         corpus = remember(record, settings["data"], "train")
+        started = time.monotonic()
         history = fit(method, corpus, TrainConfig(**settings["train"]), sts_dev(dev), folder=folder, resume=True)
+        began += time.monotonic() - started - history.seconds  # which counts what was trained before an interruption
         record.dev, record.kept_step = history.dev, history.kept_step
         record.results["after"] = scores(encoder, settings["poolings"], dev, tests)
         encoder.save(folder / "encoder")
