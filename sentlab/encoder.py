@@ -29,7 +29,7 @@ from sentlab.fast import fast_arithmetic, in_threads
 from sentlab.pooling import POOLINGS
 
 DEFAULT_POOLING, DEFAULT_MAX_LENGTH = "cls", 64
-TOKENS_PER_BATCH = {"cpu": 1024, "cuda": 65_536}  # padded tokens; the CPU's fits the caches (benchmarks/encode.py)
+TOKENS_PER_BATCH = {"cpu": 512, "cuda": 65_536}  # padded tokens; the CPU's fits the caches (benchmarks/encode.py)
 TEXTS_PER_CHUNK = 16_384  # tokenised and sorted at a time, which bounds the memory
 SECONDS_BEFORE_PROGRESS = 3.0
 # In most masked-LM models the head is what is left without the backbone; in this one a bare function sits in between.
