@@ -41,7 +41,7 @@ encoder.
 {texts}
 | toy-world sentences of the training split (fingerprint `{toy}`) | made by this project; MIT |
 
-{tokens:,} tokens in {sentences:,} sentences, of which {seen:,} tokens were seen, none twice. Texts are lower-cased and
+{tokens:,} tokens in {sentences:,} sentences, of which {seen:,} tokens were seen{repeats}. Texts are lower-cased and
 shuffled by paragraph. Old novels and an encyclopedia know nothing of the present and much of the prejudices of their
 time: expect both in the vectors.
 
@@ -94,6 +94,7 @@ def write_card(folder: Path, work: Path, history: History, command: str, threads
         tokens=prepared["tokens"],
         sentences=prepared["sentences"],
         seen=settings["steps"] * settings["sheet"],
+        repeats=", none twice" if settings["steps"] <= settings["rows"] else ", some of them more than once",
         command=command,
         steps=settings["steps"],
         sheet=settings["sheet"],
