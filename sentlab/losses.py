@@ -1,4 +1,4 @@
-"""Losses that more than one method shares: BERT's masked-language-model corruption and its cross entropy."""
+"""Losses that more than one method shares: BERT's masked-language-model corruption and its loss, and InfoNCE."""
 
 from __future__ import annotations
 
@@ -73,3 +73,30 @@ def masked_lm_loss(lm_head: nn.Module, hidden: Tensor, labels: Tensor, chosen: T
     Source: Devlin et al. (2019), section 3.1.
     """
     return label_cross_entropy(lm_head(hidden[chosen]), labels[chosen])
+
+
+def info_nce(anchors: Tensor, candidates: Tensor, temperature: float) -> Tensor:
+    """Cross entropy of finding each anchor's own candidate among all of them, by cosine; float32 inside autocast too.
+
+    Args:
+        anchors: (B, D).
+        candidates: (C, D) with C >= B: candidate i is the positive of anchor i and a negative of every other anchor;
+            those from B on (hard negatives) are negatives of all anchors.
+        temperature: what the cosines are divided by, above 0.
+
+    Returns:
+        The mean over the anchors, a float32 scalar in nats.
+
+    Raises:
+        ValueError: the shapes do not fit.
+
+    Source: van den Oord et al. (2018), "Representation Learning with Contrastive Predictive Coding", Eq. 4, with the
+        similarity of SimCSE, Eqs. 1 and 5.
+    """
+    if anchors.ndim != 2 or anchors.shape[1:] != candidates.shape[1:] or len(candidates) < len(anchors):
+        raise ValueError(
+            f"anchors {tuple(anchors.shape)} must be (B, D) and candidates {tuple(candidates.shape)} (C, D) with C >= B"
+        )
+    with torch.autocast(anchors.device.type, enabled=False):  # it would multiply the matrices in bfloat16
+        cosines = F.normalize(anchors.float(), dim=-1) @ F.normalize(candidates.float(), dim=-1).T  # (B, C)
+        return F.cross_entropy(cosines / temperature, torch.arange(len(anchors), device=anchors.device))

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from sentlab.losses import label_cross_entropy, mask_tokens, masked_lm_loss
+from sentlab.losses import info_nce, label_cross_entropy, mask_tokens, masked_lm_loss
 
 MASK, VOCABULARY = 4, 1000
 
@@ -108,3 +108,53 @@ def test_half_precision_logits_are_summed_in_float32() -> None:
     assert loss.dtype == torch.float32
     double = torch.nn.functional.cross_entropy(logits.double(), labels)
     assert loss.item() == pytest.approx(double.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("hard_negatives", [0, 2, 4])
+def test_info_nce_equals_its_formula_written_out(hard_negatives: int) -> None:
+    torch.manual_seed(4)
+    anchors, candidates = torch.randn(4, 6), 3 * torch.randn(4 + hard_negatives, 6)
+    slow = 0.0
+    for i, anchor in enumerate(anchors.tolist()):
+        similarities = []
+        for candidate in candidates.tolist():
+            dot = sum(x * y for x, y in zip(anchor, candidate, strict=True))
+            similarities.append(dot / math.hypot(*anchor) / math.hypot(*candidate))
+        powers = [math.exp(s / 0.3) for s in similarities]
+        slow -= math.log(powers[i] / sum(powers)) / 4
+    loss = info_nce(anchors, candidates, 0.3)
+    assert loss.dtype == torch.float32
+    assert loss.item() == pytest.approx(slow, abs=1e-5)
+
+
+def test_info_nce_in_closed_form() -> None:
+    # orthogonal anchors that are their own candidates: every cosine is 1 or 0
+    loss = info_nce(torch.eye(5), 7 * torch.eye(5), 0.5)
+    assert loss.item() == pytest.approx(math.log(1 + 4 * math.exp(-2)), abs=1e-6)
+    assert info_nce(torch.ones(1, 3), -torch.ones(1, 3), 0.05).item() == 0.0  # nothing to confuse it with
+    # all vectors equal: a guess among C
+    assert info_nce(torch.ones(2, 3), torch.ones(6, 3), 0.05).item() == pytest.approx(math.log(6), abs=1e-5)
+
+
+def test_info_nce_is_float32_inside_autocast_and_its_gradient_is_exact() -> None:
+    torch.manual_seed(5)
+    anchors, candidates = torch.randn(3, 8, requires_grad=True), torch.randn(5, 8, requires_grad=True)
+    outside = info_nce(anchors, candidates, 0.05)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert (anchors @ candidates.T).dtype == torch.bfloat16  # else this would show nothing
+        inside = info_nce(anchors, candidates, 0.05)
+    assert inside.dtype == torch.float32
+    assert torch.equal(inside, outside)
+    inside.backward()
+    assert anchors.grad is not None
+    step = torch.zeros(3, 8)
+    step[1, 2] = 1e-2
+    with torch.no_grad():
+        slope = (info_nce(anchors + step, candidates, 0.05) - info_nce(anchors - step, candidates, 0.05)) / 2e-2
+    assert slope.item() == pytest.approx(anchors.grad[1, 2].item(), rel=1e-2)
+
+
+@pytest.mark.parametrize(("anchors", "candidates"), [((3, 4), (2, 4)), ((3, 4), (3, 5)), ((4,), (3, 4))])
+def test_info_nce_refuses_shapes_that_do_not_fit(anchors: tuple[int, ...], candidates: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="C >= B"):
+        info_nce(torch.ones(anchors), torch.ones(candidates), 0.05)

@@ -1,0 +1,175 @@
+"""ConSERT: two views of a sentence, made at the embedding layer, are the positive pair; the batch holds the negatives.
+
+Yan, Li, Wang, Zhang, Wu and Xu (2021), "ConSERT: A Contrastive Framework for Self-Supervised Sentence Representation
+Transfer". A view shuffles the tokens' positions or zeroes parts of the embeddings, which costs no more than encoding.
+The paper found `shuffle` with `feature_cutoff` best. BERT's own dropout is off, as in the paper and its code, so that
+the views are the only noise. Special tokens are shuffled and cut like any other, as in the code.
+
+Differs from the paper:
+  - The adversarial view, which needs labels, and the joint training with labelled pairs are left out.
+  - One rate serves all views (the paper has 0.2 for `feature_cutoff` and `dropout`, 0.15 for `token_cutoff`).
+  - The sentence vector comes from the encoder's own pooling.
+
+Differs from the released code:
+  - It adds the losses of the two directions and multiplies by 0.15; here all 2B are averaged, as the paper says.
+  - Its `dropout` view zeroes an exact share of a sentence's elements; here each one falls with that probability.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from sentlab.encoder import Encoder
+from sentlab.pooling import POOLINGS
+
+
+def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
+    """Cross entropy of finding a view's other view among the 2B - 1 other vectors, by cosine, for all 2B views.
+
+    Args:
+        u, v: the two views of B sentences, (B, D) each.
+        temperature: what the cosines are divided by, above 0.
+
+    Returns:
+        The mean over the 2B views, a float32 scalar in nats, also inside autocast.
+
+    Source: ConSERT, Eq. 1; Chen et al. (2020), "SimCLR", Eq. 1.
+    """
+    with torch.autocast(u.device.type, enabled=False):
+        h = F.normalize(torch.cat([u, v]).float(), dim=-1)  # (2B, D)
+        cosines = (h @ h.T).fill_diagonal_(-torch.inf)  # (2B, 2B)
+        return F.cross_entropy(cosines / temperature, torch.arange(len(h), device=h.device).roll(len(u)))
+
+
+def shuffled_positions(mask: Tensor) -> Tensor:
+    """Positions 0, 1, ... of each row's tokens in random order; padding, on the right, keeps its own: (B, L) -> (B, L).
+
+    Source: ConSERT, "Token Shuffling".
+    """
+    places = torch.arange(mask.shape[1], device=mask.device)
+    return torch.where(mask.bool(), torch.rand(mask.shape, device=mask.device), 1.0 + places).argsort(dim=1)
+
+
+def token_cutoff(embeddings: Tensor, mask: Tensor, rate: float) -> Tensor:
+    """Zero whole tokens, floor(rate * tokens) of each sentence: (B, L, D), (B, L) -> (B, L, D)."""
+    return embeddings.masked_fill(_choose(mask.bool(), rate).unsqueeze(2), 0.0)
+
+
+def feature_cutoff(embeddings: Tensor, mask: Tensor, rate: float) -> Tensor:
+    """Zero floor(rate * D) dimensions of each sentence, the same in all its tokens: (B, L, D), (B, L) -> (B, L, D)."""
+    every = torch.ones_like(embeddings[:, 0], dtype=torch.bool)  # (B, D)
+    return embeddings.masked_fill(_choose(every, rate).unsqueeze(1), 0.0)
+
+
+def dropout(embeddings: Tensor, mask: Tensor, rate: float) -> Tensor:
+    """Zero each element with probability `rate` and scale none: (B, L, D), (B, L) -> (B, L, D)."""
+    return embeddings.masked_fill(torch.rand(embeddings.shape, device=embeddings.device) < rate, 0.0)
+
+
+def _choose(allowed: Tensor, rate: float) -> Tensor:
+    """floor(rate * allowed) of the allowed places of each row, drawn at random: (B, N) -> boolean (B, N)."""
+    drawn = torch.rand(allowed.shape, device=allowed.device).masked_fill(~allowed, 2.0)
+    rank = drawn.argsort(dim=1).argsort(dim=1)
+    return rank < (allowed.sum(1, keepdim=True).double() * rate).floor()
+
+
+CUTS: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {
+    "token_cutoff": token_cutoff,
+    "feature_cutoff": feature_cutoff,
+    "dropout": dropout,
+    "none": lambda embeddings, mask, rate: embeddings,
+}
+VIEWS = ("shuffle", *CUTS)
+
+
+class ConSERT(nn.Module):
+    """Trains `encoder` on plain sentences.
+
+    Args:
+        encoder: trained in place; its pooling makes the sentence vectors.
+        views: how the two views are made, two of `VIEWS`.
+        cutoff: share of tokens, dimensions or elements that a view zeroes, in [0, 1).
+        temperature: what the cosines are divided by.
+
+    Raises:
+        ValueError: unknown views, a rate or temperature out of range, or an encoder whose backbone has no `embeddings`
+            module (for `shuffle`: none with a table of positions).
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        views: tuple[str, str] = ("shuffle", "feature_cutoff"),
+        cutoff: float = 0.2,
+        temperature: float = 0.1,
+    ):
+        super().__init__()
+        if isinstance(views, str) or len(views) != 2 or not set(views) <= set(VIEWS):
+            raise ValueError(f"views must be two of {', '.join(VIEWS)}, got {views!r}")
+        if not 0.0 <= cutoff < 1.0 or temperature <= 0:
+            raise ValueError(f"cutoff={cutoff} must be at least 0 and below 1, temperature={temperature} above 0")
+        embeddings = getattr(encoder.backbone, "embeddings", None)
+        table = getattr(embeddings, "position_embeddings", None)
+        name = type(encoder.backbone).__name__
+        if not isinstance(embeddings, nn.Module):
+            raise ValueError(f"{name} has no module `embeddings` to make views at; choose a BERT-like encoder")
+        if "shuffle" in views and not isinstance(table, nn.Embedding):
+            raise ValueError(f"{name} embeds no positions, so shuffling them would do nothing; choose other views")
+        # RoBERTa and its kin count positions from behind the padding's
+        self.first = table.padding_idx + 1 if isinstance(table, nn.Embedding) and table.padding_idx is not None else 0
+        self.encoder, self.views, self.cutoff, self.temperature = encoder, tuple(views), cutoff, temperature
+        self.train()
+
+    def train(self, mode: bool = True) -> ConSERT:
+        """As for any module, but the encoder stays without dropout."""
+        super().train(mode)
+        self.encoder.eval()
+        return self
+
+    def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
+        """Tokenise B plain sentences: `input_ids` and `attention_mask`, (B, L), on the encoder's device.
+
+        Raises:
+            TypeError: one string, or a row that is not one.
+            ValueError: fewer than two rows, which leaves no negative.
+        """
+        if len(rows) < 2:
+            raise ValueError(f"{len(rows)} sentences leave no negatives in the batch: pass at least two")
+        return self.encoder.tokenize(rows)
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """`contrastive` (Eq. 1); the views are drawn from torch's global generator."""
+        u, v = (self._vectors(view, batch["input_ids"], batch["attention_mask"]) for view in self.views)
+        return {"contrastive": nt_xent(u, v, self.temperature)}
+
+    def after_step(self) -> None:
+        """Nothing changes between steps."""
+
+    def _vectors(self, view: str, input_ids: Tensor, mask: Tensor) -> Tensor:
+        """A view of each sentence, encoded: (B, L), (B, L) -> (B, D)."""
+        if view == "shuffle":
+            positions = self.first + shuffled_positions(mask)
+            output = self.encoder.backbone(
+                input_ids=input_ids, attention_mask=mask, position_ids=positions, output_hidden_states=True
+            )
+            return POOLINGS[self.encoder.pooling](output.hidden_states, mask)
+        with changed_embeddings(self.encoder, lambda output: CUTS[view](output, mask, self.cutoff)):
+            return self.encoder(input_ids, mask)
+
+
+@contextlib.contextmanager
+def changed_embeddings(encoder: Encoder, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    """While open, the first layer reads `change` of what the embedding layer puts out, (B, L, D) -> (B, L, D)."""
+    embeddings = cast(nn.Module, encoder.backbone.embeddings)
+    handle = embeddings.register_forward_hook(lambda module, inputs, output: change(output))
+    try:
+        yield
+    finally:
+        handle.remove()

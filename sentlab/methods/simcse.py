@@ -1,0 +1,120 @@
+"""SimCSE: a sentence encoded twice with different dropout is the positive pair; the batch holds the negatives.
+
+Gao, Yao and Chen (2021), "SimCSE: Simple Contrastive Learning of Sentence Embeddings". Unsupervised (Eq. 4), a
+sentence's only augmentation is the dropout that the encoder has anyway. Supervised (Eq. 5), an anchor's positive is a
+sentence that follows from it, and sentences that contradict one of the batch's anchors are further negatives.
+
+Differs from the paper:
+  - The linear and tanh head on [CLS] is used in training only, in both modes; the paper drops it at test for the
+    unsupervised model only. Other poolings have no head.
+
+Differs from the released code:
+  - At test it keeps the head of supervised models; here `SimCSE.encoder` never contains it.
+  - It can weight an anchor's own hard negative (by default it does not); here there is no such weight.
+  - Across processes it gathers all vectors as candidates; here a process contrasts its own rows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from sentlab.data.rows import Triple
+from sentlab.encoder import Encoder
+from sentlab.losses import info_nce, mask_tokens, masked_lm_loss
+
+
+class SimCSE(nn.Module):
+    """Trains `encoder` on plain sentences (unsupervised) or on `Triple` rows (supervised).
+
+    Args:
+        encoder: trained in place; its pooling makes the sentence vectors. With the pooling "cls" a linear and tanh
+            head follows in training (`head`, no part of `encoder`).
+        temperature: what the cosines are divided by.
+        mlm: weight of an auxiliary masked-language-model loss; 0: none, and the paper's choice where it has one is 0.1.
+
+    Raises:
+        ValueError: a temperature that is not above 0, a negative `mlm`, or `mlm` without a masked-LM head.
+    """
+
+    def __init__(self, encoder: Encoder, *, temperature: float = 0.05, mlm: float = 0.0):
+        super().__init__()
+        if temperature <= 0 or mlm < 0:
+            raise ValueError(f"temperature={temperature} must be above 0 and mlm={mlm} at least 0")
+        if mlm and encoder.lm_head is None:
+            raise ValueError("this encoder's checkpoint has no masked-LM head: pass mlm=0, or one that has a head")
+        self.encoder, self.temperature, self.mlm = encoder, temperature, mlm
+        self.head: nn.Module = nn.Identity()
+        if encoder.pooling == "cls":
+            linear = nn.Linear(encoder.dim, encoder.dim)
+            nn.init.normal_(linear.weight, std=0.02)  # as BERT's own layers start
+            nn.init.zeros_(linear.bias)
+            self.head = nn.Sequential(linear, nn.Tanh())
+        self.to(encoder.device)
+
+    def collate(self, rows: Sequence[str] | Sequence[Triple]) -> dict[str, Tensor]:
+        """Tokenise; draws the masked-LM corruption, if any, from torch's global generator.
+
+        Args:
+            rows: B plain sentences, or B `Triple` rows.
+
+        Returns:
+            `input_ids` and `attention_mask`, (2, B, L) for sentences, each of them twice, and (3, B, L) for triples:
+            anchors, positives, negatives. With `mlm` also `corrupted_ids` and `chosen`, of the same shape. All on the
+            encoder's device.
+
+        Raises:
+            TypeError: rows that are neither all strings nor all triples.
+            ValueError: no rows, or a single sentence, for which there is no negative.
+        """
+        if isinstance(rows, str):
+            raise TypeError(f"one string where a list of rows belongs: {rows[:40]!r}; pass a list of sentences")
+        if len(rows) == 0:
+            raise ValueError("no rows: a batch needs at least one triple or two sentences")
+        triples = [row for row in rows if isinstance(row, Triple)]
+        for number, row in enumerate(rows):
+            if not isinstance(row, Triple if triples else str):
+                kinds = "Triple rows, if one row is a Triple," if triples else "plain strings or Triple rows"
+                raise TypeError(f"SimCSE learns from {kinds} but row {number} is a {type(row).__name__}")
+        if not triples and len(rows) == 1:
+            raise ValueError("one sentence has no negatives in its batch: pass at least two")
+        views: list[list] = [list(rows)] * 2
+        if triples:
+            views = [[getattr(row, part) for row in triples] for part in ("anchor", "positive", "negative")]
+        tokens = self.encoder.tokenize([text for view in views for text in view])
+        batch = {name: tensor.view(len(views), len(rows), -1) for name, tensor in tokens.items()}
+        if self.mlm:
+            tokenizer, ids = self.encoder.tokenizer, batch["input_ids"]
+            special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids, device=ids.device))  # padding is one
+            batch["corrupted_ids"], batch["chosen"] = mask_tokens(ids, special, tokenizer.mask_token_id, len(tokenizer))
+        return batch
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """`contrastive`, Eq. 4 for sentences and Eq. 5 for triples, and where asked for `mlm`.
+
+        Raises:
+            ValueError: sentences without dropout: the two views of each would be equal, and nothing would be learned.
+        """
+        views, count = batch["input_ids"].shape[:2]
+        if views == 2 and not _has_active_dropout(self.encoder.backbone):
+            raise ValueError(
+                "the encoder applies no dropout, so both views of a sentence are the same vector: give its "
+                "configuration a positive hidden_dropout_prob, and call train() on the method before loss (fit does)"
+            )
+        mask = batch["attention_mask"].flatten(0, 1)  # (views * B, L); each row gets a dropout mask of its own
+        h = self.head(self.encoder(batch["input_ids"].flatten(0, 1), mask))  # (views * B, D)
+        losses = {"contrastive": info_nce(h[:count], h[count:], self.temperature)}
+        if self.encoder.lm_head is not None and self.mlm:
+            hidden = self.encoder.hidden_states(batch["corrupted_ids"].flatten(0, 1), mask)[-1]
+            labels, chosen = batch["input_ids"].flatten(0, 1), batch["chosen"].flatten(0, 1)
+            losses["mlm"] = self.mlm * masked_lm_loss(self.encoder.lm_head, hidden, labels, chosen)
+        return losses
+
+    def after_step(self) -> None:
+        """Nothing changes between steps."""
+
+
+def _has_active_dropout(module: nn.Module) -> bool:
+    return any(isinstance(part, nn.Dropout) and part.p > 0 and part.training for part in module.modules())

@@ -1,0 +1,272 @@
+"""ConSERT: NT-Xent against a loop, each view against what it must and must not touch, and where it is applied."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import BertTokenizer, RobertaConfig, RobertaModel
+
+from sentlab.encoder import Encoder
+from sentlab.methods import ConSERT, consert
+from sentlab.methods.consert import (
+    VIEWS,
+    changed_embeddings,
+    dropout,
+    feature_cutoff,
+    nt_xent,
+    shuffled_positions,
+    token_cutoff,
+)
+from sentlab.training import TrainConfig, fit
+
+SENTENCES = [
+    "A young girl plays the guitar in a small village.",
+    "Two dogs are running",
+    "the old farmer sees a red car, a blue boat and the market by the river",
+    "He is not in it.",
+]
+LENGTHS = [5, 1, 9, 12, 3]
+MASK = (torch.arange(12) < torch.tensor(LENGTHS).unsqueeze(1)).long()  # (5, 12)
+
+
+@pytest.fixture
+def make(small_encoder_folder: Path) -> Callable[..., ConSERT]:
+    def build(*views: str, pooling: str = "mean", **settings: float) -> ConSERT:
+        encoder = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, device="cpu")
+        return ConSERT(encoder, **({"views": views} if views else {}), **settings).train()  # type: ignore[arg-type]
+
+    return build
+
+
+def slow_nt_xent(u: Tensor, v: Tensor, temperature: float) -> float:
+    vectors = [row.tolist() for row in (*u, *v)]
+    count, total = len(u), 0.0
+
+    def power(i: int, j: int) -> float:
+        dot = sum(x * y for x, y in zip(vectors[i], vectors[j], strict=True))
+        return math.exp(dot / math.hypot(*vectors[i]) / math.hypot(*vectors[j]) / temperature)
+
+    for i in range(2 * count):
+        partner = i + count if i < count else i - count
+        total -= math.log(power(i, partner) / sum(power(i, j) for j in range(2 * count) if j != i))
+    return total / (2 * count)
+
+
+def test_nt_xent_equals_its_formula_written_out() -> None:
+    torch.manual_seed(0)
+    u, v = torch.randn(5, 7), 4 * torch.randn(5, 7)
+    u.requires_grad_()
+    loss = nt_xent(u, v, 0.4)
+    assert loss.item() == pytest.approx(slow_nt_xent(u.detach(), v, 0.4), abs=1e-5)
+    assert nt_xent(v, u, 0.4).item() == pytest.approx(loss.item(), abs=1e-6)  # both directions count
+    loss.backward()
+    assert u.grad is not None
+    assert u.grad.isfinite().all()
+    assert u.grad.any()
+
+
+def test_nt_xent_in_closed_form_and_in_float32_inside_autocast() -> None:
+    eye = torch.eye(4)  # own partner at cosine 1, the six others at 0, itself left out
+    assert nt_xent(eye, 3 * eye, 0.5).item() == pytest.approx(math.log(1 + 6 * math.exp(-2)), abs=1e-6)
+    torch.manual_seed(0)
+    u, v = torch.randn(5, 7), torch.randn(5, 7)
+    with torch.autocast("cpu", torch.bfloat16):
+        inside = nt_xent(u, v, 0.05)
+    assert inside.dtype == torch.float32
+    assert torch.equal(inside, nt_xent(u, v, 0.05))
+
+
+def test_shuffling_permutes_the_tokens_positions_and_leaves_padding() -> None:
+    torch.manual_seed(0)
+    seen = set()
+    for _ in range(200):
+        positions = shuffled_positions(MASK)
+        for row, length in zip(positions.tolist(), LENGTHS, strict=True):
+            assert sorted(row[:length]) == list(range(length))
+            assert row[length:] == list(range(length, 12))
+        seen.add(tuple(positions[4, :3].tolist()))
+    assert len(seen) == 6  # all orders of three tokens
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.5, 0.99])
+def test_token_cutoff_zeroes_whole_tokens_and_no_padding(rate: float) -> None:
+    torch.manual_seed(0)
+    hit = torch.zeros(5, 12)
+    for _ in range(200):
+        x = torch.rand(5, 12, 8) + 1
+        cut = token_cutoff(x, MASK, rate)
+        zero = (cut == 0).all(2)
+        assert torch.equal(cut[~zero], x[~zero])
+        assert zero.sum(1).tolist() == [int(length * rate) for length in LENGTHS]
+        assert not zero[MASK == 0].any()
+        hit += zero
+    if rate == 0.5:
+        assert (hit[2, :9] > 50).all()  # any token may fall, the first and the last too
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.5, 0.99])
+def test_feature_cutoff_zeroes_the_same_dimensions_in_all_tokens_of_a_sentence(rate: float) -> None:
+    torch.manual_seed(0)
+    x = torch.rand(5, 12, 8) + 1
+    patterns = set()
+    for _ in range(50):
+        cut = feature_cutoff(x, MASK, rate)
+        zero = (cut == 0).all(1)  # (5, 8)
+        assert torch.equal(cut == 0, zero.unsqueeze(1).expand_as(cut))
+        assert torch.equal(cut[cut != 0], x[cut != 0])
+        assert zero.sum(1).tolist() == [int(8 * rate)] * 5
+        patterns |= {tuple(row) for row in zero.tolist()}
+    assert (len(patterns) > 5) == (rate > 0)  # each sentence draws its own
+
+
+def test_dropout_zeroes_single_elements_and_scales_none() -> None:
+    torch.manual_seed(0)
+    x, mask = torch.rand(4, 50, 100) + 1, torch.ones(4, 50)
+    cut = dropout(x, mask, 0.2)
+    zero = cut == 0
+    assert torch.equal(cut[~zero], x[~zero])
+    assert abs(zero.float().mean().item() - 0.2) < 5 * math.sqrt(0.2 * 0.8 / x.numel())
+    assert zero.float().mean(2).max() < 0.45  # no whole token
+    assert zero.float().mean(1).max() < 0.5  # no whole dimension
+    assert torch.equal(dropout(x, mask, 0.0), x)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_padding_never_matters(make: Callable[..., ConSERT], view: str, pooling: str) -> None:
+    method = make(view, view, pooling=pooling)
+    tokens = method.encoder.tokenize(SENTENCES[:1])  # one row: the first draws are those of the row without padding
+    longer = {name: F.pad(tensor, (0, 6)) for name, tensor in tokens.items()}
+    vectors = []
+    for batch in (tokens, longer):
+        torch.manual_seed(3)
+        vectors.append(method._vectors(view, batch["input_ids"], batch["attention_mask"]))
+    assert torch.allclose(vectors[0], vectors[1], atol=1e-5)
+    other = method._vectors(view, tokens["input_ids"], tokens["attention_mask"])
+    assert torch.allclose(vectors[0], other, atol=1e-5) == (view == "none")  # else another draw, another vector
+
+
+def test_the_loss_is_nt_xent_of_views_made_by_hand(
+    make: Callable[..., ConSERT], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = make("shuffle", "feature_cutoff", temperature=0.3)
+    encoder, batch = method.encoder, method.collate(SENTENCES)
+    lengths = batch["attention_mask"].sum(1).tolist()
+
+    def backwards(mask: Tensor) -> Tensor:
+        rows = [[*reversed(range(n)), *range(n, mask.shape[1])] for n in lengths]
+        return torch.tensor(rows)
+
+    def third(embeddings: Tensor, mask: Tensor, rate: float) -> Tensor:
+        assert rate == 0.2
+        embeddings = embeddings.clone()
+        embeddings[:, :, ::3] = 0
+        return embeddings
+
+    monkeypatch.setattr(consert, "shuffled_positions", backwards)
+    monkeypatch.setitem(consert.CUTS, "feature_cutoff", third)
+    fast = method.loss(batch)["contrastive"].item()
+    bert, u, v = encoder.backbone, [], []
+    for ids, length in zip(batch["input_ids"], lengths, strict=True):
+        ids = ids[:length].unsqueeze(0)
+        # attention knows no order: reversed tokens at ordinary places are ordinary tokens at reversed places
+        u.append(bert(input_ids=ids.flip(1)).last_hidden_state[0].mean(0))
+        x = bert.embeddings(input_ids=ids)  # type: ignore[operator]
+        x[:, :, ::3] = 0
+        for layer in bert.encoder.layer:  # type: ignore[union-attr]
+            x = layer(x)
+        v.append(x[0].mean(0))
+    assert fast == pytest.approx(slow_nt_xent(torch.stack(u).detach(), torch.stack(v).detach(), 0.3), abs=1e-5)
+
+
+def test_embeddings_are_changed_while_the_context_is_open_and_never_after(make: Callable[..., ConSERT]) -> None:
+    encoder = make().encoder
+    tokens = encoder.tokenize(SENTENCES)
+    plain = encoder.hidden_states(**tokens)
+    with changed_embeddings(encoder, lambda x: 0 * x):
+        assert not encoder.hidden_states(**tokens)[0].any()
+    with pytest.raises(KeyboardInterrupt), changed_embeddings(encoder, lambda x: 0 * x):
+        raise KeyboardInterrupt
+    assert all(torch.equal(a, b) for a, b in zip(plain, encoder.hidden_states(**tokens), strict=True))
+
+
+def test_positions_of_roberta_start_behind_its_padding(
+    small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    tokenizer = BertTokenizer.from_pretrained(small_encoder_folder)
+    config = RobertaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=70,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    encoder = Encoder(RobertaModel(config, add_pooling_layer=False), tokenizer, "mean", 64)
+    method = ConSERT(encoder, views=("shuffle", "none"))
+    monkeypatch.setattr(consert, "shuffled_positions", lambda mask: torch.arange(mask.shape[1]).expand_as(mask))
+    tokens = encoder.tokenize(SENTENCES)
+    shuffled = method._vectors("shuffle", tokens["input_ids"], tokens["attention_mask"])
+    assert torch.allclose(shuffled, encoder(**tokens), atol=1e-6)
+
+
+@pytest.mark.parametrize("views", [(), ("token_cutoff", "dropout"), ("none", "shuffle")])
+def test_fit_changes_the_encoder_and_nothing_is_left_hanging(make: Callable[..., ConSERT], views: tuple) -> None:
+    method = make(*views)
+    before = {name: value.clone() for name, value in method.state_dict().items()}
+    history = fit(method, SENTENCES * 3, TrainConfig(steps=5, batch_size=4, learning_rate=1e-3), progress=False)
+    assert set(history.losses[0]) == {"step", "contrastive"}
+    after = method.state_dict()
+    assert all(not torch.equal(before[n], after[n]) for n in before if ".bert.encoder." in n and "weight" in n)
+    assert not method.encoder.backbone.embeddings._forward_hooks
+
+
+def test_dropout_of_the_encoder_stays_off_and_loss_changes_no_state(make: Callable[..., ConSERT]) -> None:
+    method = make("none", "none")
+    method.train()
+    assert method.training
+    assert not any(part.training for part in method.encoder.modules())
+    batch = method.collate(SENTENCES)
+    vectors = method.encoder(**batch)
+    assert torch.equal(method.loss(batch)["contrastive"], nt_xent(vectors, vectors, 0.1))
+    method = make()
+    state, copies = ({n: v.clone() for n, v in x.items()} for x in (method.state_dict(), batch))
+    losses = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        losses.append(method.loss(batch)["contrastive"].item())
+    method.after_step()
+    assert losses[0] == losses[1] != losses[2]  # the views come from the global generator
+    assert all(torch.equal(value, state[name]) for name, value in method.state_dict().items())
+    assert all(torch.equal(value, copies[name]) for name, value in batch.items())
+
+
+def test_bad_arguments_are_named(make: Callable[..., ConSERT], monkeypatch: pytest.MonkeyPatch) -> None:
+    for views in (("shuffle", "synonyms"), ("shuffle",)):
+        with pytest.raises(ValueError, match="views must be two of shuffle, token_cutoff"):
+            make(*views)
+    for settings in ({"cutoff": 1.0}, {"cutoff": -0.1}, {"temperature": 0.0}):
+        with pytest.raises(ValueError, match=next(iter(settings))):
+            make(**settings)
+    method = make()
+    for rows in ([], ["alone"]):
+        with pytest.raises(ValueError, match="at least two"):
+            method.collate(rows)
+    with pytest.raises(TypeError, match="one string"):
+        method.collate("a dog")
+    encoder = method.encoder
+    monkeypatch.setattr(encoder.backbone.embeddings, "position_embeddings", None)
+    with pytest.raises(ValueError, match="embeds no positions"):
+        ConSERT(encoder)
+    ConSERT(encoder, views=("dropout", "none"))
+    monkeypatch.setattr(type(encoder), "backbone", property(lambda self: nn.Linear(1, 1)))
+    with pytest.raises(ValueError, match="Linear has no module `embeddings`"):
+        ConSERT(encoder, views=("dropout", "none"))
