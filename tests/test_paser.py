@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 import torch
 from torch import Tensor
 from transformers import AutoModel, BertTokenizer
 
+from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.methods import PaSeR, paser
-from sentlab.methods.paser import IGNORE, decoding_signal, generative_loss
+from sentlab.methods import PaSeR, SupervisedPaSeR, paser
+from sentlab.methods.paser import decoding_signal, generative_loss
+from sentlab.methods.phrase_decoder import IGNORE, PhraseDecoder
 from sentlab.phrases import Phrase, rake_phrases
 from sentlab.training import TrainConfig, fit
 
@@ -65,12 +70,13 @@ def literal_loss(method: PaSeR, sentences: list[str], top: int = 3) -> float:
         read = [encoder.tokenizer.cls_token_id]
         for token in target:
             embedded = [
-                encoder.word_embeddings.weight[t] + method.positions.weight[place] for place, t in enumerate(read)
+                encoder.word_embeddings.weight[t] + method.decoder.positions.weight[place]
+                for place, t in enumerate(read)
             ]
             unseen = torch.ones(len(read), len(read), dtype=torch.bool).triu(1)
-            inputs = method.norm(torch.stack(embedded)).unsqueeze(0)
-            state = method.decoder(inputs, signal.unsqueeze(0), tgt_mask=unseen)[0, -1]  # (D,)
-            logits = torch.stack([state @ row for row in encoder.word_embeddings.weight]) + method.bias  # (V,)
+            inputs = method.decoder.norm(torch.stack(embedded)).unsqueeze(0)
+            state = method.decoder.transformer(inputs, signal.unsqueeze(0), tgt_mask=unseen)[0, -1]  # (D,)
+            logits = torch.stack([state @ row for row in encoder.word_embeddings.weight]) + method.decoder.bias  # (V,)
             total -= (logits[token] - logits.exp().sum().log()).item()
             count += 1
             read.append(token)
@@ -80,7 +86,7 @@ def literal_loss(method: PaSeR, sentences: list[str], top: int = 3) -> float:
 @pytest.mark.parametrize(("pooling", "top"), [("cls", 3), ("mean", 1), ("first_last", 2)])
 def test_the_loss_equals_the_literal_equations(make: Callable[..., PaSeR], pooling: str, top: int) -> None:
     method = make(pooling, top_phrases=top, m=3.0, n=7.0)
-    torch.nn.init.normal_(method.bias)
+    torch.nn.init.normal_(method.decoder.bias)
     with torch.no_grad():
         fast = method.loss(method.collate(SENTENCES))["generative"].item()
         assert fast == pytest.approx(literal_loss(method, SENTENCES, top), abs=1e-5)
@@ -178,7 +184,9 @@ def test_word_embeddings_are_shared_and_learn_from_the_decoder(
 ) -> None:
     method = make(mlm=False)
     words = method.encoder.word_embeddings.num_embeddings
-    assert [name for name, p in method.named_parameters() if words in p.shape and "encoder." not in name] == ["bias"]
+    assert [name for name, p in method.named_parameters() if words in p.shape and "encoder." not in name] == [
+        "decoder.bias"
+    ]
     batch = method.collate(SENTENCES)
     cut = lambda e, e_masked, m, n: decoding_signal(e.detach(), e_masked.detach(), m, n)  # noqa: E731
     monkeypatch.setattr(paser, "decoding_signal", cut)  # now nothing flows through the encoder's layers
@@ -233,14 +241,14 @@ def test_mlm_is_optional_and_needs_a_head(
     assert set(make().loss(make().collate(SENTENCES))) == {"generative", "mlm"}
     without = make(mlm=False)
     batch = without.collate(SENTENCES)
-    assert set(batch) == {"input_ids", "attention_mask", "masked_ids", "targets"}
+    assert set(batch) == {"input_ids", "attention_mask", "masked_ids", "masked_attention_mask", "targets"}
     assert set(without.loss(batch)) == {"generative"}
     AutoModel.from_pretrained(small_encoder_folder, add_pooling_layer=False).save_pretrained(tmp_path)
     BertTokenizer.from_pretrained(small_encoder_folder).save_pretrained(tmp_path)
     headless = Encoder.from_pretrained(tmp_path, device="cpu")
     with pytest.raises(ValueError, match="mlm=False"):
         PaSeR(headless)
-    assert len(PaSeR(headless, mlm=False).decoder.layers) == 6
+    assert len(PaSeR(headless, mlm=False).decoder.transformer.layers) == 6
 
 
 def test_the_mlm_term_reads_the_corrupted_copy(make: Callable[..., PaSeR]) -> None:
@@ -277,10 +285,117 @@ def test_random_draws_happen_in_collate_and_nothing_else_changes(make: Callable[
 
 
 def test_decoder_starts_as_bert_does(make: Callable[..., PaSeR]) -> None:
-    layers = make().decoder.layers
+    layers = make().decoder.transformer.layers
     weights = [layers[0].self_attn.in_proj_weight, layers[1].multihead_attn.in_proj_weight, layers[1].linear1.weight]
     assert all(abs(weight.std().item() - 0.02) < 0.002 for weight in weights)
     assert not torch.equal(layers[0].linear1.weight, layers[1].linear1.weight)  # torch copies one layer
+
+
+def test_an_untrained_decoder_guesses_evenly() -> None:
+    method = PaSeR(Encoder.from_pretrained("tiny", device="cpu")).eval()
+    with torch.no_grad():
+        start = method.loss(method.collate(SENTENCES))["generative"].item()
+    assert start == pytest.approx(
+        math.log(method.encoder.word_embeddings.num_embeddings), abs=1.0
+    )  # at full size it starts at about 30
+
+
+def test_a_view_is_drawn_for_both_copies_and_the_target_stays(make: Callable[..., PaSeR]) -> None:
+    def view(words: list[str], rng: Random) -> list[str]:
+        """One that can be undone: a number in front, so that the copies differ in length and in words."""
+        return [*(["the"] * rng.randint(1, 4)), *words]
+
+    plain, viewed = make(), make(view=view)
+    tokenizer = plain.encoder.tokenizer
+    torch.manual_seed(1)
+    before, after = plain.collate(SENTENCES), viewed.collate(SENTENCES)
+    assert torch.equal(before["targets"], after["targets"])
+    fronts = []
+    for ids, mask in (("input_ids", "attention_mask"), ("masked_ids", "masked_attention_mask")):
+        for i in range(len(SENTENCES)):
+            was = before[ids][i][before[mask][i].bool()].tolist()
+            now = after[ids][i][after[mask][i].bool()].tolist()
+            front = len(now) - len(was)
+            the = tokenizer.convert_tokens_to_ids("the")
+            assert now == [was[0], *([the] * front), *was[1:]]  # the masks stand where they stood
+            assert (after[ids][i][~after[mask][i].bool()] == tokenizer.pad_token_id).all()
+            fronts.append(front)
+    assert len(set(fronts)) > 1
+    with torch.no_grad():  # padding to the longer copy changes nothing
+        alone = [viewed.loss({name: x[i : i + 1] for name, x in after.items()})["generative"] for i in range(5)]
+        together = viewed.loss(after)["generative"]
+    counts = (after["targets"] != IGNORE).sum(1)
+    assert torch.allclose(together, (torch.stack(alone) * counts).sum() / counts.sum(), atol=1e-6)
+
+
+def test_other_phrases_can_be_masked(make: Callable[..., PaSeR]) -> None:
+    last_word = lambda s: [Phrase(s.split()[-1], len(s) - len(s.split()[-1]), len(s), 1.0)]  # noqa: E731
+    batch = make(phrases=last_word).collate(["the dog sees a cat"])
+    decode = make().encoder.tokenizer.decode
+    assert decode(batch["masked_ids"][0]) == "[CLS] the dog sees a [MASK] [SEP]"
+    assert decode(batch["targets"][0]) == "cat [SEP]"
+
+
+@pytest.fixture
+def tiny_decoder() -> tuple[PhraseDecoder, torch.nn.Embedding, Tensor]:
+    """Five words, three places, and opinions of its own."""
+    torch.manual_seed(4)
+    decoder = PhraseDecoder(8, 5, 3, layers=1, heads=2, dropout=0.0).eval()
+    for parameter in decoder.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return decoder, torch.nn.Embedding(5, 8), torch.randn(18, 4, 8)
+
+
+def test_a_wide_beam_finds_what_exhaustive_search_finds(
+    tiny_decoder: tuple[PhraseDecoder, torch.nn.Embedding, Tensor],
+) -> None:
+    decoder, embeddings, signal = tiny_decoder
+    start, closing, wanted = 0, 1, [1, 2, 3] * 6
+    best = []
+    for memory, count in zip(signal, wanted, strict=True):
+        found = []
+        for length in (1, 2, 3):
+            for target in itertools.product(range(5), repeat=length):
+                ends = [i for i, word in enumerate(target) if word == closing]
+                complete = len(ends) == count and ends[-1] == length - 1
+                if not complete and not (length == 3 and len(ends) < count):  # out of room: as it stands
+                    continue
+                read, total = [start], 0.0
+                for word in target:
+                    state = decoder(memory.unsqueeze(0), torch.tensor([read]), embeddings)[0, -1]
+                    total += decoder.logits(state, embeddings).log_softmax(-1)[word].item()
+                    read.append(word)
+                found.append((total, target))
+        best.append(max(found))
+    search = lambda beams: decoder.beam_search(  # noqa: E731
+        signal, torch.tensor(wanted), embeddings, start=start, closing=closing, beams=beams
+    )
+    with torch.no_grad():
+        said, scores = search(200)
+        greedy, greedy_scores = search(1)
+    assert [tuple(i for i in row if i != IGNORE) for row in said.tolist()] == [target for _, target in best]
+    assert scores.tolist() == pytest.approx([total for total, _ in best], abs=1e-4)
+    assert (greedy_scores <= scores + 1e-5).all()
+    assert (greedy_scores < scores - 1e-3).any()  # else a beam would be of no use here
+    first = decoder.logits(decoder(signal, torch.zeros(18, 1, dtype=torch.long), embeddings)[:, 0], embeddings)
+    assert greedy[:, 0].tolist() == first.argmax(-1).tolist()
+
+
+def test_supervised_paser_is_supervised_simcse_plus_alpha_times_eq_3(small_encoder_folder: Path) -> None:
+    rows = [Triple(a, b, c) for a, b, c in zip(SENTENCES, SENTENCES[1:], SENTENCES[2:], strict=False)]
+    torch.manual_seed(0)
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    method = SupervisedPaSeR(encoder, alpha=0.3, decoder_layers=1).eval()
+    batch = method.collate(rows)
+    losses = method.loss(batch)
+    assert set(losses) == {"contrastive", "generative"}
+    generative = method.generative.loss(method.generative.collate([row.anchor for row in rows]))["generative"]
+    contrastive = method.contrastive.loss(method.contrastive.collate(rows))["contrastive"].item()
+    assert losses["generative"].item() == pytest.approx(0.3 * generative.item(), rel=1e-5)
+    assert losses["contrastive"].item() == pytest.approx(contrastive, rel=1e-5)
+    before = encoder.word_embeddings.weight.detach().clone()
+    fit(method, rows, TrainConfig(steps=2, batch_size=3, learning_rate=1e-3), progress=False)
+    assert not torch.equal(before, encoder.word_embeddings.weight)
 
 
 def test_bad_arguments_are_named(make: Callable[..., PaSeR]) -> None:
@@ -323,7 +438,7 @@ def test_reconstruct_says_the_phrases_it_has_learned(make: Callable[..., PaSeR])
 
 def test_untrained_decoding_ends(make: Callable[..., PaSeR]) -> None:
     method = make(mlm=False)
-    method.bias.data[method.encoder.tokenizer.sep_token_id] = -1e4  # it can never close a phrase
+    method.decoder.bias.data[method.encoder.tokenizer.sep_token_id] = -1e4  # it can never close a phrase
     (row,) = method.reconstruct(["the boy plays the guitar"])
     assert [phrase.text for phrase, _ in row] == ["boy plays", "guitar"]
     assert row[1][1] == ""

@@ -1,5 +1,8 @@
 """One paper, one file: each method is a torch module with collate, loss and after_step."""
 
-from sentlab.methods.paser import PaSeR
+from sentlab.methods.consert import ConSERT
+from sentlab.methods.ct import ContrastiveTension
+from sentlab.methods.paser import PaSeR, SupervisedPaSeR
+from sentlab.methods.simcse import SimCSE
 
-__all__ = ["PaSeR"]
+__all__ = ["ConSERT", "ContrastiveTension", "PaSeR", "SimCSE", "SupervisedPaSeR"]

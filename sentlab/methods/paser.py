@@ -11,8 +11,9 @@ Differs from the paper:
     by [SEP], and the decoder starts from [CLS].
   - Eq. 3 sums over the tokens; the loss here is the mean over all target tokens of the batch.
   - The paper leaves the decoder's layers open: here pre-norm, four times as wide inside, with learned positions.
-  - The data augmentation of section 3.1.3 is not done here, and the stopwords of RAKE are sentlab's own list.
+  - The stopwords of RAKE are sentlab's own list. With a view (section 3.1.3), the masked copy's masks are left alone.
   - A phrase that truncation cuts is neither masked nor asked for; the next best phrase takes its place.
+  - The paper does not say which sentences of an NLI triple the generative loss of Eq. 5 reads; here it is the premises.
 
 Differs from the released code:
   - It takes m (e - e~) and n (e * e~) without the absolute values of Eq. 2, after a linear layer on e~ and, where the
@@ -27,18 +28,22 @@ Differs from the released code:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.losses import label_cross_entropy, mask_tokens
+from sentlab.methods.phrase_decoder import IGNORE, PhraseDecoder
+from sentlab.methods.simcse import SimCSE
 from sentlab.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.pooling import POOLINGS
 
-IGNORE = -100  # fills the target rows behind their last label
 ROWS_PER_PART = 16  # on a CPU, sentences of like length that go through encoder and decoder together
 
 
@@ -83,7 +88,10 @@ class PaSeR(nn.Module):
         encoder: trained in place; its pooling makes the sentence vectors.
         decoder_layers: layers of the throw-away decoder (the paper found 6 best, Fig. 4).
         m, n: scales in Eq. 2.
-        top_phrases: how many RAKE phrases of a sentence are masked and asked for, at most (Table 5: 3 suffice).
+        top_phrases: how many phrases of a sentence are masked and asked for, at most (Table 5: 3 suffice).
+        phrases: sentence -> its phrases without overlap, the most important first; RAKE's by default (Table 5).
+        view: (words, random numbers) -> words, drawn anew for both copies of each sentence; it must leave the mask
+            token as it is, as those of `sentlab.views` do. None: the sentence as it stands (Table 4).
         mlm: add the masked-language-model loss of Eq. 4.
         decoder_heads: attention heads of the decoder; None: as many as the encoder has.
         dropout: of the decoder.
@@ -101,6 +109,8 @@ class PaSeR(nn.Module):
         m: float = 10.0,
         n: float = 10.0,
         top_phrases: int = 3,
+        phrases: Callable[[str], Sequence[Phrase]] = rake_phrases,
+        view: Callable[[list[str], Random], list[str]] | None = None,
         mlm: bool = True,
         decoder_heads: int | None = None,
         dropout: float = 0.1,
@@ -119,29 +129,22 @@ class PaSeR(nn.Module):
         if dim % heads:
             raise ValueError(f"decoder_heads={heads} does not divide the encoder's width {dim}")
         self.encoder, self.m, self.n, self.top_phrases, self.mlm = encoder, m, n, top_phrases, mlm
+        self.phrases, self.view = phrases, view
         # a target has fewer tokens than its sentence, and one [SEP] a phrase
-        self.positions = nn.Embedding(encoder.max_length + top_phrases, dim)
-        self.norm = nn.LayerNorm(dim)
-        self.dropout = nn.Dropout(dropout)
-        layer = nn.TransformerDecoderLayer(
-            dim, heads, 4 * dim, dropout, activation="gelu", batch_first=True, norm_first=True
-        )
-        self.decoder = nn.TransformerDecoder(layer, decoder_layers, norm=nn.LayerNorm(dim))
-        self.bias = nn.Parameter(torch.zeros(encoder.word_embeddings.num_embeddings))
-        for part in (self.positions, self.decoder):
-            part.apply(_initialise)
+        longest, words = encoder.max_length + top_phrases, encoder.word_embeddings.num_embeddings
+        self.decoder = PhraseDecoder(dim, words, longest, layers=decoder_layers, heads=heads, dropout=dropout)
         self.to(encoder.device)
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise, duplicate and mask (section 3.1.2); draws the masked-LM corruption from torch's global generator.
+        """Tokenise, duplicate and mask (section 3.1.2); draws views and corruption from torch's global generator.
 
         Args:
             rows: B plain sentences.
 
         Returns:
-            `input_ids`, `attention_mask` and `masked_ids` (B, L); `targets` (B, T), the tokens of each masked phrase
-            with a [SEP] behind it, then `IGNORE` (nothing else for a sentence without a phrase); with `mlm` also
-            `corrupted_ids` and `chosen` (B, L). All on the encoder's device.
+            `input_ids` and `masked_ids` (B, L) with `attention_mask` and `masked_attention_mask`; `targets` (B, T), the
+            tokens of each masked phrase with a [SEP] behind it, then `IGNORE` (nothing else for a sentence without a
+            phrase); with `mlm` also `corrupted_ids` and `chosen` (B, L). All on the encoder's device.
 
         Raises:
             TypeError: a row is not a plain string.
@@ -153,6 +156,8 @@ class PaSeR(nn.Module):
         for ids, found in zip(batch["input_ids"].tolist(), phrases, strict=True):
             labels.append([i for _, places in found for i in [*(ids[place] for place in places), closing]])
         longest = max(1, *map(len, labels))  # a column at least, so that the decoder always takes part in the graph
+        if self.view is not None:
+            batch = self._viewed(rows, phrases)
         batch["targets"] = torch.tensor([row + [IGNORE] * (longest - len(row)) for row in labels])  # (B, T)
         if self.mlm:
             tokenizer = self.encoder.tokenizer
@@ -167,7 +172,7 @@ class PaSeR(nn.Module):
         parts = [self._states(part) for part in _by_length(batch)]
         states, targets, hidden, labels = (torch.cat(pieces) for pieces in zip(*parts, strict=True))
         vocabulary = self.encoder.word_embeddings.weight
-        losses = {"generative": generative_loss(states, targets, vocabulary, self.bias)}
+        losses = {"generative": generative_loss(states, targets, vocabulary, self.decoder.bias)}
         if self.encoder.lm_head is not None and self.mlm:
             losses["mlm"] = label_cross_entropy(self.encoder.lm_head(hidden), labels)
         return losses
@@ -175,44 +180,56 @@ class PaSeR(nn.Module):
     def _states(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """All that the losses need of a batch: the decoder's states where there is a target, (N, D), and those targets,
         (N,); the last hidden states of the corrupted copy where a token was chosen, (M, D), and those tokens, (M,)."""
-        copies = [batch["input_ids"], batch["masked_ids"], *([batch["corrupted_ids"]] if self.mlm else [])]
         mask, count = batch["attention_mask"], len(batch["attention_mask"])
-        # the copies have equal lengths, so one pass of the encoder serves them all
-        hidden = self.encoder.hidden_states(torch.cat(copies), mask.repeat(len(copies), 1))  # each (2B or 3B, L, D)
+        copies, masks = [batch["input_ids"], batch["masked_ids"]], [mask, batch["masked_attention_mask"]]
+        if self.mlm:
+            copies, masks = [*copies, batch["corrupted_ids"]], [*masks, mask]
+        # the copies are padded alike, so one pass of the encoder serves them all
+        hidden = self.encoder.hidden_states(torch.cat(copies), torch.cat(masks))  # each (2B or 3B, L, D)
         pool = POOLINGS[self.encoder.pooling]
-        vectors = pool(tuple(h[: 2 * count] for h in hidden), mask.repeat(2, 1))  # (2B, D)
+        vectors = pool(tuple(h[: 2 * count] for h in hidden), torch.cat(masks[:2]))  # (2B, D)
         signal = decoding_signal(vectors[:count], vectors[count:], self.m, self.n)  # (B, 4, D)
         targets, chosen = batch["targets"], batch.get("chosen", torch.zeros_like(mask, dtype=torch.bool))
         labelled = targets != IGNORE  # (B, T)
-        states = self._decode(signal, self._teacher_inputs(targets))[labelled]
+        states = self.decoder(signal, self._teacher_inputs(targets), self.encoder.word_embeddings)[labelled]
         return states, targets[labelled], hidden[-1][-count:][chosen], batch["input_ids"][chosen]
 
     def after_step(self) -> None:
         """Nothing changes between steps."""
 
     def reconstruct(
-        self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None
+        self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None, *, beams: int = 1
     ) -> list[list[tuple[Phrase, str]]]:
-        """Mask phrases and let the decoder say them, greedily (section 5.2).
+        """Mask phrases and let the decoder say them (section 5.2).
 
         Args:
             sentences: B texts.
             phrases: what to mask in each; None: the phrases that training would mask.
+            beams: hypotheses of the beam search; 1 is greedy.
 
         Returns:
             For each sentence its masked phrases in text order, each with the words that the decoder says for it (empty
             where it ran out of room before that phrase).
 
         Raises:
-            ValueError: a given phrase is not wholly within what the encoder reads of its sentence.
+            ValueError: a given phrase is not wholly within what the encoder reads of its sentence, or beams < 1.
         """
+        if beams < 1:
+            raise ValueError(f"beams must be at least 1, got {beams}")
+        tokenizer = self.encoder.tokenizer
         with _evaluation(self):
             batch, found = self._duplicate_and_mask(sentences, phrases)
             batch = {name: tensor.to(self.encoder.device) for name, tensor in batch.items()}
             mask = batch["attention_mask"]
             e, e_masked = self.encoder(batch["input_ids"], mask), self.encoder(batch["masked_ids"], mask)  # (B, D) each
-            signal = decoding_signal(e, e_masked, self.m, self.n)
-            said = self._say(signal, torch.tensor([len(row) for row in found], device=mask.device))
+            said, _ = self.decoder.beam_search(
+                decoding_signal(e, e_masked, self.m, self.n),
+                torch.tensor([len(row) for row in found], device=mask.device),
+                self.encoder.word_embeddings,
+                start=tokenizer.cls_token_id,
+                closing=tokenizer.sep_token_id,
+                beams=beams,
+            )
         return [
             [(phrase, words) for (phrase, _), words in zip(row, self._words(ids, len(row)), strict=True)]
             for row, ids in zip(found, said.tolist(), strict=True)
@@ -221,8 +238,8 @@ class PaSeR(nn.Module):
     def _duplicate_and_mask(
         self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None
     ) -> tuple[dict[str, Tensor], list[list[tuple[Phrase, list[int]]]]]:
-        """Token ids, mask, masked ids and special-token flags (B, L); for each sentence its phrases in text order, with
-        the positions of their tokens."""
+        """Token ids, masks, masked ids and special-token flags (B, L); for each sentence its phrases in text order,
+        with the positions of their tokens."""
         if isinstance(sentences, str):
             raise TypeError(f"one string where a list of sentences belongs: {sentences[:40]!r}; pass [sentence]")
         if len(sentences) == 0:
@@ -230,22 +247,14 @@ class PaSeR(nn.Module):
         for number, sentence in enumerate(sentences):
             if not isinstance(sentence, str):
                 raise TypeError(f"PaSeR learns from plain sentences, but row {number} is a {type(sentence).__name__}")
-        encoded = self.encoder.tokenizer(
-            list(sentences),
-            truncation=True,
-            max_length=self.encoder.max_length,
-            padding=True,
-            return_token_type_ids=False,
-            return_special_tokens_mask=True,
-            return_offsets_mapping=True,
-        )
+        encoded = self._tokenise(sentences, offsets=True)
         masked, found = [], []
         for number, sentence in enumerate(sentences):
             offsets = encoded["offset_mapping"][number]
             cut = bool(encoded.encodings[number].overflowing)  # then the text ends where the last token does
             end = max(b for _, b in offsets) if cut else len(sentence)
             if phrases is None:
-                chosen = [phrase for phrase in rake_phrases(sentence) if phrase.end <= end][: self.top_phrases]
+                chosen = [phrase for phrase in self.phrases(sentence) if phrase.end <= end][: self.top_phrases]
             else:
                 chosen = list(phrases[number])
                 if outside := [p for p in chosen if p.end > end or sentence[p.start : p.end] != p.text]:
@@ -260,38 +269,47 @@ class PaSeR(nn.Module):
             "input_ids": torch.tensor(encoded["input_ids"]),
             "attention_mask": torch.tensor(encoded["attention_mask"]),
             "masked_ids": torch.tensor(masked),
+            "masked_attention_mask": torch.tensor(encoded["attention_mask"]),
             "special": torch.tensor(encoded["special_tokens_mask"], dtype=torch.bool),
         }
         return batch, found
+
+    def _viewed(self, sentences: Sequence[str], phrases: list[list[tuple[Phrase, list[int]]]]) -> dict[str, Tensor]:
+        """The same tensors of a view of each sentence, and of a view of its masked copy (section 3.1.3)."""
+        assert self.view is not None
+        rng, copies = Random(int(torch.randint(2**62, ()))), list(sentences)
+        for sentence, found in zip(sentences, phrases, strict=True):
+            for phrase, places in reversed(found):
+                masks = f" {self.encoder.tokenizer.mask_token}" * len(places) + " "
+                sentence = sentence[: phrase.start] + masks + sentence[phrase.end :]
+            copies.append(sentence)
+        encoded = self._tokenise([" ".join(self.view(text.split(), rng)) for text in copies])
+        count = len(sentences)
+        ids, mask = torch.tensor(encoded["input_ids"]), torch.tensor(encoded["attention_mask"])
+        return {
+            "input_ids": ids[:count],
+            "attention_mask": mask[:count],
+            "masked_ids": ids[count:],
+            "masked_attention_mask": mask[count:],
+            "special": torch.tensor(encoded["special_tokens_mask"], dtype=torch.bool)[:count],
+        }
+
+    def _tokenise(self, texts: Sequence[str], offsets: bool = False) -> Any:
+        return self.encoder.tokenizer(
+            list(texts),
+            truncation=True,
+            max_length=self.encoder.max_length,
+            padding=True,
+            return_token_type_ids=False,
+            return_special_tokens_mask=True,
+            return_offsets_mapping=offsets,
+        )
 
     def _teacher_inputs(self, targets: Tensor) -> Tensor:
         """What the decoder reads before each target: [CLS] and then the targets before it, (B, T) -> (B, T)."""
         tokenizer = self.encoder.tokenizer
         before = targets[:, :-1].masked_fill(targets[:, :-1] == IGNORE, tokenizer.pad_token_id)
         return F.pad(before, (1, 0), value=tokenizer.cls_token_id)
-
-    def _decode(self, signal: Tensor, inputs: Tensor) -> Tensor:
-        """The decoder's states over (B, T) inputs, each seeing the inputs up to itself and the signal: (B, T, D).
-
-        Padding only ever follows the labels, so the causal mask hides it from every position that counts.
-        """
-        length = inputs.shape[1]
-        x = self.encoder.word_embeddings(inputs) + self.positions(torch.arange(length, device=inputs.device))
-        causal = nn.Transformer.generate_square_subsequent_mask(length, device=inputs.device)
-        states: Tensor = self.decoder(self.dropout(self.norm(x)), signal, tgt_mask=causal, tgt_is_causal=True)
-        return states
-
-    def _say(self, signal: Tensor, wanted: Tensor) -> Tensor:
-        """Greedy decoding until each sentence has closed as many phrases as wanted (B,): token ids (B, T)."""
-        tokenizer = self.encoder.tokenizer
-        said = torch.full((len(signal), 1), tokenizer.cls_token_id, device=signal.device)
-        while ((said == tokenizer.sep_token_id).sum(1) < wanted).any() and said.shape[
-            1
-        ] <= self.positions.num_embeddings:
-            last = self._decode(signal, said)[:, -1]  # (B, D)
-            logits = F.linear(last, self.encoder.word_embeddings.weight, self.bias)  # (B, V)
-            said = torch.cat([said, logits.argmax(-1, keepdim=True)], dim=1)
-        return said[:, 1:]
 
     def _words(self, ids: list[int], count: int) -> list[str]:
         """The first `count` phrases among decoded ids, as words."""
@@ -300,10 +318,46 @@ class PaSeR(nn.Module):
         for token in ids:
             if token == tokenizer.sep_token_id:
                 phrases.append([])
-            else:
+            elif token != IGNORE:
                 phrases[-1].append(token)
         phrases += [[]] * count
         return [str(tokenizer.decode(phrase)) for phrase in phrases[:count]]
+
+
+class SupervisedPaSeR(nn.Module):
+    """Supervised SimCSE on NLI triples, plus `alpha` times the generative loss on their premises.
+
+    Args:
+        encoder: trained in place; the paper starts from one that unsupervised PaSeR has trained.
+        alpha: weight of the generative loss; the paper searched it and does not say what it found.
+        temperature: of the contrastive loss.
+        generative: settings of `PaSeR`; there is no masked-LM term in Eq. 5.
+
+    Source: PaSeR, Eq. 5; Gao et al. (2021), Eq. 5, for the contrastive loss.
+    """
+
+    def __init__(self, encoder: Encoder, *, alpha: float = 0.1, temperature: float = 0.05, **generative: Any):
+        super().__init__()
+        self.encoder, self.alpha = encoder, alpha
+        self.contrastive = SimCSE(encoder, temperature=temperature)
+        self.generative = PaSeR(encoder, mlm=False, **generative)
+
+    def collate(self, rows: Sequence[Triple]) -> dict[str, Tensor]:
+        """The batches of both objectives under one roof: the names of SimCSE's, and PaSeR's behind `generative.`."""
+        batch = self.generative.collate([row.anchor for row in rows])
+        return self.contrastive.collate(rows) | {f"generative.{name}": tensor for name, tensor in batch.items()}
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """`contrastive` and the weighted `generative`; their sum is Eq. 5."""
+        generative = {
+            name.removeprefix("generative."): x for name, x in batch.items() if name.startswith("generative.")
+        }
+        return self.contrastive.loss(batch) | {
+            "generative": self.alpha * self.generative.loss(generative)["generative"]
+        }
+
+    def after_step(self) -> None:
+        """Nothing changes between steps."""
 
 
 def _by_length(batch: dict[str, Tensor]) -> list[dict[str, Tensor]]:
@@ -313,12 +367,11 @@ def _by_length(batch: dict[str, Tensor]) -> list[dict[str, Tensor]]:
     """
     if batch["attention_mask"].device.type != "cpu":
         return [batch]
-    order = batch["attention_mask"].sum(1).argsort(stable=True)
+    lengths = torch.maximum(batch["attention_mask"].sum(1), batch["masked_attention_mask"].sum(1))
     parts = []
-    for rows in order.split(ROWS_PER_PART):
+    for rows in lengths.argsort(stable=True).split(ROWS_PER_PART):
         part = {name: tensor[rows] for name, tensor in batch.items()}
-        tokens = int(part["attention_mask"].sum(1).max())
-        labels = max(1, int((part["targets"] != IGNORE).sum(1).max()))
+        tokens, labels = int(lengths[rows].max()), max(1, int((part["targets"] != IGNORE).sum(1).max()))
         parts.append({name: x[:, : labels if name == "targets" else tokens] for name, x in part.items()})
     return parts
 
@@ -334,14 +387,3 @@ def _evaluation(module: nn.Module) -> Iterator[None]:
     finally:
         for part, training in modes:
             part.training = training
-
-
-def _initialise(part: nn.Module) -> None:
-    """BERT's initialisation: normal with deviation 0.02, biases zero (Devlin et al. 2019)."""
-    if isinstance(part, nn.Linear | nn.Embedding):
-        nn.init.normal_(part.weight, std=0.02)
-    if isinstance(part, nn.MultiheadAttention):
-        nn.init.normal_(part.in_proj_weight, std=0.02)
-        nn.init.zeros_(part.in_proj_bias)
-    if isinstance(part, nn.Linear) and part.bias is not None:
-        nn.init.zeros_(part.bias)

@@ -1,0 +1,107 @@
+"""The throw-away decoder of PaSeR: a small transformer that says phrases from a few vectors, and how it is listened to.
+
+It owns no word embeddings: the encoder's are passed to every call, as its input and as its output layer.
+Source: Wu and Zhao (2022), section 3.2.3; Vaswani et al. (2017).
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+IGNORE = -100  # fills the target rows behind their last label
+
+
+class PhraseDecoder(nn.Module):
+    """A pre-norm transformer decoder whose memory is the decoding signal.
+
+    Args:
+        dim: D, the width of the encoder and of its word embeddings.
+        words: V, the size of the vocabulary.
+        length: the longest target, in tokens.
+        layers, heads, dropout: the decoder's.
+    """
+
+    def __init__(self, dim: int, words: int, length: int, *, layers: int, heads: int, dropout: float):
+        super().__init__()
+        self.positions = nn.Embedding(length, dim)
+        self.norm = nn.LayerNorm(dim)
+        self.dropout = nn.Dropout(dropout)
+        layer = nn.TransformerDecoderLayer(
+            dim, heads, 4 * dim, dropout, activation="gelu", batch_first=True, norm_first=True
+        )
+        last = nn.LayerNorm(dim)
+        self.transformer = nn.TransformerDecoder(layer, layers, norm=last)
+        self.bias = nn.Parameter(torch.zeros(words))
+        self.apply(_initialise)
+        # A state of full size against trained word embeddings is sure of wrong words from the start, and unlearning
+        # that disturbs the encoder; at length 1 the decoder starts by guessing evenly.
+        nn.init.constant_(last.weight, dim**-0.5)
+
+    def forward(self, signal: Tensor, inputs: Tensor, embeddings: nn.Embedding) -> Tensor:
+        """The states over (B, T) inputs, each seeing the inputs up to itself and the signal (B, S, D): (B, T, D).
+
+        Padding only ever follows the labels, so the causal mask hides it from every position that counts.
+        """
+        length = inputs.shape[1]
+        x = embeddings(inputs) + self.positions(torch.arange(length, device=inputs.device))
+        causal = nn.Transformer.generate_square_subsequent_mask(length, device=inputs.device)
+        states: Tensor = self.transformer(self.dropout(self.norm(x)), signal, tgt_mask=causal, tgt_is_causal=True)
+        return states
+
+    def logits(self, states: Tensor, embeddings: nn.Embedding) -> Tensor:
+        """(..., D) -> (..., V)."""
+        return F.linear(states, embeddings.weight, self.bias)
+
+    def beam_search(
+        self, signal: Tensor, wanted: Tensor, embeddings: nn.Embedding, *, start: int, closing: int, beams: int
+    ) -> tuple[Tensor, Tensor]:
+        """The most likely targets under Eq. 3 that a search of `beams` hypotheses a sentence finds; 1 is greedy.
+
+        Args:
+            signal: (B, S, D).
+            wanted: how many phrases each sentence has; a hypothesis ends with its last `closing`, (B,).
+            embeddings: the encoder's word embeddings.
+            start, closing: token ids of the decoder's first input and of a phrase's end.
+            beams: hypotheses kept.
+
+        Returns:
+            The best hypotheses' token ids, `IGNORE` behind their end, (B, T); their log-likelihoods, (B,). One that
+            ran out of room is returned as it stands.
+        """
+        count, device = len(signal), signal.device
+        memory = signal.repeat_interleave(beams, dim=0)  # (B * K, S, D)
+        said = torch.full((count * beams, 1), start, device=device)
+        scores = torch.full((count, beams), -torch.inf, device=device)
+        scores[:, 0] = 0.0  # all beams start equal: only the first counts
+        left = wanted.unsqueeze(1).repeat(1, beams)  # phrases still to be closed, (B, K)
+        while (left > 0).any() and said.shape[1] <= self.positions.num_embeddings:
+            inputs = said.masked_fill(said == IGNORE, closing)
+            last = self(memory, inputs, embeddings)[:, -1]  # (B * K, D)
+            log_p = self.logits(last, embeddings).float().log_softmax(-1).view(count, beams, -1)  # (B, K, V)
+            ended = left <= 0
+            log_p = log_p.masked_fill(ended.unsqueeze(-1), -torch.inf)
+            log_p[..., closing] = torch.where(ended, 0.0, log_p[..., closing])  # what has ended goes on unchanged
+            words = log_p.shape[-1]
+            scores, choice = (scores.unsqueeze(-1) + log_p).flatten(1).topk(beams)  # (B, K) each
+            parent, token = choice // words, choice % words
+            rows = (parent + beams * torch.arange(count, device=device).unsqueeze(1)).flatten()
+            left, ended = left.gather(1, parent), ended.gather(1, parent)
+            token = token.masked_fill(ended, IGNORE)
+            left = left - (token == closing).long()
+            said = torch.cat([said[rows], token.flatten().unsqueeze(1)], dim=1)
+        best = scores.argmax(1)  # (B,)
+        rows = best + beams * torch.arange(count, device=device)
+        return said[rows, 1:], scores.gather(1, best.unsqueeze(1)).squeeze(1)
+
+
+def _initialise(part: nn.Module) -> None:
+    """BERT's initialisation: normal with deviation 0.02, biases zero (Devlin et al. 2019)."""
+    if isinstance(part, nn.Linear | nn.Embedding):
+        nn.init.normal_(part.weight, std=0.02)
+    if isinstance(part, nn.MultiheadAttention):
+        nn.init.normal_(part.in_proj_weight, std=0.02)
+        nn.init.zeros_(part.in_proj_bias)
+    if isinstance(part, nn.Linear) and part.bias is not None:
+        nn.init.zeros_(part.bias)
