@@ -3,15 +3,20 @@
 The ranking is RAKE's (Rose et al. 2010), computed by rake-nltk: stopwords and punctuation cut a sentence into phrases,
 a word scores degree / frequency in the co-occurrence graph of those phrases, and a phrase scores the sum over its
 words. rake-nltk hands back lower-cased text without offsets; here every phrase also knows where it stands.
+
+The other way to find phrases is a chunk grammar over part-of-speech tags (`GRAMMAR`): noun phrases, verb groups and
+subordinate clauses, none more important than another.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
+from random import Random
+from typing import Any
 
 # English function words: those that carry grammar rather than content, and so end a phrase. Numbers are content, and so
 # is "us", which lower-casing cannot tell from "US".
@@ -41,10 +46,32 @@ _LETTER = r"(?:[^\W_][\u0300-\u036f]*)"
 _TOKEN = re.compile(rf"(?P<word>(?:[^\W\d_]\.){{2,}}|\d+(?:[.,]\d+)+{_LETTER}*|{_LETTER}+(?:['’‐‑-]{_LETTER}+)*)|\S")
 _BREAK = "."  # stands for every punctuation mark, so that no cluster or rare symbol can pass for a word
 
+# Chunks over Penn tags, after Abney (1991): later rules see the chunks of earlier ones. SUB is an `IN` that joins
+# clauses. NP: a noun with what stands before it, or a pronoun. VP: a verb with its auxiliaries, the adverbs among them
+# and its particle, without objects. SBAR: from the joining word to the end of its clause, which must have a verb.
+GRAMMAR = r"""
+    NP: {<PDT>?<DT|PRP\$><RB.*>?<CD|JJ.*|VB[GN]>*<NN.*>+}
+        {<CD|JJ.*>*<NN.*>+}
+        {<PRP>}
+    VP: {<MD|VB.*>(<RB.*>*<TO>?<RB.*>*<VB[GN]?>)*<RP>?}
+    SBAR: {<SUB|WDT|WP.*|WRB><NP|PDT|DT|CD|JJ.*|RB.*|IN|TO>*<VP><NP|PDT|DT|CD|JJ.*|RB.*|RP|IN|TO>*}
+"""
+CHUNKS = ("NP", "VP", "SBAR")
+_JOINS_CLAUSES = frozenset(
+    "after although as because before if lest once since so than that though till unless until whereas whether "
+    "while".split()
+)
+_DETACHED = frozenset("s t m d ll re ve".split())  # what is left of a clitic that stands apart: "the dog ' s tail"
+_CLITIC = re.compile(r"(?<=\w)(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
+Tagger = Callable[[list[str]], list[str]]
+
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase where it stands: `sentence[start:end] == text`, in the sentence's own spelling; `score` is RAKE's."""
+    """A phrase where it stands: `sentence[start:end] == text`, in the sentence's own spelling.
+
+    `score` is RAKE's, and 1 for every phrase of a chunk grammar.
+    """
 
     text: str
     start: int
@@ -98,6 +125,100 @@ def _ranked(sentence: str) -> tuple[Phrase, ...]:
         start, end = matches[places[0]].start(), matches[places[-1]].end()
         phrases.append(Phrase(sentence[start:end], start, end, score[" ".join(words[i] for i in places)]))
     return tuple(sorted(phrases, key=lambda phrase: (-phrase.score, phrase.start)))
+
+
+def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: Tagger | None = None) -> list[Phrase]:
+    """The noun phrases, verb groups or subordinate clauses of a sentence, in an order that says nothing.
+
+    Spans never overlap. Noun phrases and verb groups are flat, so that "sent the boy a letter" is a verb group and two
+    noun phrases; where clauses are asked for, a clause stands for all that is in it. All phrases are equally important,
+    so their order is a shuffle with the sentence as its seed: the first ones are a random choice, the same every time.
+
+    Args:
+        sentence: the text, as it is; phrases never cross punctuation.
+        kinds: some of `CHUNKS`.
+        tag: gives each token of a list a Penn Treebank tag; a clitic such as "n't" is a token of its own. None: NLTK's
+            averaged perceptron. `sentlab.data.toy.tag` knows the toy world.
+
+    Returns:
+        Phrases with score 1.
+
+    Raises:
+        ValueError: `kinds` is empty or names another kind, or `tag` does not give a tag a token.
+        LookupError: NLTK's tagger is wanted, and its data are not there.
+
+    Source: PaSeR (Wu and Zhao 2022), section 3.1.1, with chunks in the place of the sub-trees of a full parse.
+    """
+    if isinstance(kinds, str) or not kinds or not set(kinds) <= set(CHUNKS):
+        raise ValueError(f"kinds must be some of {', '.join(CHUNKS)} in a tuple, got {kinds!r}")
+    found = list(_chunked(sentence, frozenset(kinds), tag or _perceptron()))
+    Random(sentence).shuffle(found)
+    return found
+
+
+@lru_cache(maxsize=2**16)
+def _chunked(sentence: str, kinds: frozenset[str], tag: Tagger) -> tuple[Phrase, ...]:
+    """The phrases of a sentence in text order; kept, because training meets every sentence once an epoch."""
+    matches = list(_TOKEN.finditer(sentence))
+    tags = _tags(matches, tag)
+    if tags[-1:] == ["?"]:
+        asking = int(tags[0] == "IN")
+        tags[asking] = tags[asking].removeprefix("W")  # "Which boy ...?", "For whom ...?" join no clauses
+    tree = _grammar().parse(list(enumerate(tags))) if matches else []
+    spans = ((matches[places[0]].start(), matches[places[-1]].end()) for places in _top_chunks(tree, kinds))
+    return tuple(Phrase(sentence[start:end], start, end, 1.0) for start, end in spans)
+
+
+def _tags(matches: Sequence[re.Match[str]], tag: Tagger) -> list[str]:
+    """A tag for each token of `_TOKEN`; punctuation has itself, which no rule of the grammar names."""
+    pieces, first = list[str](), list[int]()  # "doesn't" is tagged as "does" and "n't", and has the tag of "does"
+    for match in matches:
+        first.append(len(pieces))
+        clitic = _CLITIC.search(match[0])
+        pieces += [match[0][: clitic.start()], clitic[0].replace("’", "'")] if clitic else [match[0]]
+    tags = tag(pieces)
+    if len(tags) != len(pieces):
+        raise ValueError(f"tag gave {len(tags)} tags for {len(pieces)} tokens: {pieces}")
+    return [
+        ("?" if match[0] == "?" else _BREAK) if not match["word"] or match[0].lower() in _DETACHED
+        else "SUB" if tags[i] == "IN" and match[0].lower() in _JOINS_CLAUSES
+        else tags[i]
+        for match, i in zip(matches, first, strict=True)
+    ]  # fmt: skip
+
+
+def _top_chunks(tree: Any, kinds: frozenset[str]) -> Iterator[list[int]]:
+    """The places of the tokens of each chunk of these kinds that is within no other one."""
+    for node in tree:
+        if isinstance(node, tuple):
+            continue
+        if node.label() in kinds:
+            yield [place for place, _ in node.leaves()]
+        else:
+            yield from _top_chunks(node, kinds)
+
+
+@cache
+def _grammar() -> Any:
+    from nltk import RegexpParser
+
+    return RegexpParser(GRAMMAR)
+
+
+@cache
+def _perceptron() -> Tagger:
+    """NLTK's tagger of English."""
+    from nltk.tag.perceptron import PerceptronTagger
+
+    try:
+        tagger = PerceptronTagger()
+    except LookupError:
+        raise LookupError(
+            "NLTK's averaged_perceptron_tagger_eng is not on this computer: run "
+            "nltk.download('averaged_perceptron_tagger_eng'), set NLTK_DATA to a folder that has it before Python "
+            "starts, or pass tag=, for example sentlab.data.toy.tag for sentences of the toy world"
+        ) from None
+    return lambda words: [name for _, name in tagger.tag(words)]
 
 
 def mask_spans(

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from sentlab.phrases import STOPWORDS, Phrase, mask_spans, rake_phrases
+from sentlab import phrases as module
+from sentlab.data import toy
+from sentlab.data.toy_grammar import render
+from sentlab.data.toy_scenes import scenes
+from sentlab.phrases import STOPWORDS, Phrase, Tagger, chunk_phrases, mask_spans, rake_phrases
 
 
 def found(sentence: str, top: int | None = None) -> list[tuple[str, float]]:
@@ -122,3 +128,159 @@ def test_spans_on_real_sentences(real_data: Path) -> None:
         assert not any(word.lower() in STOPWORDS for phrase in phrases for word in phrase.text.split())
     assert len(counts) == 3000
     assert counts.count(0) < 30  # nearly every sentence has a phrase
+
+
+ALL = ("NP", "VP", "SBAR")
+
+
+def tagger(tags: str) -> Tagger:
+    """Gives these tags, whatever the words."""
+    return lambda words: tags.split()
+
+
+def chunks(sentence: str, kinds: tuple[str, ...] = ("NP", "VP"), tag: Tagger | None = toy.tag) -> list[str]:
+    """Chunk phrases in text order."""
+    return [phrase.text for phrase in sorted(chunk_phrases(sentence, kinds, tag=tag), key=lambda phrase: phrase.start)]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "tags", "expected"),
+    [
+        ("The big dogs have not been barking", "DT JJ NNS VBP RB VBN VBG", ["The big dogs", "have not been barking"]),
+        ("a man playing guitar", "DT NN VBG NN", ["a man", "playing", "guitar"]),
+        ("a sleeping dog", "DT VBG NN", ["a sleeping dog"]),
+        ("She wants to buy all her three red apples", "PRP VBZ TO VB PDT PRP$ CD JJ NNS",
+         ["She", "wants to buy", "all her three red apples"]),
+        ("who sings runs", "WP VBZ VBZ", ["sings", "runs"]),  # two clauses, two verbs
+        ("tear down the house", "VB RP DT NN", ["tear down", "the house"]),
+        ("often , sadly", "RB , RB", []),
+        ("red , green apples", "JJ , JJ NNS", ["green apples"]),  # never across punctuation
+        ("dogs % cats", "NNS NN NNS", ["dogs", "cats"]),  # whatever the tagger makes of it
+        # clitics are tagged apart: does n't | dog 's
+        ("He doesn't see John’s dog", "PRP VBZ RB VB NNP POS NN", ["He", "doesn't see", "John’s dog"]),
+        ("dogs ' s tail", "NNS '' PRP NN", ["dogs", "tail"]),
+    ],
+)  # fmt: skip
+def test_chunks_by_hand(sentence: str, tags: str, expected: list[str]) -> None:
+    assert chunks(sentence, tag=tagger(tags)) == expected
+
+
+def test_the_tagger_sees_penn_tokens() -> None:
+    seen = []
+
+    def tag(words: list[str]) -> list[str]:
+        seen.extend(words)
+        return ["NN"] * len(words)
+
+    chunk_phrases("John’s dog can't, won't; n't.", tag=tag)
+    assert seen == ["John", "'s", "dog", "ca", "n't", ",", "wo", "n't", ";", "n't", "."]
+
+
+def test_kinds_of_chunks_in_the_toy_world() -> None:
+    sentence = "The nurse who was tired is sending the funny boy two letters, in the kitchen."
+    nouns, verbs = ["The nurse", "the funny boy", "two letters", "the kitchen"], ["was", "is sending"]
+    assert chunks(sentence, ("NP",)) == nouns
+    assert chunks(sentence, ("VP",)) == verbs
+    assert Counter(chunks(sentence)) == Counter(nouns + verbs)
+    assert chunks(sentence, ("SBAR",)) == ["who was tired"]
+    assert chunks(sentence, ALL) == ["The nurse", "who was tired", "is sending", *nouns[1:]]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "tags", "expected"),
+    [
+        ("He left because it rained in the town", "PRP VBD IN PRP VBD IN DT NN", ["because it rained in the town"]),
+        (
+            "He thinks that she said that it rained",
+            "PRP VBZ IN PRP VBD IN PRP VBD",
+            ["that she said", "that it rained"],
+        ),
+        ("In the garden the dog barked", "IN DT NN DT NN VBD", []),  # "in" joins no clauses
+        ("before lunch , he ate", "IN NN , PRP VBD", []),  # no verb before the clause ends
+        ("When he came , she left", "WRB PRP VBD , PRP VBD", ["When he came"]),
+        ("Who saw the man that left ?", "WP VBD DT NN WDT VBD .", ["that left"]),  # the question itself is no clause
+        ("For which man did he stay ?", "IN WDT NN VBD PRP VB .", []),
+        ("Do you know who left ?", "VBP PRP VB WP VBD .", ["who left"]),
+    ],
+)
+def test_clauses_by_hand(sentence: str, tags: str, expected: list[str]) -> None:
+    assert chunks(sentence, ("SBAR",), tag=tagger(tags)) == expected
+
+
+def test_chunks_are_all_equal_and_shuffled_by_the_sentence() -> None:
+    sentences = [
+        f"the {word} dog saw the cat" for word in ("big", "small", "old", "young", "red", "sad", "wild", "hot")
+    ]
+    found = [chunk_phrases(sentence, tag=toy.tag) for sentence in sentences]
+    assert found == [chunk_phrases(sentence, tag=toy.tag) for sentence in sentences]
+    assert {phrase.score for phrases in found for phrase in phrases} == {1.0}
+    assert len({phrases[0].text.split()[0] + phrases[0].text[-3:] for phrases in found}) == 3  # any may be the first
+    # pinned: the order is the same in every process and on every machine
+    assert [phrase.text for phrase in found[0]] == ["the cat", "the big dog", "saw"]
+
+
+def test_chunk_spans_of_the_toy_world_are_its_roles() -> None:
+    """An independent witness: where the grammar of the toy world put its participants and its verbs."""
+    checked = 0
+    for number, scene in enumerate(scenes("test", "chunks", 400)):
+        sentence = render(scene, Random(number))
+        places = sorted((phrase.start, phrase.end) for phrase in chunk_phrases(sentence.text, tag=toy.tag))
+        assert all(end <= start for (_, end), (start, _) in pairwise(places))
+        for role, start, end in sentence.spans:
+            words = sentence.text[start:end].split()
+            if role in ("theme", "recipient", "tool") and not {"of", "who", "that"} & set(words):
+                assert (start, end) in places, (sentence.text, role)
+                checked += 1
+            if role == "event":
+                assert sum(a <= start < b for a, b in places) == 1, (sentence.text, role)
+    assert checked > 300
+
+
+@pytest.mark.parametrize("sentence", ["", "   ", "?!", "in of"])
+def test_a_sentence_without_chunks(sentence: str) -> None:
+    assert chunk_phrases(sentence, ALL, tag=toy.tag) == []
+
+
+def test_bad_arguments_of_chunks() -> None:
+    for kinds in ((), ("PP",), ("NP", "PP"), "NP"):
+        with pytest.raises(ValueError, match="NP, VP, SBAR"):
+            chunk_phrases("a dog", kinds, tag=toy.tag)
+    with pytest.raises(ValueError, match="1 tags for 2 tokens"):
+        chunk_phrases("a dog", tag=tagger("DT"))
+
+
+def test_without_nltk_data_chunks_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    import nltk
+
+    monkeypatch.setattr(nltk.data, "path", [])
+    module._perceptron.cache_clear()
+    with pytest.raises(LookupError, match=r"averaged_perceptron_tagger_eng.*NLTK_DATA.*sentlab\.data\.toy\.tag"):
+        chunk_phrases("a dog")
+    assert chunks("a dog") == ["a dog"]
+
+
+@pytest.mark.realdata
+def test_chunks_on_real_sentences(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nltk
+
+    monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(real_data / "nltk_data")])
+    try:
+        nltk.data.find("taggers/averaged_perceptron_tagger_eng/")
+    except LookupError:
+        pytest.skip(f"NLTK's averaged_perceptron_tagger_eng is not in {nltk.data.path}; set NLTK_DATA")
+    assert chunks("The old man isn't playing a large flute.", tag=None) == [
+        "The old man", "isn't playing", "a large flute",
+    ]  # fmt: skip
+    with (real_data / "STS" / "STSBenchmark" / "sts-dev.csv").open(encoding="utf-8") as file:
+        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    sentences = [text for row in rows[:500] for text in row[5:7]]
+    empty = 0
+    for sentence in sentences:
+        for kinds in (("NP", "VP"), ALL):
+            phrases = chunk_phrases(sentence, kinds)
+            places = sorted((phrase.start, phrase.end) for phrase in phrases)
+            assert all(sentence[phrase.start : phrase.end] == phrase.text for phrase in phrases)
+            assert all(end < start or sentence[start - 1] == " " for (_, end), (start, _) in pairwise(places))
+            assert all(end <= start for (_, end), (start, _) in pairwise(places))
+        empty += not phrases
+    assert empty < 10

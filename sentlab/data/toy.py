@@ -14,7 +14,7 @@ Results on it are to be called what they are: results on the toy world.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from random import Random
 from typing import Any
 
@@ -27,7 +27,7 @@ from .rows import (
     Triple,
 )
 from .toy_grammar import FORMS, ask, asked, forms, realise, render
-from .toy_lexicon import lexicon
+from .toy_lexicon import inflect, lexicon, plural
 from .toy_phrases import contexts, phrases, words
 from .toy_scenes import (
     SPLITS,
@@ -44,8 +44,9 @@ from .toy_scenes import (
     split_of,
     swap,
 )
+from .toy_tags import tag
 
-__all__ = ["FORMS", "NAMES", "Scene", "forms", "load", "realise", "render", "scenes", "score", "synonyms"]
+__all__ = ["FORMS", "NAMES", "Scene", "forms", "load", "realise", "render", "scenes", "score", "synonyms", "tag"]
 
 SIZES = {  # name: rows of train, dev, test
     "toy-sentences": (20_000, 2_000, 2_000),
@@ -92,9 +93,28 @@ def load(name: str, split: str = "test", *, seed: int = 0, size: int | None = No
 
 
 def synonyms(word: str) -> tuple[str, ...]:
-    """The words that the toy world uses in the same sense as `word`; nothing for a word it does not know."""
-    found = [w for sense in lexicon().senses.values() if word in sense.words for w in sense.words]
-    return tuple(dict.fromkeys(w for w in found if w != word))
+    """The words that the toy world uses in the same sense as `word`, in the same form; some have several words.
+
+    Nothing for a word that it does not know. A word that is two forms, as "cut" and "mailed" are, gets those of both.
+    """
+    return _synonyms().get(word, ())
+
+
+@cache
+def _synonyms() -> dict[str, tuple[str, ...]]:
+    """For every word in every form the words of its senses in that form, base forms first."""
+    senses = lexicon().senses.values()
+    groups = [sense.words for sense in senses]
+    for sense in senses:
+        if sense.id[0] == "v":
+            groups += [tuple(inflect(w, form) for w in sense.words) for form in ("s", "ing", "past", "participle")]
+        elif sense.id[0] == "n" and not sense.mark:
+            groups.append(tuple(plural(w) for w in sense.words))
+    found: dict[str, dict[str, None]] = {}
+    for group in groups:
+        for word in group:
+            found.setdefault(word, {}).update(dict.fromkeys(other for other in group if other != word))
+    return {word: tuple(others) for word, others in found.items()}
 
 
 def _sentences(split: str, seed: int, rng: Random) -> Iterator[str]:
