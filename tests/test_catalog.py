@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from sentlab import data
 from sentlab.data import catalog, toy
-from sentlab.data.rows import LabelledPair, ScoredPair
+from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair
 
 
 @pytest.fixture(autouse=True)
@@ -176,6 +177,62 @@ def test_original_jsonl_layouts_are_found(tmp_path):
     assert [row.text_a for row in data.load("mnli", "dev", tmp_path)] == ["m", "mm"]
 
 
+def test_quora_in_its_original_layout_or_in_two_parts(tmp_path):
+    folder = tmp_path / "quora"
+    folder.mkdir()
+    header = ["id", "qid1", "qid2", "question1", "question2", "is_duplicate"]
+    rows = [["0", "1", "2", "a", "b", "1"], ["1", "3", "4", "c", "d", "0"], ["2", "5", "6", "", "e", "1"]]
+    (folder / "quora_positive_eval.csv").write_text("\n".join(map(",".join, [header, rows[0]])))
+    with pytest.raises(FileNotFoundError, match=r"quora \(test\) is incomplete in .*unlabelled\.csv is missing"):
+        data.load("quora", folder=tmp_path)
+    (folder / "quora_single_questions_unlabelled.csv").write_text("question_text\nf\n")
+    corpus = data.load("quora", folder=tmp_path)
+    assert corpus.rows == (DuplicateQuestion("a", "b"), DuplicateQuestion("f", None))
+    assert "quora_positive_eval.csv + quora/quora_single" in corpus.source
+    assert "2 rows, where the original has 404,290" in corpus.source
+    (folder / "quora_duplicate_questions.tsv").write_text("\n".join(map("\t".join, [header, *rows])))
+    corpus = data.load("quora", folder=tmp_path)  # the original comes first
+    assert corpus.rows == (DuplicateQuestion("a", "b"), DuplicateQuestion("d", None))
+    assert corpus.left_out == {"missing question": 1}
+
+
+def test_askubuntu_plain_or_compressed(tmp_path):
+    folder = tmp_path / "askubuntu"
+    folder.mkdir()
+    (folder / "dev.txt").write_text("1\t2\t2 3\t1 1\n")
+    with pytest.raises(FileNotFoundError, match=r"incomplete in .*askubuntu/text_tokenized\.txt is missing"):
+        data.load("askubuntu", "dev", tmp_path)
+    (folder / "text_tokenized.txt.gz").write_bytes(gzip.compress(b"1\ta\tx\n2\tb\ty\n3\tc\tz\n"))
+    corpus = data.load("askubuntu", "dev", tmp_path)
+    assert corpus.rows == (RankingQuery("a", ("b", "c"), (True, False)),)
+    assert "text_tokenized.txt.gz" in corpus.source
+    (folder / "text_tokenized.txt").write_text("1\tA\tx\n2\tB\ty\n3\tC\tz\n")
+    assert data.load("askubuntu", "dev", tmp_path)[0].query == "A"
+    with pytest.raises(FileNotFoundError, match=r"askubuntu \(test\) is incomplete in .*test\.txt is missing"):
+        data.load("askubuntu", "test", tmp_path)
+    with pytest.raises(ValueError, match="askubuntu has no split 'train'; it has dev, test"):
+        data.load("askubuntu", "train", tmp_path)
+
+
+def test_what_the_hub_is_not_asked_for_says_which_files_to_put_where(hub, tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError) as raised:
+        data.load("askubuntu")
+    text = str(raised.value)
+    for part in ("askubuntu (test) was not found", "neither folder= nor SENTLAB_DATA",
+                 "askubuntu/text_tokenized.txt + askubuntu/test.txt | ", "taolei87/askubuntu",
+                 "load('askubuntu', 'test', folder=...)", "toy-reranking"):  # fmt: skip
+        assert part in text
+    assert "hub " not in text
+    with pytest.raises(
+        FileNotFoundError, match=r"none of quora/quora_dupl.* or leave it out to look in SENTLAB_DATA\."
+    ):
+        data.load("quora", folder=tmp_path)
+    monkeypatch.setenv("SENTLAB_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=rf"Looked in SENTLAB_DATA={tmp_path} for quora/quora_duplicate"):
+        data.load("quora")
+    assert not hub[1]
+
+
 def test_unlabelled_texts_are_distinct_and_of_every_split(tmp_path):
     for year in range(12, 17):
         folder = tmp_path / f"STS/STS{year}-en-test"
@@ -198,10 +255,14 @@ def test_unlabelled_texts_are_distinct_and_of_every_split(tmp_path):
 def test_toy_corpora_need_no_folder_and_are_listed(hub):
     assert data.load("toy-sts", "dev").rows == toy.load("toy-sts", "dev").rows
     table = data.corpora()
-    assert set(table.index) == {*catalog.STS_TASKS, "snli", "mnli", "sts-unlabelled", *toy.NAMES}
+    assert set(table.index) == {
+        *catalog.STS_TASKS, "snli", "mnli", "quora", "askubuntu", "sts-unlabelled", *toy.NAMES
+    }  # fmt: skip
     assert table.loc["mnli", "splits"] == "train, dev"
     assert table.loc["snli", "row"] == "LabelledPair"
     assert table.loc["toy-sts", "row"] == "ScoredPair"
+    assert table.loc["quora"].tolist() == ["test", "DuplicateQuestion", "folder"]
+    assert table.loc["askubuntu"].tolist() == ["dev, test", "RankingQuery", "folder"]
     assert not hub[1]
 
 
@@ -225,6 +286,14 @@ def test_public_row_counts(real_data, name, split):
     assert len(corpus) == COUNTS[name][split]
     assert "where the original" not in corpus.source
     assert corpus.left_out == {"sts15": {"no gold": 5500}, "sts16": {"no gold": 7997}}.get(name, {})
+
+
+@pytest.mark.realdata
+def test_public_quora_duplicates_and_distractors(real_data):
+    corpus = data.load("quora", folder=real_data)
+    assert sum(row.duplicate is not None for row in corpus) == 14926
+    assert sum(row.duplicate is None for row in corpus) == 9838
+    assert corpus.left_out == {}
 
 
 @pytest.mark.realdata

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 
 from sentlab.data import readers
-from sentlab.data.rows import LabelledPair, ScoredPair
+from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair
 
 
 def write(path: Path, text: str | bytes) -> Path:
@@ -165,6 +166,127 @@ def test_plain_text_counts_blank_lines(tmp_path):
     assert readers.read_plain(path) == (["one sentence", "another\u2028one"], {"blank line": 2})
     with pytest.raises(ValueError, match=r"t\.txt:3: expected UTF-8"):
         readers.read_plain(write(path, b"a\nb\n\xe9\n"))
+
+
+QUORA = ["id", "qid1", "qid2", "question1", "question2", "is_duplicate"]
+
+
+def quora(path: Path, *rows: tuple[str, str, str]) -> Path:
+    separator = "\t" if path.suffix == ".tsv" else ","
+    records = [QUORA, *([str(i), "1", "2", *row] for i, row in enumerate(rows))]
+    return write(path, "".join(separator.join(record) + "\n" for record in records))
+
+
+@pytest.mark.parametrize("name", ["quora_duplicate_questions.tsv", "quora_positive_eval.csv"])
+def test_quora_pairs_and_second_questions_as_distractors(tmp_path, name):
+    path = quora(
+        tmp_path / name,
+        ("Why?", " How come? ", "1"),
+        ('"Is ""x, y""\tor z\nright?"', 'Is it 5" wide?', "0"),
+        ("", "What?", "1"),
+        ("Who?", " ", "0"),
+        ("\u202awhat is\u202c it?", "Is it?", "1"),
+        ("A", '"B, ""C"""', "1"),
+    )
+    assert readers.read_quora(path) == (
+        [
+            DuplicateQuestion("Why?", "How come?"),
+            DuplicateQuestion('Is it 5" wide?', None),
+            DuplicateQuestion("\u202awhat is\u202c it?", "Is it?"),  # marks inside a question stay
+            DuplicateQuestion("A", 'B, "C"'),
+        ],
+        {"missing question": 2},
+    )
+
+
+def test_quora_single_questions_are_distractors(tmp_path):
+    pairs = quora(tmp_path / "pairs.csv", ("Why?", "How come?", "1"), ("", "x", "1"))
+    singles = write(tmp_path / "singles.csv", 'question_text\nWhat?\n"One, ""two"""\n" "\n')
+    assert readers.read_quora(pairs, singles) == (
+        [DuplicateQuestion("Why?", "How come?"), DuplicateQuestion("What?", None),
+         DuplicateQuestion('One, "two"', None)],
+        {"missing question": 2},
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=r"singles\.csv:1: .*no question_text in \['question'\]"):
+        readers.read_quora(pairs, write(singles, "question\nWhat?\n"))
+    with pytest.raises(ValueError, match=r"singles\.csv:2: expected 1 columns, found 2"):
+        readers.read_quora(pairs, write(singles, "question_text\nWhat, now?\n"))
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("9\t1\t2\tc\td\tyes", r"q\.tsv:4: expected an is_duplicate of 0 or 1, found 'yes'"),
+        ("9\t1\t2\t\td\t", r"q\.tsv:4: expected an is_duplicate of 0 or 1, found ''"),
+        ("9\t1\t2\tc\t1", r"q\.tsv:4: expected 6 columns, found 5"),
+        ('9\t1\t2\t"c\td\t1', r"q\.tsv:4: not valid CSV"),
+    ],
+)
+def test_quora_errors_name_file_and_line(tmp_path, row, message):
+    path = quora(tmp_path / "q.tsv", ('"a\nb"', "c", "1"))
+    with pytest.raises(ValueError, match=message):
+        readers.read_quora(write(path, path.read_text() + row + "\n"))
+    with pytest.raises(ValueError, match=r"q\.tsv:1: .*no question1, question2, is_duplicate"):
+        readers.read_quora(write(path, path.read_text().replace("\t", ",")))
+
+
+TITLES = "1\thow do i x\tbody one\n2\tx , how ?\t\n30\twhy \u2028 y\tbody\n4\t \tno title\n5\twhere\n"
+
+
+def test_askubuntu_ranks_titles(tmp_path):
+    texts = write(tmp_path / "text_tokenized.txt", TITLES)
+    lines = ["1\t30 2\t2 5 30\t3.5 2 1", "5\t\t2 1\t1 1", "2\t4 1\t1 4\t2 1", "30\t1 5\t2 1\t9 8", ""]
+    queries = write(tmp_path / "test.txt", "\r\n".join(lines))
+    read = readers.read_askubuntu(texts, queries)
+    assert read.rows == [
+        RankingQuery("how do i x", ("x , how ?", "where", "why \u2028 y"), (True, False, True)),
+        RankingQuery("where", ("x , how ?", "how do i x"), (False, False)),
+        RankingQuery("why \u2028 y", ("x , how ?", "how do i x"), (False, True)),
+    ]
+    assert read.left_out == {"missing question": 1, "relevant id that is no candidate": 1}
+    packed = write(tmp_path / "text_tokenized.txt.gz", gzip.compress(TITLES.encode()))
+    assert readers.read_askubuntu(packed, queries) == read
+    for broken in (packed.read_bytes()[:-9], b"no gzip", packed.read_bytes()[:12] + b"\xff" * 40):
+        with pytest.raises(ValueError, match=r"text_tokenized\.txt\.gz: not a whole gzip file"):
+            readers.read_askubuntu(write(packed, broken), queries)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("2\t1\t1 5", r"dev\.txt:2: expected 4 tab-separated columns: query, relevant, candidates, scores"),
+        ("\t1\t1 5\t2 1", r"dev\.txt:2: expected 4 tab-separated columns"),
+        ("2\t1\t1 5 1\t3 2 1", r"dev\.txt:2: .*found 3 ids, 2 of them different, and 3 scores"),
+        ("2\t1\t1 5\t3", r"dev\.txt:2: .*found 2 ids, 2 of them different, and 1 scores"),
+        ("2\t1\t\t", r"dev\.txt:2: expected candidate ids, each once and with a score; found 0 ids"),
+        ("2\t1\t1 77\t2 1", r"dev\.txt:2: question 77 is not in .*text\.txt"),
+        ("88\t1\t1 5\t2 1", r"dev\.txt:2: question 88 is not in .*text\.txt"),
+    ],
+)
+def test_askubuntu_errors_name_file_and_line(tmp_path, line, message):
+    texts = write(tmp_path / "text.txt", TITLES)
+    with pytest.raises(ValueError, match=message):
+        readers.read_askubuntu(texts, write(tmp_path / "dev.txt", f"1\t2\t2 5\t2 1\n{line}\n"))
+
+
+def test_askubuntu_texts_errors_name_file_and_line(tmp_path):
+    queries = write(tmp_path / "dev.txt", "1\t2\t2 5\t2 1\n")
+    with pytest.raises(ValueError, match=r"text\.txt:6: expected id, title and body, .*found one column"):
+        readers.read_askubuntu(write(tmp_path / "text.txt", TITLES + "6 title body\n"), queries)
+    with pytest.raises(ValueError, match=r"text\.txt:6: .*found an id that has another title above"):
+        readers.read_askubuntu(write(tmp_path / "text.txt", TITLES + "30\tother\tbody\n"), queries)
+
+
+@pytest.mark.realdata
+def test_public_quora_keeps_its_stray_marks(real_data):
+    folder = real_data / "quora"
+    rows, left_out = readers.read_quora(
+        folder / "quora_positive_eval.csv", folder / "quora_single_questions_unlabelled.csv"
+    )
+    positives = [row for row in rows if row.duplicate is not None]
+    assert (len(positives), len(rows) - len(positives), left_out) == (14926, 9838, {})
+    assert sum("\u202a" in row.question + row.duplicate for row in positives) == 2
+    assert len({row.question for row in positives}) == 13020
 
 
 @pytest.mark.realdata

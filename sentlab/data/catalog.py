@@ -14,7 +14,7 @@ import pandas as pd
 
 from sentlab.data import readers, toy
 from sentlab.data.readers import NLI_LABELS, RawPair, Read
-from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
+from sentlab.data.rows import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair
 
 YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
 STS_TASKS = (*YEARS, "stsb", "sick")
@@ -42,13 +42,15 @@ class _Hub:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A public data set: split -> the layouts it may have, where it is on the hub, and split -> published row count."""
+    """A public data set: split -> the layouts it may have, and split -> published row count; where it is on the hub and
+    how rows are made of that, or nothing for a set that must be in a folder; and where its files are to be had."""
 
     files: dict[str, tuple[_Files, ...]]
-    hub: _Hub
-    pairs: Callable[..., Read[Any]]
     published: dict[str, int]
+    hub: _Hub | None = None
+    pairs: Callable[..., Read[Any]] = readers.scored_pairs
     row: type = field(default=ScoredPair)
+    origin: str = "the layout of SentEval's data/downstream, which its data script downloads"
 
 
 def _sts(year: str, rows: int) -> _Entry:
@@ -129,6 +131,32 @@ _PUBLIC: dict[str, _Entry] = {
         published={"train": 392702, "dev": 19647},
         row=LabelledPair,
     ),
+    "quora": _Entry(  # released without splits, and PaSeR searches all of it
+        files={
+            "test": (
+                _Files(("quora/quora_duplicate_questions.tsv",), readers.read_quora),
+                _Files(
+                    ("quora/quora_positive_eval.csv", "quora/quora_single_questions_unlabelled.csv"),
+                    readers.read_quora,
+                ),
+            )
+        },
+        published={"test": 404290},
+        row=DuplicateQuestion,
+        origin="the first is what Quora released in 2017 as First Quora Dataset Release: Question Pairs",
+    ),
+    "askubuntu": _Entry(
+        files={
+            split: tuple(
+                _Files((f"askubuntu/{texts}", f"askubuntu/{split}.txt"), readers.read_askubuntu)
+                for texts in ("text_tokenized.txt", "text_tokenized.txt.gz")
+            )
+            for split in ("dev", "test")
+        },
+        published={"dev": 200, "test": 200},
+        row=RankingQuery,
+        origin="the files of the GitHub repository taolei87/askubuntu",
+    ),
 }
 
 
@@ -143,9 +171,13 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
     too, as plain strings: 89,192 sentences with repeats, on which PaSeR (section 4.2) and ConSERT train. Mind that this
     trains on the TEXTS of the test sets, as those papers do; no score is used.
 
+    `quora` and `askubuntu` must be in a folder: the hub is not asked for them. All of Quora's release is `test`.
+
     Args:
-        name: sts12 .. sts16, stsb, sick, snli, mnli, sts-unlabelled, or a toy corpus; `corpora()` lists them.
-        split: `train`, `dev` or `test`. STS12 to STS16 have only `test`; MNLI has `train` and `dev` (both halves).
+        name: sts12 .. sts16, stsb, sick, snli, mnli, quora, askubuntu, sts-unlabelled, or a toy corpus; `corpora()`
+            lists them.
+        split: `train`, `dev` or `test`. STS12 to STS16 and Quora have only `test`; MNLI has `train` and `dev` (both
+            halves), AskUbuntu `dev` and `test`.
         folder: where the public files are. Toy corpora are made in memory and do not look at it.
 
     Raises:
@@ -166,7 +198,7 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
     if found is None and folder is not None:
         raise FileNotFoundError(
             f"{name} ({split}) is not in the given folder {root}: it holds none of {_layouts(name, split)}. "
-            "Correct folder=, or leave it out to look in SENTLAB_DATA and on the hub."
+            f"Correct folder=, or leave it out to look in SENTLAB_DATA{' and on the hub' if _PUBLIC[name].hub else ''}."
         )
     return _from_hub(name, split, root) if found is None else found
 
@@ -174,8 +206,9 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
 def corpora() -> pd.DataFrame:
     """Every name that `load` knows, with its splits, its type of row and where it comes from."""
     public = [
-        (name, ", ".join(entry.files), entry.row.__name__, f"folder, or hub {entry.hub.dataset}")
+        (name, ", ".join(entry.files), entry.row.__name__, f"folder, or hub {hub.dataset}" if hub else "folder")
         for name, entry in _PUBLIC.items()
+        for hub in [entry.hub]
     ]
     texts = (UNLABELLED, "train", "str", "the seven STS sets")
     toys = [
@@ -201,6 +234,7 @@ def _layouts(name: str, split: str) -> str:
 
 
 def _from_folder(name: str, split: str, root: Path) -> Corpus[Any] | None:
+    incomplete = None
     for files in _PUBLIC[name].files[split]:
         paths = [root / path for path in files.paths]
         lacking = [str(path) for path in paths if not path.exists()]
@@ -208,7 +242,9 @@ def _from_folder(name: str, split: str, root: Path) -> Corpus[Any] | None:
             where = f"{' + '.join(files.paths)} in {root}"
             return _corpus(name, split, files.read(*paths), where)
         if len(lacking) < len(paths):
-            raise FileNotFoundError(f"{name} ({split}) is incomplete in {root}: {', '.join(lacking)} is missing")
+            incomplete = incomplete or lacking
+    if incomplete:
+        raise FileNotFoundError(f"{name} ({split}) is incomplete in {root}: {', '.join(incomplete)} is missing")
     return None
 
 
@@ -220,33 +256,43 @@ def _corpus(name: str, split: str, read: Read[Any], where: str) -> Corpus[Any]:
 
 
 def _from_hub(name: str, split: str, root: Path | None) -> Corpus[Any]:
-    hub = _PUBLIC[name].hub
+    entry = _PUBLIC[name]
+    hub = entry.hub
     looked = f"SENTLAB_DATA={root}" if root else "a folder (neither folder= nor SENTLAB_DATA is set)"
+    if hub is None:
+        raise FileNotFoundError(_nowhere(name, split, looked))
     if root:
         warnings.warn(f"{name} ({split}) is not in {looked}; asking the hub for {hub.dataset}", stacklevel=3)
     try:
-        raw = [pair for part in hub.splits[split] for pair in _hub_pairs(_PUBLIC[name], part)]
+        raw = [pair for part in hub.splits[split] for pair in _hub_pairs(hub, entry.row, part)]
     except Exception as error:  # offline, unknown set, moved file: `datasets` raises many unrelated types
-        raise FileNotFoundError(
-            f"{name} ({split}) was not found.\n"
-            f"  Looked in {looked} for {_layouts(name, split)}\n"
-            f"  Asked the hub for {hub.dataset}: {type(error).__name__}: {error}\n"
-            "Do one of these:\n"
-            f"  - load({name!r}, {split!r}, folder=...) or SENTLAB_DATA=... with a folder that holds those files "
-            "(the layout of SentEval's data/downstream, which its data script downloads)\n"
-            f"  - go online, so that datasets.load_dataset({hub.dataset!r}) works; it keeps a copy for later\n"
-            f"  - use a corpus that needs no files: {', '.join(toy.NAMES)}"
-        ) from error
+        raise FileNotFoundError(_nowhere(name, split, looked, f"{type(error).__name__}: {error}")) from error
     note = f" ({hub.note})" if hub.note else ""
     absent = f"; not in SENTLAB_DATA={root}" if root else ""
     where = f"hub {hub.dataset}, {' + '.join(hub.splits[split])}{note}{absent}"
-    return _corpus(name, split, _PUBLIC[name].pairs(raw), where)
+    return _corpus(name, split, entry.pairs(raw), where)
 
 
-def _hub_pairs(entry: _Entry, part: str) -> Iterator[RawPair]:
+def _nowhere(name: str, split: str, looked: str, refusal: str = "") -> str:
+    """What to say of a set that is nowhere to be found: where was looked, and what to do."""
+    hub = _PUBLIC[name].hub
+    lines = [f"{name} ({split}) was not found.", f"  Looked in {looked} for {_layouts(name, split)}"]
+    if hub:
+        lines.append(f"  Asked the hub for {hub.dataset}: {refusal}")
+    lines += [
+        "Do one of these:",
+        f"  - load({name!r}, {split!r}, folder=...) or SENTLAB_DATA=... with a folder that holds those files "
+        f"({_PUBLIC[name].origin})",
+    ]
+    if hub:
+        lines.append(f"  - go online, so that datasets.load_dataset({hub.dataset!r}) works; it keeps a copy for later")
+    return "\n".join([*lines, f"  - use a corpus that needs no files: {', '.join(toy.NAMES)}"])
+
+
+def _hub_pairs(hub: _Hub, row: type, part: str) -> Iterator[RawPair]:
     import datasets  # takes a second, and only this function needs it
 
-    hub, gold_text = entry.hub, _label if entry.row is LabelledPair else str
+    gold_text = _label if row is LabelledPair else str
     rows = datasets.load_dataset(hub.dataset, split=part, revision=hub.revision)
     lacking = [column for column in hub.columns if column not in rows.column_names]
     if lacking:

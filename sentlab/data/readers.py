@@ -8,15 +8,17 @@ lose surrounding white space and nothing else: no lower-casing, no unescaping, n
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import math
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sentlab.data.rows import LabelledPair, ScoredPair
+from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair
 
 Row = TypeVar("Row")
 RawPair = tuple[str, str, str, str]  # text a, text b, gold as written, where it stands (`file:line`)
@@ -140,22 +142,81 @@ def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
 def read_mnli_csv(path: str | Path) -> Read[LabelledPair]:
     """MNLI as real CSV with a header row that names `premise`, `hypothesis` and `label`."""
 
-    def raw() -> Iterator[RawPair]:
-        reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
-        start = 1  # a quoted field may hold line breaks, so a record is named by its first line
-        try:
-            header = next(reader, [])
-            a, b, label = _columns(header, ("premise", "hypothesis", "label"), path)
-            start = reader.line_num + 1
-            for record in reader:
-                if len(record) != len(header):
-                    raise ValueError(f"{path}:{start}: expected {len(header)} columns, found {len(record)}")
-                yield record[a], record[b], record[label], f"{path}:{start}"
-                start = reader.line_num + 1
-        except csv.Error as error:
-            raise ValueError(f"{path}:{start}: not valid CSV ({error})") from error
+    records = _records(path, ("premise", "hypothesis", "label"))
+    return labelled_pairs((a, b, label, where) for (a, b, label), where in records)
 
-    return labelled_pairs(raw())
+
+def read_quora(path: str | Path, singles: str | Path | None = None) -> Read[DuplicateQuestion]:
+    """Quora question pairs, with a header row that names `question1`, `question2` and `is_duplicate` (0 or 1).
+
+    A duplicate pair becomes a question and its duplicate. Of any other pair the second question becomes a distractor
+    and the first is not used, for PaSeR (section 4.1) searches all second questions with those first ones that have a
+    duplicate. Pairs that lack a question are left out and counted. Invisible marks inside a question, such as U+202A
+    and U+202C, stay as they are: BERT's tokenizer drops them.
+
+    Args:
+        path: `quora_duplicate_questions.tsv`, or the same columns separated by commas in a file named otherwise; either
+            with double quotes around fields that hold quotes, separators or line breaks.
+        singles: comma-separated questions under the header `question_text`, which become distractors.
+    """
+    rows: list[DuplicateQuestion] = []
+    missing = 0
+    delimiter = "\t" if Path(path).suffix == ".tsv" else ","
+    for (first, second, label), where in _records(path, ("question1", "question2", "is_duplicate"), delimiter):
+        if label not in ("0", "1"):
+            raise ValueError(f"{where}: expected an is_duplicate of 0 or 1, found {label!r}")
+        if not first or not second:
+            missing += 1
+        else:
+            rows.append(DuplicateQuestion(first, second) if label == "1" else DuplicateQuestion(second, None))
+    for (question,), _ in _records(singles, ("question_text",)) if singles else ():
+        if question:
+            rows.append(DuplicateQuestion(question, None))
+        else:
+            missing += 1
+    return Read(rows, {"missing question": missing} if missing else {})
+
+
+def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]:
+    """AskUbuntu questions with the candidates that a search engine found for them, some of which ask the same.
+
+    A question is represented by its title, as usual. A query without a relevant candidate is a row like any other; one
+    that needs a question without a title is left out and counted, and so are relevant ids that are no candidates.
+
+    Args:
+        texts: `text_tokenized.txt`, also compressed as `.gz`: id, title and body a line, separated by tabs.
+        queries: `dev.txt` or `test.txt`: query id, relevant ids, candidate ids and a BM25 score for each candidate,
+            separated by tabs; spaces within a list.
+    """
+    titles: dict[str, str] = {}
+    for n, line in enumerate(_lines(texts), 1):
+        number, tab, rest = line.partition("\t")
+        title = rest.split("\t")[0].strip()
+        if not tab or titles.setdefault(number.strip(), title) != title:
+            fault = "an id that has another title above" if tab else "one column"
+            raise ValueError(f"{texts}:{n}: expected id, title and body, separated by tabs; found {fault}")
+    rows: list[RankingQuery] = []
+    left_out: Counter[str] = Counter()
+    for n, line in enumerate(_lines(queries), 1):
+        columns = [column.split() for column in line.split("\t")]
+        if len(columns) != 4 or len(columns[0]) != 1:
+            raise ValueError(f"{queries}:{n}: expected 4 tab-separated columns: query, relevant, candidates, scores")
+        (query,), relevant, candidates, scores = columns
+        if not len(set(candidates)) == len(candidates) == len(scores) > 0:
+            raise ValueError(
+                f"{queries}:{n}: expected candidate ids, each once and with a score; found {len(candidates)} ids, "
+                f"{len(set(candidates))} of them different, and {len(scores)} scores"
+            )
+        if unknown := [number for number in (query, *candidates) if number not in titles]:
+            raise ValueError(f"{queries}:{n}: question {unknown[0]} is not in {texts}")
+        if strays := set(relevant) - set(candidates):
+            left_out["relevant id that is no candidate"] += len(strays)
+        if all(titles[number] for number in (query, *candidates)):
+            found = tuple(number in relevant for number in candidates)
+            rows.append(RankingQuery(titles[query], tuple(titles[number] for number in candidates), found))
+        else:
+            left_out["missing question"] += 1
+    return Read(rows, dict(left_out))
 
 
 def read_plain(path: str | Path) -> Read[str]:
@@ -225,6 +286,23 @@ def _sts_inputs(path: str | Path) -> Iterator[tuple[str, str]]:
         yield columns[0], columns[1]
 
 
+def _records(path: str | Path, wanted: tuple[str, ...], delimiter: str = ",") -> Iterator[tuple[tuple[str, ...], str]]:
+    """The wanted columns of real CSV with a header row, stripped, and where each record begins (`file:line`)."""
+    reader = csv.reader(io.StringIO(_text(path), newline=""), delimiter=delimiter, strict=True)
+    start = 1  # a quoted field may hold line breaks, so a record is named by its first line
+    try:
+        header = next(reader, [])
+        places = _columns(header, wanted, path)
+        start = reader.line_num + 1
+        for record in reader:
+            if len(record) != len(header):
+                raise ValueError(f"{path}:{start}: expected {len(header)} columns, found {len(record)}")
+            yield tuple(record[place].strip() for place in places), f"{path}:{start}"
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(f"{path}:{start}: not valid CSV ({error})") from error
+
+
 def _columns(header: list[str], wanted: tuple[str, ...], path: str | Path) -> tuple[int, ...]:
     names = [name.strip() for name in header]
     lacking = [name for name in wanted if name not in names]
@@ -237,6 +315,11 @@ def _columns(header: list[str], wanted: tuple[str, ...], path: str | Path) -> tu
 
 def _text(path: str | Path) -> str:
     data: Any = Path(path).read_bytes()
+    if Path(path).suffix == ".gz":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"{path}: not a whole gzip file ({error})") from error
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
