@@ -18,6 +18,7 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from sentlab.encoder_files import (
     load_model,
+    load_post,
     locate,
     positions,
     quiet,
@@ -27,6 +28,7 @@ from sentlab.encoder_files import (
 )
 from sentlab.fast import fast_arithmetic, in_threads
 from sentlab.pooling import POOLINGS
+from sentlab.postprocess import Flow, Whitening
 
 DEFAULT_POOLING, DEFAULT_MAX_LENGTH = "cls", 64
 TOKENS_PER_BATCH = {"cpu": 512, "cuda": 65_536}  # padded tokens; the CPU's fits the caches (benchmarks/encode.py)
@@ -55,13 +57,21 @@ class Encoder(nn.Module):
         tokenizer: its fast tokenizer.
         pooling: a name in `sentlab.pooling.POOLINGS`.
         max_length: tokens a text, special tokens included; what is longer is cut at the end.
+        post: a fitted map that every pooled vector goes through, or None. It fits the pooling and the weights that it
+            was fitted with (`sentlab.methods.postprocess`): after a change of either, fit again.
 
     Raises:
-        ValueError: an unknown pooling, or a max_length the model has no positions for.
+        ValueError: an unknown pooling, a max_length the model has no positions for, or a map of vectors of another
+            dimension.
     """
 
     def __init__(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, pooling: str, max_length: int
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        pooling: str,
+        max_length: int,
+        post: Whitening | Flow | None = None,
     ) -> None:
         super().__init__()
         if pooling not in POOLINGS:
@@ -71,7 +81,12 @@ class Encoder(nn.Module):
             raise ValueError(f"max_length is {max_length}; this model takes {shortest} to {longest} tokens")
         if not tokenizer.is_fast:
             raise ValueError("the tokenizer has no fast version (tokenizer.json), so it knows no character offsets")
+        if post is not None and post.in_dim != model.config.hidden_size:
+            raise ValueError(
+                f"post maps vectors of {post.in_dim} dimensions; this model has {model.config.hidden_size}"
+            )
         self.model = model
+        self.post = post
         self.tokenizer = tokenizer
         self.pooling = pooling
         self.max_length = max_length
@@ -100,8 +115,8 @@ class Encoder(nn.Module):
         Raises:
             FileNotFoundError: no such folder.
             OSError: neither a folder nor a hub model that can be reached, or one without safetensors weights.
-            ValueError: weights that the model needs are missing or have another shape, or a saved pooling that is
-                not known here.
+            ValueError: weights that the model needs are missing or have another shape, a saved pooling that is not
+                known here, or a pooling other than the one that a saved `post` was fitted with.
         """
         place = locate(source)
         with quiet():
@@ -109,6 +124,7 @@ class Encoder(nn.Module):
                 model = load_model(place, revision)
                 tokenizer = AutoTokenizer.from_pretrained(place, revision=revision)
                 saved = saved_settings(place, revision, read_pooling=pooling is None)
+                post = load_post(place, revision, saved, pooling)
             except OSError as error:
                 tried = f"the hub model {place!r}, revision {revision or 'main'}"
                 tried = f"the folder {place}" if Path(place).is_dir() else f"{tried} (there is no such folder)"
@@ -116,7 +132,7 @@ class Encoder(nn.Module):
         longest = min(tokenizer.model_max_length, positions(model.base_model))
         if max_length is None:
             max_length = saved.get("max_length") or min(DEFAULT_MAX_LENGTH, longest)
-        encoder = cls(model, tokenizer, pooling or saved.get("pooling", DEFAULT_POOLING), max_length)
+        encoder = cls(model, tokenizer, pooling or saved.get("pooling", DEFAULT_POOLING), max_length, post)
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     @property
@@ -137,8 +153,8 @@ class Encoder(nn.Module):
 
     @property
     def dim(self) -> int:
-        """D, the hidden size."""
-        return self.model.config.hidden_size
+        """D of the vectors that `encode` returns: the hidden size, unless `post` leaves fewer dimensions."""
+        return self.model.config.hidden_size if self.post is None else self.post.out_dim
 
     @property
     def device(self) -> torch.device:
@@ -164,8 +180,12 @@ class Encoder(nn.Module):
         return output.hidden_states
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, L), (B, L) -> (B, D), pooled."""
-        return POOLINGS[self.pooling](self.hidden_states(input_ids, attention_mask), attention_mask)
+        """(B, L), (B, L) -> (B, D), pooled, and then mapped by `post` where there is one."""
+        pooled = POOLINGS[self.pooling](self.hidden_states(input_ids, attention_mask), attention_mask)
+        if self.post is None:
+            return pooled
+        with torch.autocast(pooled.device.type, enabled=False):  # it makes small differences large
+            return self.post(pooled.float())
 
     def encode(
         self,
@@ -203,7 +223,7 @@ class Encoder(nn.Module):
     def encode_tokens(
         self, texts: Iterable[str], *, tokens_per_batch: int | None = None, progress: bool | None = None
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The last layer's vectors of each text's tokens, special tokens left out.
+        """The last layer's vectors of each text's tokens, special tokens left out; `post` does not touch them.
 
         Args and Raises: as in `encode`.
 
@@ -225,7 +245,9 @@ class Encoder(nn.Module):
     def save(self, folder: str | Path) -> None:
         """Write a folder that `from_pretrained` and `sentence_transformers.SentenceTransformer` load.
 
-        An encoder saved there before is replaced, and only once the new one is written in full.
+        With a `Flow` as `post` only `from_pretrained` does: sentence_transformers refuses the folder, for it could only
+        give vectors without the flow. An encoder saved there before is replaced, and only once the new one is written
+        in full.
 
         Raises:
             FileExistsError: the folder holds something that is no part of a saved encoder; nothing is changed.

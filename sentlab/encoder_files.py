@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoModelForMaskedLM, PreTrainedModel
 from transformers.utils import cached_file
 from transformers.utils import logging as transformers_logging
 
 from sentlab.pooling import POOLINGS
+from sentlab.postprocess import Flow, Whitening, describe, restore
 
 if TYPE_CHECKING:
     from sentlab.encoder import Encoder
@@ -36,7 +37,13 @@ LEGACY_POOLINGS = {
     "lasttoken": "lasttoken",
 }
 # Parts of a saved encoder that a new one may lack: of another pooling, or written by sentence-transformers.
-OTHER_SAVED = {"1_Pooling", "1_WeightedLayerPooling", "2_Pooling", "2_Normalize", "README.md", "vocab.txt"}
+OTHER_SAVED = {"1_Pooling", "1_WeightedLayerPooling", "2_Pooling", "2_Normalize", "README.md", "post", "vocab.txt"}
+FLOW_NOTE = """# A sentence encoder with a flow behind it
+
+Load this folder with `sentlab.Encoder.from_pretrained`, which applies the flow in `post/` to each pooled vector.
+sentence_transformers does not know the flow and refuses the folder; the model loaded alone, as by transformers, gives
+vectors without the flow.
+"""
 
 
 @contextlib.contextmanager
@@ -150,8 +157,23 @@ def saved_settings(place: str, revision: str | None, *, read_pooling: bool) -> d
     return saved
 
 
+def load_post(place: str, revision: str | None, saved: dict[str, Any], pooling: str | None) -> Whitening | Flow | None:
+    """The map of pooled vectors that was saved with the encoder, if one was."""
+    if (settings := saved.get("post")) is None:
+        return None
+    if pooling not in (None, saved["pooling"]):
+        raise ValueError(
+            f"{place} holds a {settings['kind']} that was fitted to {saved['pooling']!r} vectors, not to {pooling!r}: "
+            "leave pooling out, set `post` of what you get to None, and choose another `pooling` then"
+        )
+    return restore(settings, load_file(str(cached_file(place, "post/model.safetensors", revision=revision))))
+
+
 def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
-    """Beside the model, what `SentenceTransformer(folder)` reads; layers are averaged by its WeightedLayerPooling."""
+    """Beside the model, what `SentenceTransformer(folder)` reads; layers are averaged by its WeightedLayerPooling.
+
+    A Whitening is its Dense. A Flow is written as the class that it is, which it refuses to load.
+    """
 
     def write(name: str, content: Any) -> None:
         path = folder / name
@@ -159,7 +181,7 @@ def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
     modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
-    layers = encoder.backbone.config.num_hidden_layers
+    layers, width = encoder.backbone.config.num_hidden_layers, encoder.backbone.config.hidden_size
     averaged = {"last2": layers - 1, "first_last": 1, "embedding_last": 0}.get(encoder.pooling)
     if averaged is not None:
         modules.insert(1, ("1_WeightedLayerPooling", "WeightedLayerPooling"))
@@ -169,27 +191,35 @@ def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
         weights[layers] += 1
         write(
             "1_WeightedLayerPooling/config.json",
-            {"word_embedding_dimension": encoder.dim, "layer_start": 0, "num_hidden_layers": layers},
+            {"word_embedding_dimension": width, "layer_start": 0, "num_hidden_layers": layers},
         )
         save_file({"layer_weights": weights}, folder / "1_WeightedLayerPooling" / "model.safetensors")
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         write("config.json", config | {"output_hidden_states": True})
     mode = encoder.pooling if averaged is None else "mean"
     flags = {f"pooling_mode_{flag}": name == mode for flag, name in LEGACY_POOLINGS.items()}
-    write(f"{modules[-1][0]}/config.json", {"word_embedding_dimension": encoder.dim} | flags)
+    write(f"{modules[-1][0]}/config.json", {"word_embedding_dimension": width} | flags)
     write("sentence_bert_config.json", {"max_seq_length": encoder.max_length, "do_lower_case": False})
     write(
         "config_sentence_transformers.json",
         {"__version__": {"transformers": version("transformers"), "pytorch": torch.__version__}},
     )
-    write(
-        "modules.json",
-        [
-            {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
-            for i, (path, kind) in enumerate(modules)
-        ],
-    )
-    write("sentlab.json", {"pooling": encoder.pooling, "max_length": encoder.max_length})
+    types = [(path, f"sentence_transformers.models.{kind}") for path, kind in modules]
+    settings: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.max_length}
+    if (post := encoder.post) is not None:
+        settings["post"] = describe(post)
+        if isinstance(post, Whitening):
+            types.append(("post", "sentence_transformers.models.Dense"))
+            dense = {"in_features": post.in_dim, "out_features": post.out_dim, "bias": True}
+            write("post/config.json", {**dense, "activation_function": "torch.nn.modules.linear.Identity"})
+        else:
+            types.append(("post", f"{Flow.__module__}.{Flow.__name__}"))
+            write("post/config.json", settings["post"])
+            (folder / "README.md").write_text(FLOW_NOTE, encoding="utf-8")
+        save_file(post.state_dict(), folder / "post" / "model.safetensors")
+    entries = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(types)]
+    write("modules.json", entries)
+    write("sentlab.json", settings)
 
 
 def replace(target: Path, new: Path) -> None:

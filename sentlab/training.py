@@ -159,12 +159,15 @@ def fit(
         on_step: called with (step, method) after each step, to watch what training does; must change nothing.
 
     Raises:
-        ValueError: no rows; keep="dev" without dev; a folder with a checkpoint but resume=False, or one of another run.
+        ValueError: no rows; an encoder with a `post`; keep="dev" without dev; a folder with a checkpoint but
+            resume=False, or one of another run.
         FloatingPointError: a loss is not finite; names the loss and the step.
     """
     config = config or TrainConfig()
     if len(rows) == 0:
         raise ValueError("no rows to train on")
+    if method.encoder.post is not None:
+        raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
     if dev is None and (config.keep == "dev" or config.patience is not None):
         raise ValueError("keep='dev' and patience need a dev function; pass dev=, or keep='last' without patience")
     steps = config.steps or max(1, round(config.epochs * (len(rows) // min(config.batch_size, len(rows)))))

@@ -19,7 +19,9 @@ from transformers import PreTrainedModel
 
 from sentlab import encoder as encoder_module
 from sentlab.encoder import Encoder
+from sentlab.methods.postprocess import postprocessed
 from sentlab.pooling import POOLINGS
+from sentlab.postprocess import Flow, Whitening
 
 TEXTS = ["a man plays the guitar", "the dog runs", "", "who is the old teacher in the city?", "the dog runs", "bread"]
 
@@ -411,6 +413,71 @@ def test_a_failed_save_leaves_the_old_folder(encoder: Encoder, tmp_path: Path, m
         encoder.save(tmp_path / "saved")
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
     assert Encoder.from_pretrained(tmp_path / "saved", device="cpu").pooling == "mean"
+
+
+# a map behind the pooling
+
+SCENES = [
+    f"the {a} {b} plays the {c}"
+    for a in ("old", "young", "red")
+    for b in ("man", "dog")
+    for c in ("guitar", "song", "book")
+]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "max", "first_last"])
+def test_a_saved_whitening_gives_the_same_vectors_here_and_in_sentence_transformers(
+    small_encoder_folder: Path, tmp_path: Path, pooling: str
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    plain = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, max_length=9, device="cpu")
+    encoder = postprocessed(plain, Whitening(3), SCENES)
+    vectors = encoder.encode(SCENES)
+    encoder.save(tmp_path / "saved")
+    again = Encoder.from_pretrained(tmp_path / "saved", device="cpu")
+    assert (again.pooling, again.max_length, again.dim) == (pooling, 9, 3)
+    assert np.array_equal(again.encode(SCENES), vectors)
+    theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    assert theirs.get_embedding_dimension() == 3
+    np.testing.assert_allclose(theirs.encode(SCENES), vectors, atol=1e-5)
+    assert np.abs(vectors).max() > 1
+
+
+def test_a_saved_flow_loads_here_and_sentence_transformers_refuses_it(encoder: Encoder, tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    flow = postprocessed(encoder, Flow(3, 8, epochs=2, batch_size=6), SCENES)
+    flow.save(tmp_path / "saved")
+    again = Encoder.from_pretrained(tmp_path / "saved", device="cpu")
+    assert np.array_equal(again.encode(SCENES), flow.encode(SCENES))
+    assert not np.allclose(again.encode(SCENES), encoder.encode(SCENES), atol=0.1)
+    assert "sentlab.Encoder.from_pretrained" in (tmp_path / "saved" / "README.md").read_text()
+    with pytest.raises(ValueError, match=r"sentlab\.postprocess\.Flow"):
+        SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    with pytest.raises(AttributeError, match="Flow"):  # also one that may import whatever the folder names
+        SentenceTransformer(str(tmp_path / "saved"), device="cpu", trust_remote_code=True)
+
+
+def test_an_encoder_with_a_map_is_replaced_by_one_without_and_back(encoder: Encoder, tmp_path: Path) -> None:
+    target = tmp_path / "saved"
+    flow = postprocessed(encoder, Flow(1, 4, epochs=1), SCENES)
+    for each in (flow, encoder, postprocessed(encoder, Whitening(3), SCENES), flow, encoder):
+        each.save(target)
+        again = Encoder.from_pretrained(target, device="cpu")
+        assert type(again.post) is type(each.post)
+        assert (target / "post").exists() == (each.post is not None)
+        assert (target / "README.md").exists() == isinstance(each.post, Flow)
+
+
+def test_a_map_does_not_go_with_another_pooling(encoder: Encoder, tmp_path: Path) -> None:
+    postprocessed(encoder, Whitening(3), SCENES).save(tmp_path / "saved")
+    assert Encoder.from_pretrained(tmp_path / "saved", pooling="mean", device="cpu").dim == 3
+    with pytest.raises(ValueError, match="holds a Whitening that was fitted to 'mean' vectors, not to 'cls'"):
+        Encoder.from_pretrained(tmp_path / "saved", pooling="cls", device="cpu")
+    (tmp_path / "saved" / "post" / "model.safetensors").unlink()
+    with pytest.raises(OSError, match="cannot load an encoder"):
+        Encoder.from_pretrained(tmp_path / "saved", device="cpu")
 
 
 # real weights

@@ -12,7 +12,7 @@ import torch
 from scipy import stats
 
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
-from sentlab.evaluation import evaluate_sts, pair_cosines, sts_dev
+from sentlab.evaluation import evaluate_sts, geometry, pair_cosines, sts_dev
 
 
 class Angles:
@@ -167,3 +167,33 @@ def test_known_values_of_a_public_model(real_data, pooling):
         "sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sick": 4927
     }  # fmt: skip
     assert set(result.subsets["sts13"]) == {"FNWN", "OnWN", "headlines"}
+
+
+class Table:
+    """An encoder that looks vectors up."""
+
+    def __init__(self, vectors: dict[str, list[float]]):
+        self.vectors = vectors
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        return np.array([self.vectors[text] for text in texts])
+
+
+def test_geometry_by_hand() -> None:
+    encoder = Table({"a": [1.0, 0.0], "b": [0.0, 2.0], "c": [3.0, 0.0], "d": [1.0, 1.0]})
+    golds = {("a", "b"): 0.2, ("a", "d"): 3.0, ("a", "c"): 4.0, ("b", "d"): 5.0}
+    rows = tuple(ScoredPair(x, y, gold) for (x, y), gold in golds.items())
+    found = geometry(encoder, Corpus("hand", "test", rows, "this test"))
+    half = 2 - 2**0.5  # squared distance of unit vectors at 45 degrees
+    assert found.alignment == pytest.approx((0.0 + half) / 2)
+    squared = [2.0, 0.0, half, 2.0, half, half]
+    assert found.uniformity == pytest.approx(math.log(sum(math.exp(-2 * x) for x in squared) / 6))
+    table = found.table()
+    assert table["pairs"].tolist() == [1, 0, 0, 1, 2]
+    assert table.loc["4-5", "mean"] == pytest.approx((1 + 0.5**0.5) / 2)
+    assert table.loc["4-5", "variance"] == pytest.approx(((1 - 0.5**0.5) / 2) ** 2)
+    assert math.isnan(table.loc["1-2", "mean"])
+    assert found.counts[4][-1] == 1  # cosine 1 is in the last bin
+    assert found.counts[0][50] == 1  # cosine 0 opens the upper half
+    with pytest.raises(ValueError, match="to align"):
+        geometry(encoder, Corpus("hand", "test", rows[:2], "this test"))

@@ -24,12 +24,13 @@ LAYERS = (
     },  # to the side: they know nothing of the rest, so anything may use them
     {"data"},
     {"pooling"},
+    {"postprocess"},
     {"encoder", "encoder_files", "fast"},
-    {"phrases", "views", "spans"},
+    {"phrases", "views", "spans", "wordvectors"},
     {"losses"},
     {"methods"},
     {"training"},
-    {"evaluation"},
+    {"evaluation", "retrieval"},
     {"plots"},
     {"presets"},  # what a chapter or a program chooses between
     {"card"},

@@ -9,6 +9,7 @@ import pytest
 
 mpl.use("Agg")
 from sentlab import plots
+from sentlab.evaluation import BINS, LEVELS, Geometry
 
 
 def test_loss_curve_shows_every_value_on_a_white_ground() -> None:
@@ -20,12 +21,35 @@ def test_loss_curve_shows_every_value_on_a_white_ground() -> None:
     assert figure.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
 
 
-def test_gold_levels_share_out_all_pairs() -> None:
-    gold = np.repeat([0.0, 0.5, 1.5, 2.5, 3.5, 4.5, 5.0], 30)
-    cosines = {name: np.random.default_rng(i).uniform(0, 1, len(gold)) for i, name in enumerate(("before", "after"))}
-    figure = plots.cosine_by_gold(gold, cosines)
+def geometry(seed: int, **values: float) -> Geometry:
+    counts = np.random.default_rng(seed).integers(0, 9, (LEVELS, BINS)).tolist()
+    point = {"alignment": 0.2, "uniformity": -2.0} | values
+    return Geometry(**point, mean=[0.0] * LEVELS, variance=[0.1] * LEVELS, counts=counts)
+
+
+def test_every_gold_level_has_its_density() -> None:
+    figure = plots.cosine_by_gold({name: geometry(i) for i, name in enumerate(("before", "after"))})
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["before", "after"]
     assert [text.get_text() for text in figure.axes[1].get_legend().get_texts()] == ["0–1", "1–2", "2–3", "3–4", "4–5"]
+
+
+def test_every_encoder_is_a_labelled_point() -> None:
+    found = {"raw": geometry(0, alignment=0.1, uniformity=-0.5), "PaSeR": geometry(1, alignment=0.2, uniformity=-2.0)}
+    axes = plots.alignment_uniformity(found, {"raw": 20.0, "PaSeR": 60.0}, "Spearman × 100").axes[0]
+    assert axes.collections[0].get_offsets().tolist() == [[-0.5, 0.1], [-2.0, 0.2]]
+    assert [text.get_text() for text in axes.texts] == ["raw (20.0)", "PaSeR (60.0)"]
+
+
+def test_a_sweep_is_a_line_a_map_or_bars() -> None:
+    depth = pd.DataFrame({"layers": [1, 1, 6], "seed": [0, 1, 0], "average": [40.0, 42.0, 50.0]})
+    axes = plots.sweep(depth, "average").axes[0]
+    assert axes.get_lines()[0].get_ydata().tolist() == [41.0, 50.0]
+    grid = pd.DataFrame({"m": [0.1, 0.1, 10.0], "n": [1.0, 10.0, 1.0], "average": [40.0, 41.0, 42.5]})
+    assert "42.5" in [text.get_text() for text in plots.sweep(grid, "average").axes[0].texts]
+    bars = pd.DataFrame({"pooling": ["cls", "mean"], "average": [40.0, 41.0]})
+    assert [bar.get_width() for bar in plots.sweep(bars, "average").axes[0].patches] == [40.0, 41.0]
+    with pytest.raises(ValueError, match="not over none"):
+        plots.sweep(pd.DataFrame({"average": [1.0]}), "average")
 
 
 def test_training_curve_marks_the_best_step() -> None:

@@ -29,12 +29,12 @@ class Line(nn.Module):
         self.weight = nn.Linear(4, 1)
         self.dropout = nn.Dropout(0.3)
         self.register_buffer("average", torch.zeros(1, 4))
-        self.killed_at, self.steps = killed_at, 0
+        self.killed_at, self.steps, self.post = killed_at, 0, None
         self.seen: list[float] = []
 
     @property
     def encoder(self) -> SimpleNamespace:
-        return SimpleNamespace(device=torch.device("cpu"), weight=self.weight)
+        return SimpleNamespace(device=torch.device("cpu"), weight=self.weight, post=self.post)
 
     def collate(self, rows: Sequence[float]) -> dict[str, Tensor]:
         self.seen += rows
@@ -70,6 +70,13 @@ def quiet(method: nn.Module, settings: TrainConfig, **more: object):
 
 def closeness(encoder: SimpleNamespace) -> float:
     return -(encoder.weight.weight.detach() - 1).abs().sum().item()
+
+
+def test_an_encoder_with_a_map_fitted_to_its_vectors_is_not_trained_under_it() -> None:
+    method = Line()
+    method.post = nn.Identity()
+    with pytest.raises(ValueError, match="fit it after training"):
+        quiet(method, config())
 
 
 @pytest.mark.parametrize("killed_at", [1, 7, 22])
@@ -231,7 +238,7 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
                 torch.manual_seed(1)
                 self.weight = torch.nn.Linear(4, 1)
                 self.encoder = torch.nn.Linear(1, 1)
-                self.encoder.device = torch.device("cpu")
+                self.encoder.device, self.encoder.post = torch.device("cpu"), None
                 self.encoder.requires_grad_(False)
             def collate(self, rows):
                 x = torch.tensor(rows)[:, None] * torch.arange(1.0, 5.0)

@@ -1,8 +1,9 @@
-"""One paper, one file: each method is a torch module with collate, loss and after_step."""
+"""One paper, one file: each trained method is a torch module with collate, loss and after_step."""
 
+from sentlab.methods import postprocess
 from sentlab.methods.consert import ConSERT
 from sentlab.methods.ct import ContrastiveTension
 from sentlab.methods.paser import PaSeR, SupervisedPaSeR
 from sentlab.methods.simcse import SimCSE
 
-__all__ = ["ConSERT", "ContrastiveTension", "PaSeR", "SimCSE", "SupervisedPaSeR"]
+__all__ = ["ConSERT", "ContrastiveTension", "PaSeR", "SimCSE", "SupervisedPaSeR", "postprocess"]

@@ -1,0 +1,292 @@
+"""Maps of finished sentence vectors, the encoder staying as it is: BERT-whitening and BERT-flow.
+
+Su, Cao, Liu and Ou (2021), "Whitening Sentence Representations for Better Semantics and Faster Retrieval": shift and
+turn the vectors so that they have mean 0 and covariance I; the leading directions alone may be kept.
+Li, Zhou, He, Wang, Yang and Li (2020), "On the Sentence Embeddings from Pre-trained Language Models": learn an
+invertible map, a small Glow (Kingma and Dhariwal 2018), under which the vectors look like draws from N(0, I).
+
+Both learn from vectors of unlabelled sentences alone; `sentlab.methods.postprocess` fits them to an encoder.
+
+Differs from the paper:
+  - Whitening divides the covariance by N - 1 where Su et al. print N, which scales all vectors alike.
+  - Whitening to more directions than the vectors vary in is an error, not a division by next to nothing.
+
+Differs from the released code:
+  - BERT-whitening's scales the whitened vectors to length 1; here they keep their length, which cosine ignores.
+  - BERT-flow's Glow has three levels of three steps, and half of the dimensions leave it between two levels; here all
+    dimensions go through nine steps. It reverses their order at each step; here the orders are random.
+  - BERT-flow's is trained for one pass on vectors made anew with dropout, with weight decay, and its coupling networks
+    normalise too; here the vectors are fixed, there are five passes, no decay, and plain networks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+Vectors = np.ndarray | Tensor
+ROUNDING = 1e-5  # a deviation below this share of the vectors' length drowns in the rounding of float32
+
+
+class Whitening(nn.Module):
+    """An affine map to mean 0 and covariance I: y = (x - mu) W with W = U diag(s)^-1/2, its first `dim` columns.
+
+    U and s are the singular vectors and values of the covariance, the largest first.
+
+    Args:
+        dim: K, the directions that are kept; None: all, K = D.
+
+    Raises:
+        ValueError: dim is below 1.
+
+    Source: Su et al. (2021), Algorithm 1.
+    """
+
+    def __init__(self, dim: int | None = None):
+        super().__init__()
+        if dim is not None and dim < 1:
+            raise ValueError(f"dim must be 1 or more, or None for all directions; it is {dim}")
+        self.settings = {"dim": dim}
+        self.linear: nn.Linear | None = None
+
+    @property
+    def in_dim(self) -> int:
+        """D, of the vectors that it was fitted to."""
+        return self._made().in_features
+
+    @property
+    def out_dim(self) -> int:
+        """K."""
+        return self._made().out_features
+
+    def allocate(self, in_dim: int) -> Whitening:
+        """Make room for what `fit` finds, or a file holds, for vectors of `in_dim` dimensions."""
+        self.linear = nn.utils.skip_init(nn.Linear, in_dim, self.settings["dim"] or in_dim)
+        return self.requires_grad_(False)
+
+    def fit(self, vectors: Vectors) -> Whitening:
+        """Find mu and W, in float64.
+
+        Args:
+            vectors: (N, D); the result lies on their device.
+
+        Raises:
+            ValueError: the vectors do not vary in `dim` directions, because they are too few, or because they lie in
+                a subspace, as they do behind a final layer norm.
+        """
+        given = _matrix(vectors)
+        x = given.cpu().double()
+        count, in_dim = x.shape
+        kept = self.settings["dim"] or in_dim
+        if kept > in_dim:
+            raise ValueError(f"dim={kept}, but the vectors have {in_dim} dimensions; take a smaller dim")
+        mean = x.mean(dim=0)
+        covariance = (x - mean).T @ (x - mean) / (count - 1)  # (D, D)
+        directions, variances, _ = torch.linalg.svd(covariance)
+        varying = int((variances > ROUNDING**2 * x.square().sum(dim=1).mean()).sum())
+        if varying < kept:
+            raise ValueError(
+                f"{count} vectors of {in_dim} dimensions vary in {varying} directions, too few to whiten {kept}: take "
+                f"dim={varying} or less, or more sentences. (Behind a final layer norm, which makes the sum of a "
+                f"vector's numbers a constant, {in_dim - 1} are the most there can be.)"
+            )
+        weight = directions[:, :kept] / variances[:kept].sqrt()  # (D, K)
+        linear = self.allocate(in_dim)._made()
+        linear.weight.copy_(weight.T)
+        linear.bias.copy_(-mean @ weight)
+        return self.to(given.device)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """(..., D) -> (..., K)."""
+        return self._made()(vectors)
+
+    def _made(self) -> nn.Linear:
+        if self.linear is None:
+            raise RuntimeError("this Whitening is not fitted yet: call fit(vectors) first")
+        return self.linear
+
+
+class FlowStep(nn.Module):
+    """One step: shift and scale each dimension (actnorm), reorder them, add to one half a function of the other."""
+
+    permutation: Tensor
+
+    def __init__(self, dim: int, width: int):
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(dim))
+        self.log_scale = nn.Parameter(torch.zeros(dim))
+        self.register_buffer("permutation", torch.randperm(dim))
+        first, last = nn.Linear(dim - dim // 2, width), nn.Linear(width, dim // 2)
+        self.network = nn.Sequential(first, nn.ReLU(), nn.Linear(width, width), nn.ReLU(), last)
+        nn.init.zeros_(last.weight)  # a new step adds nothing
+        nn.init.zeros_(last.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., D) -> (..., D)."""
+        x = ((x + self.shift) * self.log_scale.exp())[..., self.permutation]
+        kept, moved = x.tensor_split(2, dim=-1)  # kept is the larger half where D is odd
+        return torch.cat([kept, moved + self.network(kept)], dim=-1)
+
+    def inverse(self, z: Tensor) -> Tensor:
+        """(..., D) -> (..., D)."""
+        kept, moved = z.tensor_split(2, dim=-1)
+        x = torch.cat([kept, moved - self.network(kept)], dim=-1)[..., self.permutation.argsort()]
+        return x * (-self.log_scale).exp() - self.shift
+
+
+class Flow(nn.Module):
+    """An invertible map, trained by maximum likelihood to carry the vectors to a standard normal distribution.
+
+    Args:
+        steps: one after the other, each of actnorm, a fixed random order and an additive coupling.
+        width: hidden units of a coupling network.
+        epochs: passes over the vectors.
+        batch_size: vectors a mini-batch.
+        learning_rate: Adam's, the same throughout.
+        seed: of the orders, the first weights and the mini-batches; global random state is left as it is.
+
+    Raises:
+        ValueError: a setting is not positive.
+
+    Source: Li et al. (2020); additive coupling and the sizes as in their released settings.
+    """
+
+    def __init__(
+        self,
+        steps: int = 9,
+        width: int = 32,
+        *,
+        epochs: int = 5,
+        batch_size: int = 64,
+        learning_rate: float = 1e-3,
+        seed: int = 0,
+    ):
+        super().__init__()
+        self.settings: dict[str, Any] = {
+            "steps": steps,
+            "width": width,
+            "epochs": epochs,
+            "batch_size": batch_size,
+            "learning_rate": learning_rate,
+        }
+        for name, value in self.settings.items():
+            if value <= 0:
+                raise ValueError(f"{name} must be positive; it is {value}")
+        self.settings["seed"] = seed
+        self.steps = nn.ModuleList()
+
+    @property
+    def in_dim(self) -> int:
+        """D, of the vectors that it was fitted to."""
+        return len(self._made()[0].permutation)
+
+    @property
+    def out_dim(self) -> int:
+        """D: nothing is left out."""
+        return self.in_dim
+
+    def allocate(self, in_dim: int) -> Flow:
+        """Make the steps for vectors of `in_dim` dimensions, with the weights that training starts from."""
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(self.settings["seed"])
+            self.steps = nn.ModuleList(FlowStep(in_dim, self.settings["width"]) for _ in range(self.settings["steps"]))
+        return self.requires_grad_(False)
+
+    def fit(self, vectors: Vectors, *, progress: bool = True) -> Flow:
+        """Train from the start, on the vectors' device.
+
+        Args:
+            vectors: (N, D), D at least 2.
+            progress: show a bar, with the mean log-likelihood of the last mini-batch in nats.
+
+        Raises:
+            ValueError: a dimension is the same in all vectors, so that there is no density to learn.
+            FloatingPointError: the likelihood is not finite any more.
+        """
+        x = _matrix(vectors).float()
+        if x.shape[1] < 2:
+            raise ValueError("a flow needs vectors of 2 dimensions or more; these have 1")
+        deviation = x.std(dim=0)  # (D,)
+        if constant := (deviation <= ROUNDING * x.norm(dim=1).mean()).nonzero().flatten().tolist():
+            raise ValueError(
+                f"dimension {constant[0]} (one of {len(constant)}) is the same in all {len(x)} vectors, so they "
+                "have no density: give more and different sentences, or take another pooling"
+            )
+        first = self.allocate(x.shape[1]).to(x.device)._made()[0]
+        first.shift.copy_(-x.mean(dim=0))  # Glow's start from the data; the later steps find it done
+        first.log_scale.copy_(-deviation.log())
+        with torch.enable_grad():
+            self._train(x, progress)
+        return self.requires_grad_(False)
+
+    def _train(self, x: Tensor, progress: bool) -> None:
+        optimizer = torch.optim.Adam(self.requires_grad_(True).parameters(), lr=self.settings["learning_rate"])
+        generator = torch.Generator().manual_seed(self.settings["seed"])
+        size = min(self.settings["batch_size"], len(x))
+        with tqdm(total=self.settings["epochs"] * (len(x) // size), desc="Flow", disable=not progress) as bar:
+            for _ in range(self.settings["epochs"]):
+                order = torch.randperm(len(x), generator=generator).to(x.device)
+                for rows in order[: len(x) // size * size].split(size):  # another epoch takes those that are left
+                    likelihood = self.log_prob(x[rows]).mean()
+                    if not likelihood.isfinite():
+                        raise FloatingPointError(f"the log-likelihood is {likelihood:g}; try a smaller learning_rate")
+                    optimizer.zero_grad()
+                    (-likelihood).backward()
+                    nn.utils.clip_grad_norm_(self.parameters(), 1.0)
+                    optimizer.step()
+                    bar.update()
+                    if bar.n % 50 == 0:
+                        bar.set_postfix(likelihood=float(likelihood.detach()))
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """x to z: (..., D) -> (..., D)."""
+        for step in self._made():
+            vectors = step(vectors)
+        return vectors
+
+    def inverse(self, vectors: Tensor) -> Tensor:
+        """z to x: (..., D) -> (..., D)."""
+        for step in reversed(self._made()):
+            vectors = step.inverse(vectors)
+        return vectors
+
+    def log_det(self, vectors: Tensor) -> Tensor:
+        """log |det dz/dx| at each vector, (..., D) -> (...). Additive coupling makes it the same everywhere."""
+        return torch.stack([step.log_scale for step in self._made()]).sum().expand(vectors.shape[:-1])
+
+    def log_prob(self, vectors: Tensor) -> Tensor:
+        """Log-likelihood in nats, (..., D) -> (...): that of z under N(0, I), and `log_det`."""
+        density = -0.5 * (self(vectors).square() + math.log(2 * math.pi)).sum(dim=-1)
+        return density + self.log_det(vectors)
+
+    def _made(self) -> list[FlowStep]:
+        if not len(self.steps):
+            raise RuntimeError("this Flow is not fitted yet: call fit(vectors) first")
+        return cast(list[FlowStep], list(self.steps))
+
+
+def restore(settings: dict[str, Any], tensors: dict[str, Tensor]) -> Whitening | Flow:
+    """A fitted map again, from what `describe` said of it and its `state_dict`."""
+    kinds: dict[str, type[Whitening] | type[Flow]] = {"Whitening": Whitening, "Flow": Flow}
+    post = kinds[settings["kind"]](**settings["settings"]).allocate(settings["in_dim"])
+    post.load_state_dict(tensors)
+    return post
+
+
+def describe(post: Whitening | Flow) -> dict[str, Any]:
+    """What `restore` needs to know, beside the tensors, of a fitted map."""
+    return {"kind": type(post).__name__, "in_dim": post.in_dim, "settings": post.settings}
+
+
+def _matrix(vectors: Vectors) -> Tensor:
+    x = torch.as_tensor(vectors).detach()
+    if x.ndim != 2 or len(x) < 2:
+        raise ValueError(f"vectors must be two rows or more, (N, D); their shape is {tuple(x.shape)}")
+    if not x.isfinite().all():
+        raise ValueError(f"vectors hold {int((~x.isfinite()).sum())} numbers that are nan or infinite")
+    return x
