@@ -1,4 +1,4 @@
-"""Encoder and corpus in, small result objects out: the seven STS tasks, and STS as a dev score for training."""
+"""Encoder and corpus in, small result objects out: the STS tasks, STS as a dev score, and the geometry behind it."""
 
 from __future__ import annotations
 
@@ -133,6 +133,63 @@ def sts_dev(corpus: Corpus[ScoredPair]) -> Callable[[TextEncoder], float]:
     return score
 
 
+LEVELS = 5  # gold 0-1, 1-2, ... 4-5
+BINS = 100  # of cosine, over -1 .. 1
+POSITIVE = 4.0  # from this gold score on, a pair counts as saying the same (Gao et al. 2021, Fig. 2)
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How an encoder lays out the sentences of an STS corpus.
+
+    Args:
+        alignment: of the pairs with a gold of 4 or more (`metrics.alignment`); the lower the better.
+        uniformity: of all distinct sentences (`metrics.uniformity`); the lower the better.
+        mean, variance: of the cosines of each gold level 0-1, 1-2, ... 4-5; nan for an empty level.
+        counts: pairs by level and by cosine, `BINS` bins of equal width over -1 .. 1.
+    """
+
+    alignment: float
+    uniformity: float
+    mean: list[float]
+    variance: list[float]
+    counts: list[list[int]]
+
+    def table(self) -> pd.DataFrame:
+        """A row a level: pairs, mean and variance of their cosines."""
+        rows = {"pairs": [sum(row) for row in self.counts], "mean": self.mean, "variance": self.variance}
+        return pd.DataFrame(rows, index=[f"{i}-{i + 1}" for i in range(LEVELS)]).rename_axis("gold")
+
+
+def geometry(encoder: TextEncoder, corpus: Corpus[ScoredPair]) -> Geometry:
+    """Alignment, uniformity and the cosines by gold level.
+
+    Args:
+        encoder: anything with `encode`.
+        corpus: pairs with a gold of 0 to 5; the upper border belongs to the last level.
+
+    Raises:
+        ValueError: rows that are no ScoredPair, or no pair with a gold of 4 or more.
+
+    Source: PaSeR, Figs. 5 and 6 and Table 10; Gao et al. (2021), Figs. 2 and 3, after Wang and Isola (2020).
+    """
+    _check_pairs(corpus)
+    gold = np.array([pair.score for pair in corpus])
+    if not (gold >= POSITIVE).any():
+        raise ValueError(f"{corpus.name} ({corpus.split}) has no pair with a gold of {POSITIVE:g} or more to align")
+    texts, (a, b) = _embed(encoder, [corpus])
+    cosines = metrics.cosine_similarity(texts[a], texts[b])
+    level = np.clip(gold.astype(int), 0, LEVELS - 1)
+    parts = [cosines[level == i] for i in range(LEVELS)]
+    return Geometry(
+        alignment=metrics.alignment(texts[a][gold >= POSITIVE], texts[b][gold >= POSITIVE]),
+        uniformity=metrics.uniformity(texts),
+        mean=[float(part.mean()) if len(part) else float("nan") for part in parts],
+        variance=[float(part.var()) if len(part) else float("nan") for part in parts],
+        counts=[np.histogram(part, BINS, (-1.0, 1.0))[0].tolist() for part in parts],
+    )
+
+
 def _corpora(tasks: Any, folder: str | Path | None) -> dict[str, Corpus[ScoredPair]]:
     if tasks is None:
         tasks = data.STS_TASKS
@@ -158,17 +215,20 @@ def _check_pairs(corpus: Corpus[Any]) -> None:
 
 def _cosines(encoder: TextEncoder, corpora: list[Corpus[ScoredPair]]) -> list[np.ndarray]:
     """For each corpus the cosines of its pairs, with one call of `encode` for the distinct sentences of all."""
-    texts = dict.fromkeys(text for corpus in corpora for pair in corpus for text in (pair.text_a, pair.text_b))
-    place = {text: i for i, text in enumerate(texts)}
-    vectors = metrics.as_array(encoder.encode(list(texts)))  # (n, D)
-    if vectors.ndim != 2 or len(vectors) != len(texts):
-        raise ValueError(f"encode() was given {len(texts)} texts and returned an array of shape {vectors.shape}")
-    return [
-        metrics.cosine_similarity(
-            vectors[[place[pair.text_a] for pair in corpus]], vectors[[place[pair.text_b] for pair in corpus]]
-        )
-        for corpus in corpora
-    ]
+    vectors, (a, b) = _embed(encoder, corpora)
+    cosines = metrics.cosine_similarity(vectors[a], vectors[b])
+    return np.split(cosines, np.cumsum([len(corpus) for corpus in corpora])[:-1])
+
+
+def _embed(encoder: TextEncoder, corpora: list[Corpus[ScoredPair]]) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors of all distinct sentences, (n, D), and the two places of each pair among them, (2, pairs)."""
+    pairs = [(pair.text_a, pair.text_b) for corpus in corpora for pair in corpus]
+    place: dict[str, int] = {}
+    places = np.array([[place.setdefault(text, len(place)) for text in pair] for pair in pairs]).T
+    vectors = metrics.as_array(encoder.encode(list(place)))
+    if vectors.ndim != 2 or len(vectors) != len(place):
+        raise ValueError(f"encode() was given {len(place)} texts and returned an array of shape {vectors.shape}")
+    return vectors, places
 
 
 def _score(

@@ -12,6 +12,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
+from sentlab.evaluation import BINS, LEVELS, Geometry
+
 PALETTE = sns.color_palette("colorblind")
 STYLE: Any = {
     "figure.facecolor": "white",
@@ -36,23 +38,72 @@ def _panels(count: int, width: float = 3.2, height: float = 3.0) -> Iterator[tup
         plt.close(figure)
 
 
-def cosine_by_gold(gold: np.ndarray, cosines: Mapping[str, np.ndarray], levels: Sequence[float] = range(6)) -> Figure:
+def cosine_by_gold(geometries: Mapping[str, Geometry]) -> Figure:
     """Densities of cosine by gold level, a panel an encoder (PaSeR, Fig. 5; Gao et al. 2021, Fig. 3).
 
     Args:
-        gold: gold similarities, (n,).
-        cosines: encoder -> cosines of the same pairs, (n,).
-        levels: borders of the levels; the last level includes its upper border.
+        geometries: encoder -> its `geometry` on one corpus.
     """
-    with _panels(len(cosines)) as (figure, panels):
-        colours = sns.color_palette("viridis", len(levels) - 1)
-        level = np.clip(np.digitize(gold, levels) - 1, 0, len(levels) - 2)
-        for axes, (name, values) in zip(panels, cosines.items(), strict=True):
-            for i, colour in enumerate(colours):
-                label = f"{levels[i]:g}–{levels[i + 1]:g}"
-                sns.kdeplot(values[level == i], ax=axes, color=colour, label=label, fill=True, alpha=0.2, clip=(-1, 1))
+    with _panels(len(geometries)) as (figure, panels):
+        colours = sns.color_palette("viridis", LEVELS)
+        edges = np.linspace(-1.0, 1.0, BINS + 1)
+        for axes, (name, found) in zip(panels, geometries.items(), strict=True):
+            for i, (counts, colour) in enumerate(zip(found.counts, colours, strict=True)):
+                if sum(map(bool, counts)) > 1:  # one bin has no density
+                    sns.kdeplot(
+                        x=(edges[:-1] + edges[1:]) / 2, weights=np.array(counts), ax=axes, color=colour,
+                        label=f"{i}–{i + 1}", fill=True, alpha=0.2, clip=(-1, 1),
+                    )  # fmt: skip
             axes.set(title=name, xlabel="cosine similarity", ylabel="density")
         panels[-1].legend(title="gold", loc="upper left")
+    return figure
+
+
+def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str, float], label: str) -> Figure:
+    """The plane of uniformity and alignment, a labelled point an encoder; lower left is better (PaSeR, Fig. 6).
+
+    Args:
+        geometries: encoder -> its `geometry`.
+        scores: encoder -> the score that colours its point.
+        label: what the score is.
+    """
+    with _panels(1, width=6.4, height=4.2) as (figure, (axes,)):
+        x, y = ([getattr(found, name) for found in geometries.values()] for name in ("uniformity", "alignment"))
+        points = axes.scatter(x, y, c=[scores[name] for name in geometries], cmap="viridis", s=60, zorder=3)
+        for name, across, up in zip(geometries, x, y, strict=True):
+            axes.annotate(f"{name} ({scores[name]:.1f})", (across, up), (6, 5), textcoords="offset points", fontsize=8)
+        axes.margins(0.15)
+        axes.set(xlabel="uniformity (lower is better)", ylabel="alignment (lower is better)")
+        figure.colorbar(points, label=label)
+    return figure
+
+
+def sweep(table: pd.DataFrame, score: str) -> Figure:
+    """What a setting does to a score: a line over one setting, with the spread over seeds, or a map over two.
+
+    Args:
+        table: a row a run; every column but `score` and `seed` is a setting, one or two of them.
+        score: the column to show.
+
+    Raises:
+        ValueError: the table has no setting, or more than two.
+    """
+    settings = [name for name in table.columns if name not in (score, "seed")]
+    if len(settings) not in (1, 2):
+        raise ValueError(f"a sweep is drawn over one setting or two, not over {', '.join(settings) or 'none'}")
+    means = table.groupby(settings, sort=False)[score].agg(["mean", "std"])
+    with _panels(1, width=6.0) as (figure, (axes,)):
+        if len(settings) == 2:
+            grid = means["mean"].unstack()
+            sns.heatmap(grid, annot=True, fmt=".1f", cmap="viridis", ax=axes, cbar_kws={"label": score})
+        elif pd.api.types.is_numeric_dtype(table[settings[0]]):
+            axes.errorbar(means.index, means["mean"], means["std"].fillna(0.0), marker="o", color=PALETTE[0], capsize=3)
+            axes.set(xlabel=settings[0], ylabel=score, xticks=list(means.index))
+        else:
+            names = means.index.astype(str)
+            axes.barh(names, means["mean"], xerr=means["std"].fillna(0.0), color=PALETTE[0], capsize=3)
+            axes.invert_yaxis()
+            axes.set(xlabel=score)
     return figure
 
 
