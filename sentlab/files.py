@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write `value` as indented JSON, whole or not at all."""
+    """Write `value` as indented JSON, a list of numbers on one line, whole or not at all."""
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    # a JSON string has no line breaks of its own, so only lists can match
+    text = re.sub(r"\[\n[\s\d.,eE+NaInfity-]+\]", lambda found: " ".join(found[0].split()), text)
     with replacing(path) as temporary:
-        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")

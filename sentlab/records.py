@@ -29,7 +29,9 @@ class Record:
     Args:
         name: the file's name without `.json`.
         settings: all that decides the run: encoder, method, data, training, what is evaluated.
+        over: setting -> values, where the record is a sweep, whose runs have records of their own (`sentlab.sweep`).
         results: `before` and `after` training: pooling -> task -> Spearman x 100 (empty until the run is done).
+        geometry: `before` and `after`: pooling -> corpus and what `sentlab.evaluation.geometry` found on it.
         dev: the dev scores along training, step -> score, and the step whose weights were kept.
         data: corpus -> rows, fingerprint, source.
         encoder, device, versions, date, seconds, command: where the numbers come from.
@@ -37,7 +39,9 @@ class Record:
 
     name: str
     settings: dict[str, Any]
+    over: dict[str, list[Any]] = field(default_factory=dict)
     results: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    geometry: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     dev: list[dict[str, float]] = field(default_factory=list)
     kept_step: int | None = None
     data: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -3,14 +3,19 @@
     python -m sentlab.run book/results/NAME.json ... [--again]
 
 Settings:
-    encoder   source, pooling, max_length: as `Encoder.from_pretrained` takes them
-    method    name in `sentlab.methods`, and its arguments; null: only evaluate the encoder
-    data      corpus to train on, by name (its `train` split)
+    encoder   source, pooling, max_length: as `Encoder.from_pretrained` takes them; what another record has trained is
+              in `runs/NAME/encoder`
+    method    name in `sentlab.methods` and its arguments, or `Whitening` or `Flow`; null: only evaluate the encoder.
+              PaSeR's `phrases` are a list of kinds of chunks (null: RAKE), its `view` one of names in `sentlab.views`
+    words     `nltk` (WordNet's synonyms, NLTK's tagger) or `toy` (the toy world's), for views and chunks
+    data      corpus to train on, by name, or `NAME/SPLIT`; the split is else `train`
     train     `TrainConfig`
     dev       corpus whose `dev` split chooses the step to keep (Spearman x 100)
     test      corpora whose `test` split is evaluated, before and after training
-    poolings  sentence vectors that are evaluated
+    poolings  sentence vectors that are evaluated, beside the one that is trained
     threads   CPU threads: the same number gives the same weights, bit for bit
+
+A record with an `over` beside its settings is a sweep: `python -m sentlab.sweep` runs it.
 """
 
 from __future__ import annotations
@@ -20,24 +25,31 @@ import hashlib
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from sentlab import data, methods, records
-from sentlab.data import Corpus, ScoredPair
+from sentlab import data, methods, phrases, records, views
+from sentlab.data import Corpus, DuplicateQuestion, RankingQuery, ScoredPair, toy
 from sentlab.encoder import Encoder
-from sentlab.evaluation import evaluate_sts, sts_dev
+from sentlab.evaluation import evaluate_sts, geometry, sts_dev
+from sentlab.methods.postprocess import Flow, Whitening, postprocessed
+from sentlab.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.training import TrainConfig, fit
 
+GEOMETRY = ("stsb", "toy-sts")  # of the test corpora, the first that is there is laid out
 
-def run(path: Path, *, folder: Path | None = None) -> records.Record:
+
+def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> records.Record:
     """Do one run and write its record; training goes on from its last checkpoint if it was interrupted.
 
     Args:
         path: the record; its `settings` say what to do.
         folder: for checkpoints; None: `runs/NAME`, beside which the trained encoder is saved.
+        progress: show progress bars.
     """
     record = records.read(path)
     settings = record.settings
@@ -50,21 +62,42 @@ def run(path: Path, *, folder: Path | None = None) -> records.Record:
     record.encoder = {"source": source, "fingerprint": weights_fingerprint(encoder), "dim": encoder.dim}
     dev = remember(record, settings["dev"], "dev")
     tests = [remember(record, name, "test") for name in settings["test"]]
-    record.results = {"before": scores(encoder, settings["poolings"], dev, tests)}
+    poolings = list(dict.fromkeys([encoder.pooling, *settings.get("poolings", [])]))
+    measure(record, "before", encoder, poolings, dev, tests)
     if settings.get("method"):
-        arguments = dict(settings["method"])
-        torch.manual_seed(settings["train"]["seed"])
-        method = getattr(methods, arguments.pop("name"))(encoder, **arguments)
-        corpus = remember(record, settings["data"], "train")
-        started = time.monotonic()
-        history = fit(method, corpus, TrainConfig(**settings["train"]), sts_dev(dev), folder=folder, resume=True)
-        began += time.monotonic() - started - history.seconds  # which counts what was trained before an interruption
-        record.dev, record.kept_step = history.dev, history.kept_step
-        record.results["after"] = scores(encoder, settings["poolings"], dev, tests)
+        name, _, split = settings["data"].partition("/")
+        corpus = remember(record, name, split or "train")
+        if settings["method"]["name"] in ("Whitening", "Flow"):
+            encoder, poolings = postprocessed(encoder, bound(settings), corpus), [encoder.pooling]
+        else:
+            torch.manual_seed(settings["train"]["seed"])
+            method = bound(settings)(encoder)
+            started, config = time.monotonic(), TrainConfig(**settings["train"])
+            history = fit(method, corpus, config, sts_dev(dev), folder=folder, resume=True, progress=progress)
+            began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
+            record.dev, record.kept_step = history.dev, history.kept_step
+        measure(record, "after", encoder, poolings, dev, tests)
         encoder.save(folder / "encoder")
     records.stamp(record, f"python -m sentlab.run {path}", time.monotonic() - began)
     record.save(path)
     return record
+
+
+def bound(settings: dict[str, Any]) -> Any:
+    """The method of the settings: a map to be fitted, or a class that waits for its encoder."""
+    arguments = dict(settings["method"])
+    name, in_toy_world = arguments.pop("name"), settings.get("words", "nltk") == "toy"
+    if names := arguments.pop("view", None):
+        synonyms = toy.synonyms if in_toy_world else views.wordnet_synonyms
+        replace: views.View = partial(views.synonym_replacement, synonyms=synonyms)
+        own = {"synonym_replacement": replace}
+        arguments["view"] = views.compose(*(own.get(view) or getattr(views, view) for view in names))
+    if kinds := arguments.pop("phrases", None):
+        tag = toy.tag if in_toy_world else None
+        arguments["phrases"] = partial(phrases.chunk_phrases, kinds=tuple(kinds), tag=tag)
+    if name in ("Whitening", "Flow"):
+        return {"Whitening": Whitening, "Flow": Flow}[name](**arguments)
+    return partial(getattr(methods, name), **arguments)
 
 
 def remember(record: records.Record, name: str, split: str) -> Any:
@@ -76,19 +109,35 @@ def remember(record: records.Record, name: str, split: str) -> Any:
     return corpus
 
 
-def scores(
-    encoder: Encoder, poolings: Sequence[str], dev: Corpus[ScoredPair], tests: Sequence[Corpus[ScoredPair]]
-) -> dict[str, dict[str, float]]:
-    """pooling -> task -> Spearman x 100, with the average of the seven STS tasks where all are there."""
-    trained_with, table = encoder.pooling, {}
+def measure(
+    record: records.Record,
+    when: str,
+    encoder: Encoder,
+    poolings: Sequence[str],
+    dev: Corpus[ScoredPair],
+    tests: Sequence[Corpus[Any]],
+) -> None:
+    """Write scores and geometry into the record: `when` -> pooling -> what was found."""
+    trained_with = encoder.pooling
+    pairs = {corpus.name: corpus for corpus in tests if isinstance(corpus[0], ScoredPair)}
+    laid_out = next((pairs[name] for name in GEOMETRY if name in pairs), None)
+    record.results[when], record.geometry[when] = {}, {}
     for pooling in poolings:
         encoder.pooling = pooling
-        found = evaluate_sts(encoder, tests).scores | {f"{dev.name}-dev": sts_dev(dev)(encoder)}
+        found = {f"{dev.name}-dev": sts_dev(dev)(encoder)}
+        if pairs:
+            found |= evaluate_sts(encoder, list(pairs.values())).scores
         if set(data.STS_TASKS) <= found.keys():
             found["average"] = sum(found[task] for task in data.STS_TASKS) / len(data.STS_TASKS)
-        table[pooling] = {name: round(score, 2) for name, score in found.items()}
+        for corpus in tests:
+            if isinstance(corpus[0], DuplicateQuestion | RankingQuery):
+                ranked = isinstance(corpus[0], RankingQuery)
+                result = (evaluate_reranking if ranked else evaluate_retrieval)(encoder, corpus)
+                found |= {f"{corpus.name} map": result.map, f"{corpus.name} mrr@10": result.mrr}
+        record.results[when][pooling] = {name: round(score, 2) for name, score in found.items()}
+        if laid_out is not None:
+            record.geometry[when][pooling] = {"corpus": laid_out.name, **asdict(geometry(encoder, laid_out))}
     encoder.pooling = trained_with
-    return table
 
 
 def weights_fingerprint(encoder: Encoder) -> str:
@@ -107,7 +156,10 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="also those that hold results already")
     asked = parser.parse_args()
     for path in asked.records:
-        if asked.again or not records.read(path).done:
+        record = records.read(path)
+        if record.over:
+            parser.error(f"{path} is a sweep: python -m sentlab.sweep {path}")
+        if asked.again or not record.done:
             record = run(path)
             for when, table in record.results.items():
                 for pooling, row in table.items():

@@ -256,7 +256,7 @@ def test_toy_corpora_need_no_folder_and_are_listed(hub):
     assert data.load("toy-sts", "dev").rows == toy.load("toy-sts", "dev").rows
     table = data.corpora()
     assert set(table.index) == {
-        *catalog.STS_TASKS, "snli", "mnli", "quora", "askubuntu", "sts-unlabelled", *toy.NAMES
+        *catalog.STS_TASKS, "snli", "mnli", "quora", "askubuntu", *catalog.JOINED, *toy.NAMES
     }  # fmt: skip
     assert table.loc["mnli", "splits"] == "train, dev"
     assert table.loc["snli", "row"] == "LabelledPair"
@@ -302,3 +302,31 @@ def test_public_unlabelled_texts_are_the_89192_of_the_papers(real_data, monkeypa
     corpus = data.load("sts-unlabelled", "train")
     assert len(corpus) + corpus.left_out["repeated sentence"] == 89192
     assert len(set(corpus.rows)) == len(corpus)
+
+
+def test_triples_pair_entailments_with_contradictions_of_the_same_premise(tmp_path: Path) -> None:
+    rows = [
+        ("p", "yes 1", "entailment"),
+        ("p", "no 1", "contradiction"),
+        ("q", "alone", "entailment"),
+        ("p", "maybe", "neutral"),
+        ("p", "yes 2", "entailment"),
+        ("p", "no 2", "contradiction"),
+        ("p", "yes 3", "entailment"),
+    ]
+    (tmp_path / "SNLI").mkdir()
+    for column, name in enumerate(("s1", "s2", "labels")):
+        (tmp_path / "SNLI" / f"{name}.dev").write_text("".join(f"{row[column]}\n" for row in rows))
+    (tmp_path / "MNLI").mkdir()
+    mnli = "premise,hypothesis,label\np,no 3,contradiction\nr,yes,entailment\nr,no,contradiction\n"
+    (tmp_path / "MNLI" / "dev_matched_and_mismatched.csv").write_text(mnli)
+    corpus = data.load("nli-triples", "dev", tmp_path)
+    assert [(row.anchor, row.positive, row.negative) for row in corpus] == [
+        ("p", "yes 1", "no 1"),
+        ("p", "yes 2", "no 2"),
+        ("p", "yes 3", "no 3"),
+        ("r", "yes", "no"),
+    ]
+    assert list(corpus.left_out.values()) == [2]
+    with pytest.raises(ValueError, match="train, dev"):
+        data.load("nli-triples", "test", tmp_path)

@@ -35,6 +35,7 @@ LAYERS = (
     {"presets"},  # what a chapter or a program chooses between
     {"card"},
     {"pretrain", "run"},  # programs
+    {"sweep"},
     {"__init__"},
 )
 RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}

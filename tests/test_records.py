@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sentlab import records
+from sentlab.encoder import Encoder
 from sentlab.run import run
 
 
@@ -86,3 +87,29 @@ def test_only_finished_records_load_and_errors_speak(tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(ValueError, match=r"broken\.json is not JSON"):
         records.read(tmp_path / "broken.json")
+
+
+def test_a_ranking_corpus_and_the_geometry_are_measured_too(tmp_path: Path, small_encoder_folder: Path) -> None:
+    tests = ["toy-sts", "toy-duplicates", "toy-reranking"]
+    path = write(tmp_path, "raw", {"settings": settings(small_encoder_folder, method=None, test=tests)})
+    record = run(path, folder=tmp_path / "runs")
+    assert {"toy-duplicates map", "toy-duplicates mrr@10", "toy-reranking map"} <= record.results["before"][
+        "mean"
+    ].keys()
+    laid_out = records.read(path).geometry["before"]["cls"]
+    assert laid_out["corpus"] == "toy-sts"
+    assert sum(map(sum, laid_out["counts"])) == record.data["toy-sts/test"]["rows"]
+    assert path.read_text().count("\n") < 400  # a level's counts are one line
+
+
+@pytest.mark.parametrize("kind", ["Whitening", "Flow"])
+def test_a_map_is_fitted_and_only_its_own_pooling_is_scored(
+    tmp_path: Path, small_encoder_folder: Path, kind: str
+) -> None:
+    method = {"name": kind} | ({"dim": 8} if kind == "Whitening" else {"epochs": 1})
+    chosen = settings(small_encoder_folder, method=method, train=None)
+    record = run(write(tmp_path, "map", {"settings": chosen}), folder=tmp_path / "runs")
+    assert record.results["before"].keys() == {"cls", "mean"}
+    assert record.results["after"].keys() == {"cls"}
+    assert record.results["before"]["cls"] != record.results["after"]["cls"]
+    assert Encoder.from_pretrained(tmp_path / "runs" / "encoder").post is not None

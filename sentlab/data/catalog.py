@@ -14,11 +14,12 @@ import pandas as pd
 
 from sentlab.data import readers, toy
 from sentlab.data.readers import NLI_LABELS, RawPair, Read
-from sentlab.data.rows import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair
+from sentlab.data.rows import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, Triple
 
 YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
 STS_TASKS = (*YEARS, "stsb", "sick")
-UNLABELLED = "sts-unlabelled"
+UNLABELLED, TRIPLES = "sts-unlabelled", "nli-triples"
+JOINED = {UNLABELLED: ("train",), TRIPLES: ("train", "dev")}  # made of other sets -> splits
 
 
 @dataclass(frozen=True)
@@ -171,11 +172,14 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
     too, as plain strings: 89,192 sentences with repeats, on which PaSeR (section 4.2) and ConSERT train. Mind that this
     trains on the TEXTS of the test sets, as those papers do; no score is used.
 
+    `nli-triples` holds premises of SNLI and MNLI, each with a hypothesis that follows and one that contradicts it, as
+    SimCSE and PaSeR (section 4.2) train on: the i-th of either kind together, so that no pair is used twice.
+
     `quora` and `askubuntu` must be in a folder: the hub is not asked for them. All of Quora's release is `test`.
 
     Args:
-        name: sts12 .. sts16, stsb, sick, snli, mnli, quora, askubuntu, sts-unlabelled, or a toy corpus; `corpora()`
-            lists them.
+        name: sts12 .. sts16, stsb, sick, snli, mnli, quora, askubuntu, sts-unlabelled, nli-triples, or a toy
+            corpus; `corpora()` lists them.
         split: `train`, `dev` or `test`. STS12 to STS16 and Quora have only `test`; MNLI has `train` and `dev` (both
             halves), AskUbuntu `dev` and `test`.
         folder: where the public files are. Toy corpora are made in memory and do not look at it.
@@ -186,14 +190,16 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
     """
     if name in toy.NAMES:
         return toy.load(name, split)
-    if name != UNLABELLED and name not in _PUBLIC:
-        raise ValueError(f"no corpus is named {name!r}; there are {', '.join([*_PUBLIC, UNLABELLED, *toy.NAMES])}")
-    splits = ("train",) if name == UNLABELLED else tuple(_PUBLIC[name].files)
+    if name not in JOINED and name not in _PUBLIC:
+        raise ValueError(f"no corpus is named {name!r}; there are {', '.join([*_PUBLIC, *JOINED, *toy.NAMES])}")
+    splits = JOINED[name] if name in JOINED else tuple(_PUBLIC[name].files)
     if split not in splits:
         raise ValueError(f"{name} has no split {split!r}; it has {', '.join(splits)}")
     root = _root(folder)
     if name == UNLABELLED:
         return _unlabelled(root, folder)
+    if name == TRIPLES:
+        return _triples([load(part, split, folder) for part in ("snli", "mnli")], split)
     found = _from_folder(name, split, root) if root else None
     if found is None and folder is not None:
         raise FileNotFoundError(
@@ -210,11 +216,14 @@ def corpora() -> pd.DataFrame:
         for name, entry in _PUBLIC.items()
         for hub in [entry.hub]
     ]
-    texts = (UNLABELLED, "train", "str", "the seven STS sets")
+    joined = [
+        (UNLABELLED, "train", "str", "the seven STS sets"),
+        (TRIPLES, "train, dev", Triple.__name__, "SNLI and MNLI"),
+    ]
     toys = [
         (name, "train, dev, test", type(toy.load(name, "test", size=1)[0]).__name__, "toy world") for name in toy.NAMES
     ]
-    return pd.DataFrame([*public, texts, *toys], columns=["name", "splits", "row", "from"]).set_index("name")
+    return pd.DataFrame([*public, *joined, *toys], columns=["name", "splits", "row", "from"]).set_index("name")
 
 
 def _root(folder: str | Path | None) -> Path | None:
@@ -321,3 +330,17 @@ def _unlabelled(root: Path | None, folder: str | Path | None) -> Corpus[str]:
                 sources.append(f"{name} {split}: {corpus.source}")
     distinct = tuple(dict.fromkeys(texts))
     return Corpus(UNLABELLED, "train", distinct, "; ".join(sources), {"repeated sentence": len(texts) - len(distinct)})
+
+
+def _triples(corpora: Sequence[Corpus[LabelledPair]], split: str) -> Corpus[Triple]:
+    hypotheses: dict[str, dict[str, list[str]]] = {}  # premise -> label -> hypotheses, all in file order
+    for pair in (pair for corpus in corpora for pair in corpus):
+        hypotheses.setdefault(pair.text_a, {}).setdefault(pair.label, []).append(pair.text_b)
+    rows = tuple(
+        Triple(premise, positive, negative)
+        for premise, found in hypotheses.items()
+        for positive, negative in zip(found.get("entailment", []), found.get("contradiction", []), strict=False)
+    )
+    source = "; ".join(f"{corpus.name} {split}: {corpus.source}" for corpus in corpora)
+    unused = sum(map(len, corpora)) - 2 * len(rows)
+    return Corpus(TRIPLES, split, rows, source, {"neutral pair, or one without its counterpart": unused})
