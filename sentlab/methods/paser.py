@@ -10,7 +10,9 @@ Differs from the paper:
   - Eq. 3 is written for one phrase; here all masked phrases of a sentence form one target, in text order, each closed
     by [SEP], and the decoder starts from [CLS].
   - Eq. 3 sums over the tokens; the loss here is the mean over all target tokens of the batch.
-  - The paper leaves the decoder's layers open: here pre-norm, four times as wide inside, with learned positions.
+  - The paper leaves the decoder's layers open: here pre-norm, four times as wide inside, with learned positions. Its
+    states become words through the encoder's masked-LM head, which is tied to the shared word embeddings: an output
+    layer that starts untrained takes longer to learn how frequent words are than all else takes here.
   - The stopwords of RAKE are sentlab's own list. With a view (section 3.1.3), the masked copy's masks are left alone.
   - A phrase that truncation cuts is neither masked nor asked for; the next best phrase takes its place.
   - The paper does not say which sentences of an NLI triple the generative loss of Eq. 5 reads; here it is the premises.
@@ -20,8 +22,7 @@ Differs from the released code:
     pooling is "cls", a tanh layer on both; here Eq. 2 is computed as printed.
   - It reads phrases from a prepared file, uses length 32 and leaves the generative loss out for sentences of 32 tokens
     or more; here every sentence counts, with the phrases that lie within the encoder's max_length.
-  - It shares the whole embedding layer with a post-norm BART decoder and speaks through the masked-LM head; here the
-    word embeddings alone are shared, and they are the output layer too, with a bias of the decoder's own.
+  - It shares the whole embedding layer with a post-norm BART decoder; here the word embeddings alone are shared.
   - It computes logits at every padded position; here only where there is a label, which gives the same loss.
 """
 
@@ -63,14 +64,13 @@ def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
     return torch.stack([e, e_masked, m * (e - e_masked).abs(), n * (e * e_masked).abs()], dim=1)
 
 
-def generative_loss(states: Tensor, targets: Tensor, vocabulary: Tensor, bias: Tensor) -> Tensor:
+def generative_loss(states: Tensor, targets: Tensor, head: nn.Module) -> Tensor:
     """Mean negative log-likelihood of the phrase tokens, with logits at the labelled positions only.
 
     Args:
         states: the decoder's output at each target position, having read the targets before it, (..., D).
         targets: token ids, `IGNORE` where there is none, (...).
-        vocabulary: the shared word embeddings, (V, D).
-        bias: (V,).
+        head: the masked-LM head, (N, D) -> (N, V) logits.
 
     Returns:
         A float32 scalar, in nats per target token; zero (with a graph) when there is no label at all.
@@ -78,14 +78,14 @@ def generative_loss(states: Tensor, targets: Tensor, vocabulary: Tensor, bias: T
     Source: PaSeR, Eq. 3, averaged over the tokens of the batch.
     """
     labelled = targets != IGNORE  # N of them true
-    return label_cross_entropy(F.linear(states[labelled], vocabulary, bias), targets[labelled])  # (N, V), (N,)
+    return label_cross_entropy(head(states[labelled]), targets[labelled])
 
 
 class PaSeR(nn.Module):
     """Trains `encoder` to keep the important phrases of a sentence in its vector.
 
     Args:
-        encoder: trained in place; its pooling makes the sentence vectors.
+        encoder: trained in place, its masked-LM head too; its pooling makes the sentence vectors.
         decoder_layers: layers of the throw-away decoder (the paper found 6 best, Fig. 4).
         m, n: scales in Eq. 2.
         top_phrases: how many phrases of a sentence are masked and asked for, at most (Table 5: 3 suffice).
@@ -97,8 +97,8 @@ class PaSeR(nn.Module):
         dropout: of the decoder.
 
     Raises:
-        ValueError: `mlm` without a masked-LM head, heads that do not divide the encoder's width, or word
-            embeddings of another width than the encoder.
+        ValueError: an encoder without a masked-LM head, heads that do not divide its width, or word embeddings of
+            another width than the encoder.
     """
 
     def __init__(
@@ -116,8 +116,11 @@ class PaSeR(nn.Module):
         dropout: float = 0.1,
     ):
         super().__init__()
-        if mlm and encoder.lm_head is None:
-            raise ValueError("this encoder's checkpoint has no masked-LM head: pass mlm=False, or one that has a head")
+        if encoder.lm_head is None:
+            raise ValueError(
+                "this encoder's checkpoint has no masked-LM head, through which the decoder speaks: "
+                "choose one that has it, such as the language model that the encoder was made from"
+            )
         if decoder_layers < 1 or top_phrases < 1:
             raise ValueError(f"decoder_layers={decoder_layers} and top_phrases={top_phrases} must be at least 1")
         dim, heads = encoder.dim, decoder_heads or int(encoder.backbone.config.num_attention_heads)
@@ -131,8 +134,8 @@ class PaSeR(nn.Module):
         self.encoder, self.m, self.n, self.top_phrases, self.mlm = encoder, m, n, top_phrases, mlm
         self.phrases, self.view = phrases, view
         # a target has fewer tokens than its sentence, and one [SEP] a phrase
-        longest, words = encoder.max_length + top_phrases, encoder.word_embeddings.num_embeddings
-        self.decoder = PhraseDecoder(dim, words, longest, layers=decoder_layers, heads=heads, dropout=dropout)
+        longest = encoder.max_length + top_phrases
+        self.decoder = PhraseDecoder(dim, longest, layers=decoder_layers, heads=heads, dropout=dropout)
         self.to(encoder.device)
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
@@ -171,11 +174,15 @@ class PaSeR(nn.Module):
         """`generative` (Eq. 3) and, where asked for, `mlm`; their sum is Eq. 4."""
         parts = [self._states(part) for part in _by_length(batch)]
         states, targets, hidden, labels = (torch.cat(pieces) for pieces in zip(*parts, strict=True))
-        vocabulary = self.encoder.word_embeddings.weight
-        losses = {"generative": generative_loss(states, targets, vocabulary, self.decoder.bias)}
-        if self.encoder.lm_head is not None and self.mlm:
-            losses["mlm"] = label_cross_entropy(self.encoder.lm_head(hidden), labels)
+        losses = {"generative": generative_loss(states, targets, self._head)}
+        if self.mlm:
+            losses["mlm"] = label_cross_entropy(self._head(hidden), labels)
         return losses
+
+    @property
+    def _head(self) -> nn.Module:
+        assert self.encoder.lm_head is not None
+        return self.encoder.lm_head
 
     def _states(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """All that the losses need of a batch: the decoder's states where there is a target, (N, D), and those targets,
@@ -226,6 +233,7 @@ class PaSeR(nn.Module):
                 decoding_signal(e, e_masked, self.m, self.n),
                 torch.tensor([len(row) for row in found], device=mask.device),
                 self.encoder.word_embeddings,
+                self._head,
                 start=tokenizer.cls_token_id,
                 closing=tokenizer.sep_token_id,
                 beams=beams,

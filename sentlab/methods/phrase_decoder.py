@@ -1,13 +1,13 @@
 """The throw-away decoder of PaSeR: a small transformer that says phrases from a few vectors, and how it is listened to.
 
-It owns no word embeddings: the encoder's are passed to every call, as its input and as its output layer.
+It owns neither word embeddings nor an output layer: the encoder's word embeddings and its masked-LM head, which knows
+how to turn a state into words, are passed to every call.
 Source: Wu and Zhao (2022), section 3.2.3; Vaswani et al. (2017).
 """
 
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 IGNORE = -100  # fills the target rows behind their last label
@@ -18,12 +18,11 @@ class PhraseDecoder(nn.Module):
 
     Args:
         dim: D, the width of the encoder and of its word embeddings.
-        words: V, the size of the vocabulary.
         length: the longest target, in tokens.
         layers, heads, dropout: the decoder's.
     """
 
-    def __init__(self, dim: int, words: int, length: int, *, layers: int, heads: int, dropout: float):
+    def __init__(self, dim: int, length: int, *, layers: int, heads: int, dropout: float):
         super().__init__()
         self.positions = nn.Embedding(length, dim)
         self.norm = nn.LayerNorm(dim)
@@ -31,13 +30,8 @@ class PhraseDecoder(nn.Module):
         layer = nn.TransformerDecoderLayer(
             dim, heads, 4 * dim, dropout, activation="gelu", batch_first=True, norm_first=True
         )
-        last = nn.LayerNorm(dim)
-        self.transformer = nn.TransformerDecoder(layer, layers, norm=last)
-        self.bias = nn.Parameter(torch.zeros(words))
+        self.transformer = nn.TransformerDecoder(layer, layers, norm=nn.LayerNorm(dim))
         self.apply(_initialise)
-        # A state of full size against trained word embeddings is sure of wrong words from the start, and unlearning
-        # that disturbs the encoder; at length 1 the decoder starts by guessing evenly.
-        nn.init.constant_(last.weight, dim**-0.5)
 
     def forward(self, signal: Tensor, inputs: Tensor, embeddings: nn.Embedding) -> Tensor:
         """The states over (B, T) inputs, each seeing the inputs up to itself and the signal (B, S, D): (B, T, D).
@@ -50,19 +44,23 @@ class PhraseDecoder(nn.Module):
         states: Tensor = self.transformer(self.dropout(self.norm(x)), signal, tgt_mask=causal, tgt_is_causal=True)
         return states
 
-    def logits(self, states: Tensor, embeddings: nn.Embedding) -> Tensor:
-        """(..., D) -> (..., V)."""
-        return F.linear(states, embeddings.weight, self.bias)
-
     def beam_search(
-        self, signal: Tensor, wanted: Tensor, embeddings: nn.Embedding, *, start: int, closing: int, beams: int
+        self,
+        signal: Tensor,
+        wanted: Tensor,
+        embeddings: nn.Embedding,
+        head: nn.Module,
+        *,
+        start: int,
+        closing: int,
+        beams: int,
     ) -> tuple[Tensor, Tensor]:
         """The most likely targets under Eq. 3 that a search of `beams` hypotheses a sentence finds; 1 is greedy.
 
         Args:
             signal: (B, S, D).
             wanted: how many phrases each sentence has; a hypothesis ends with its last `closing`, (B,).
-            embeddings: the encoder's word embeddings.
+            embeddings, head: the encoder's word embeddings and masked-LM head, (..., D) -> (..., V).
             start, closing: token ids of the decoder's first input and of a phrase's end.
             beams: hypotheses kept.
 
@@ -79,7 +77,7 @@ class PhraseDecoder(nn.Module):
         while (left > 0).any() and said.shape[1] <= self.positions.num_embeddings:
             inputs = said.masked_fill(said == IGNORE, closing)
             last = self(memory, inputs, embeddings)[:, -1]  # (B * K, D)
-            log_p = self.logits(last, embeddings).float().log_softmax(-1).view(count, beams, -1)  # (B, K, V)
+            log_p = head(last).float().log_softmax(-1).view(count, beams, -1)  # (B, K, V)
             ended = left <= 0
             log_p = log_p.masked_fill(ended.unsqueeze(-1), -torch.inf)
             log_p[..., closing] = torch.where(ended, 0.0, log_p[..., closing])  # what has ended goes on unchanged
