@@ -11,8 +11,8 @@ Differs from the paper:
     by [SEP], and the decoder starts from [CLS].
   - Eq. 3 sums over the tokens; the loss here is the mean over all target tokens of the batch.
   - The paper leaves the decoder's layers open: here pre-norm, four times as wide inside, with learned positions. Its
-    states become words through the encoder's masked-LM head, which is tied to the shared word embeddings: an output
-    layer that starts untrained takes longer to learn how frequent words are than all else takes here.
+    states become words through the encoder's masked-LM head, which is tied to the shared word embeddings; an output
+    layer of its own would first have to learn how frequent words are.
   - The stopwords of RAKE are sentlab's own list. With a view (section 3.1.3), the masked copy's masks are left alone.
   - A phrase that truncation cuts is neither masked nor asked for; the next best phrase takes its place.
   - The paper does not say which sentences of an NLI triple the generative loss of Eq. 5 reads; here it is the premises.
