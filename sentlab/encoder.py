@@ -168,7 +168,7 @@ class Encoder(nn.Module):
     def tokenize(self, texts: Iterable[str]) -> dict[str, Tensor]:
         """Texts to `input_ids` and `attention_mask`, (B, L) on `device`; cut to max_length, padded to the longest."""
         batch = self.tokenizer(
-            _checked(texts), truncation=True, max_length=self.max_length, padding=True, return_tensors="pt"
+            checked(texts), truncation=True, max_length=self.max_length, padding=True, return_tensors="pt"
         )
         return {name: batch[name].to(self.device) for name in ("input_ids", "attention_mask")}
 
@@ -209,7 +209,7 @@ class Encoder(nn.Module):
         Raises:
             TypeError: a bare string, or an item that is not a string (the message says which).
         """
-        distinct, inverse = _distinct(_checked(texts))
+        distinct, inverse = _distinct(checked(texts))
         vectors = np.zeros((len(distinct), self.dim), dtype=np.float32)
 
         def pooled(batch: TokenBatch) -> np.ndarray:  # (B, D)
@@ -231,7 +231,7 @@ class Encoder(nn.Module):
             A text: vectors, float32 (t, D), and offsets, int64 (t, 2): character start and end of each token in the
             text. An empty text has t = 0. Equal texts share their arrays.
         """
-        distinct, inverse = _distinct(_checked(texts))
+        distinct, inverse = _distinct(checked(texts))
         found: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0), np.empty(0))] * len(distinct)
 
         def last_layer(batch: TokenBatch) -> np.ndarray:  # (B, L, D)
@@ -329,7 +329,8 @@ class Encoder(nn.Module):
         )
 
 
-def _checked(texts: Iterable[str]) -> list[str]:
+def checked(texts: Iterable[str]) -> list[str]:
+    """The texts as a list; TypeError for a bare string, or for an item that is no string (the message says which)."""
     if isinstance(texts, str):
         raise TypeError(f"texts is one string, {texts[:40]!r}; put it into a list: [text]")
     texts = list(texts)

@@ -12,6 +12,8 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
+from sentlab.encoder import checked
+
 # As GloVe and FastText were trained: a clitic is a word of its own ("do n't", "dog 's"), and so is a number ("3.5").
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|[^\W_]+")
 
@@ -138,7 +140,7 @@ class WordVectors:
         Raises:
             TypeError: a bare string, or an item that is not a string.
         """
-        texts = _checked(texts)
+        texts = checked(texts)
         result = np.zeros((len(texts), self.dim), dtype=np.float32)
         for i, text in enumerate(texts):
             if rows := [self.places[word] for word in tokens(text) if word in self.places]:
@@ -148,7 +150,7 @@ class WordVectors:
     def coverage(self, texts: Iterable[str]) -> Coverage:
         """What of the texts `encode` can and cannot see. Raises as `encode`."""
         count, unknown, empty = 0, Counter[str](), []
-        for i, text in enumerate(_checked(texts)):
+        for i, text in enumerate(checked(texts)):
             words = tokens(text)
             without = [word for word in words if word not in self.places]
             count += len(words)
@@ -199,13 +201,3 @@ def _numbers(values: list[str], where: str) -> np.ndarray:
     if not np.isfinite(vector).all():
         raise ValueError(f"{where}: a value is not finite: {values[int(np.argmin(np.isfinite(vector)))]}")
     return vector
-
-
-def _checked(texts: Iterable[str]) -> list[str]:
-    if isinstance(texts, str):
-        raise TypeError(f"texts is one string, {texts[:40]!r}; put it into a list: [text]")
-    texts = list(texts)
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string: {text!r:.60}")
-    return texts
