@@ -1,6 +1,6 @@
 """Pre-train a small uncased BERT by masked-language modelling alone: how the bundled encoder was made.
 
-    python -m sentlab.pretrain --text FOLDER --out FOLDER [--tokens 20e6] [--resume]
+    python -m sentlab.pretrain --text FOLDER --out FOLDER [--tokens 88e6] [--resume]
 
 FOLDER holds plain text (`*.txt` or `*.txt.xz`, a paragraph a line). Toy-world sentences of the training split are
 added. There is no objective on sentences, so that whatever a sentence vector is good for comes from elsewhere.
@@ -206,7 +206,7 @@ def main() -> None:
     parser.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
     parser.add_argument("--out", type=Path, required=True, help="folder for the finished model")
     parser.add_argument("--work", type=Path, default=Path("runs/pretrain"), help="folder for ids and checkpoints")
-    parser.add_argument("--tokens", type=float, default=20e6, help="tokens to train on")
+    parser.add_argument("--tokens", type=float, default=88e6, help="tokens to train on")
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--vocabulary", type=int, default=8000)
