@@ -41,9 +41,9 @@ encoder.
 {texts}
 | toy-world sentences of the training split (fingerprint `{toy}`) | made by this project; MIT |
 
-{tokens:,} tokens in {sentences:,} sentences, of which {seen:,} tokens were seen{repeats}. Texts are lower-cased and
-shuffled by paragraph. Old novels and an encyclopedia know nothing of the present and much of the prejudices of their
-time: expect both in the vectors.
+{tokens:,} tokens in {sentences:,} sentences. Training saw {seen:,} tokens{repeats}.
+Texts are lower-cased and shuffled by paragraph. Old novels and an encyclopedia know nothing of the present and much of
+the prejudices of their time: expect both in the vectors.
 
 ## Training
 

@@ -26,7 +26,7 @@ from sentlab.encoder_files import (
     saved_settings,
     write_sentence_transformers,
 )
-from sentlab.fast import fast_arithmetic, in_threads
+from sentlab.fast import evaluating, fast_arithmetic, in_threads
 from sentlab.pooling import POOLINGS
 from sentlab.postprocess import Flow, Whitening
 
@@ -280,19 +280,14 @@ class Encoder(nn.Module):
             with torch.inference_mode(), arithmetic():
                 return compute(batch)
 
-        modes = [(module, module.training) for module in self.modules()]
-        self.eval()
-        try:
-            with tqdm(total=len(texts), unit=" texts", disable=progress is False, delay=delay, desc="encode") as bar:
-                for start in range(0, len(texts), TEXTS_PER_CHUNK):
-                    batches = self._batches(texts[start : start + TEXTS_PER_CHUNK], start, budget)
-                    results = in_threads(without_gradient, batches, self.device)
-                    for batch, result in zip(batches, results, strict=True):
-                        yield batch, result
-                        bar.update(len(batch.rows))
-        finally:
-            for module, training in modes:
-                module.training = training
+        bar = tqdm(total=len(texts), unit=" texts", disable=progress is False, delay=delay, desc="encode")
+        with evaluating(self), bar:
+            for start in range(0, len(texts), TEXTS_PER_CHUNK):
+                batches = self._batches(texts[start : start + TEXTS_PER_CHUNK], start, budget)
+                results = in_threads(without_gradient, batches, self.device)
+                for batch, result in zip(batches, results, strict=True):
+                    yield batch, result
+                    bar.update(len(batch.rows))
 
     def _batches(self, texts: list[str], start: int, budget: int) -> list[TokenBatch]:
         """The texts from long to short, as many a batch as its tokens allow; `start` is the position of the first."""

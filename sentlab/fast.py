@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
@@ -59,3 +59,15 @@ def in_threads(compute: Callable[[Item], Result], batches: list[Item], device: t
     finally:
         pool.shutdown(cancel_futures=True)
         torch.set_num_threads(threads)  # the default of new threads, which the workers have changed
+
+
+@contextlib.contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode, without dropout, while open; then each part gets back the mode that it had."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training

@@ -236,8 +236,10 @@ def main() -> None:
     export(encoder, asked.out)
     history.settings |= {"sheet": SHEET, "lengths": LENGTHS, "layers": asked.layers, "width": asked.width}
     history.save(asked.out / "pretraining.json")
+    threads = torch.get_num_threads()
     command = f"python -m sentlab.pretrain --text {asked.text.name} --out {asked.out}"
-    write_card(asked.out, asked.work, history, command, torch.get_num_threads())
+    command += f" --tokens {asked.tokens:g} --threads {threads}"
+    write_card(asked.out, asked.work, history, command, threads)
     print(f"{asked.out}: masked-LM loss {history.losses[-1]['mlm']:.3f} after {history.kept_step:,} steps")
 
 

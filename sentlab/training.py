@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -24,6 +23,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from sentlab import random_state
 from sentlab.encoder import Encoder
 from sentlab.files import replacing, write_json
 
@@ -178,7 +178,7 @@ def fit(
     module, optimizer = accelerator.prepare(_Losses(method), optimizer)
     bfloat16 = config.precision == "bfloat16" or (config.precision == "auto" and method.encoder.device.type == "cuda")
     run = _Run(method, optimizer, config, len(rows), steps)
-    _seed(config.seed + accelerator.process_index)
+    random_state.seed(config.seed + accelerator.process_index)
     if folder is not None:
         run.open(Path(folder), resume, accelerator)
     shown = progress and accelerator.is_main_process
@@ -269,7 +269,7 @@ class _Run:
 
     def save(self, folder: Path, accelerator: Accelerator) -> None:
         """One file for all, so that it holds either the old state or the new one."""
-        random_states = gather_object([_random_state()])
+        random_states = gather_object([random_state.read()])
         if not accelerator.is_main_process:
             return
         tensors = {f"method.{name}": value for name, value in _copy(self.method).items()}
@@ -312,7 +312,7 @@ class _Run:
         random_states = json.loads(about["random"])
         if len(random_states) != accelerator.num_processes:
             raise ValueError(f"{path} is of {len(random_states)} processes, this run has {accelerator.num_processes}")
-        _set_random_state(random_states[accelerator.process_index])
+        random_state.restore(random_states[accelerator.process_index])
 
 
 def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
@@ -338,30 +338,3 @@ def _means(window: list[dict[str, Tensor]], step: int) -> dict[str, float]:
         if not np.isfinite(value):
             raise FloatingPointError(f"the {name} loss is {value} by step {step}; try a smaller learning_rate")
     return means
-
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002  libraries that a method calls may draw from it
-    torch.manual_seed(seed)
-
-
-def _random_state() -> dict[str, Any]:
-    numpy_state: dict[str, Any] = np.random.get_state(legacy=False)  # noqa: NPY002
-    keys = numpy_state["state"]["key"].tolist()
-    cuda = [state.tolist() for state in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else []
-    return {
-        "python": random.getstate(),
-        "numpy": numpy_state | {"state": numpy_state["state"] | {"key": keys}},
-        "torch": torch.get_rng_state().tolist(),
-        "cuda": cuda,
-    }
-
-
-def _set_random_state(state: dict[str, Any]) -> None:
-    version, internal, gauss = state["python"]
-    random.setstate((version, tuple(internal), gauss))
-    np.random.set_state(state["numpy"])  # noqa: NPY002
-    torch.set_rng_state(torch.tensor(state["torch"], dtype=torch.uint8))
-    if state["cuda"]:
-        torch.cuda.set_rng_state_all([torch.tensor(s, dtype=torch.uint8) for s in state["cuda"]])

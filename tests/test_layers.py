@@ -20,6 +20,7 @@ LAYERS = (
         "files",
         "metrics",
         "published",
+        "random_state",
         "records",
     },  # to the side: they know nothing of the rest, so anything may use them
     {"data"},

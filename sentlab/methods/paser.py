@@ -28,8 +28,7 @@ Differs from the released code:
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -39,11 +38,13 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
+from sentlab.fast import evaluating
 from sentlab.losses import label_cross_entropy, mask_tokens
 from sentlab.methods.phrase_decoder import IGNORE, PhraseDecoder
 from sentlab.methods.simcse import SimCSE
 from sentlab.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.pooling import POOLINGS
+from sentlab.views import View, split_words
 
 ROWS_PER_PART = 16  # on a CPU, sentences of like length that go through encoder and decoder together
 
@@ -110,7 +111,7 @@ class PaSeR(nn.Module):
         n: float = 10.0,
         top_phrases: int = 3,
         phrases: Callable[[str], Sequence[Phrase]] = rake_phrases,
-        view: Callable[[list[str], Random], list[str]] | None = None,
+        view: View | None = None,
         mlm: bool = True,
         decoder_heads: int | None = None,
         dropout: float = 0.1,
@@ -224,7 +225,7 @@ class PaSeR(nn.Module):
         if beams < 1:
             raise ValueError(f"beams must be at least 1, got {beams}")
         tokenizer = self.encoder.tokenizer
-        with _evaluation(self):
+        with evaluating(self), torch.no_grad():
             batch, found = self._duplicate_and_mask(sentences, phrases)
             batch = {name: tensor.to(self.encoder.device) for name, tensor in batch.items()}
             mask = batch["attention_mask"]
@@ -291,7 +292,7 @@ class PaSeR(nn.Module):
                 masks = f" {self.encoder.tokenizer.mask_token}" * len(places) + " "
                 sentence = sentence[: phrase.start] + masks + sentence[phrase.end :]
             copies.append(sentence)
-        encoded = self._tokenise([" ".join(self.view(text.split(), rng)) for text in copies])
+        encoded = self._tokenise([" ".join(self.view(split_words(text), rng)) for text in copies])
         count = len(sentences)
         ids, mask = torch.tensor(encoded["input_ids"]), torch.tensor(encoded["attention_mask"])
         return {
@@ -382,16 +383,3 @@ def _by_length(batch: dict[str, Tensor]) -> list[dict[str, Tensor]]:
         tokens, labels = int(lengths[rows].max()), max(1, int((part["targets"] != IGNORE).sum(1).max()))
         parts.append({name: x[:, : labels if name == "targets" else tokens] for name, x in part.items()})
     return parts
-
-
-@contextlib.contextmanager
-def _evaluation(module: nn.Module) -> Iterator[None]:
-    """No dropout and no gradients; each part gets back the mode that it had."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for part, training in modes:
-            part.training = training
