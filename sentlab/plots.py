@@ -47,11 +47,13 @@ def cosine_by_gold(geometries: Mapping[str, Geometry]) -> Figure:
     with _panels(len(geometries)) as (figure, panels):
         colours = sns.color_palette("viridis", LEVELS)
         edges = np.linspace(-1.0, 1.0, BINS + 1)
+        centres = (edges[:-1] + edges[1:]) / 2
         for axes, (name, found) in zip(panels, geometries.items(), strict=True):
-            for i, (counts, colour) in enumerate(zip(found.counts, colours, strict=True)):
-                if sum(map(bool, counts)) > 1:  # one bin has no density
+            for i, (counts, colour) in enumerate(zip(np.array(found.counts), colours, strict=True)):
+                held = counts > 0  # empty bins would stretch the picture over the whole range
+                if held.sum() > 1:  # one bin has no density
                     sns.kdeplot(
-                        x=(edges[:-1] + edges[1:]) / 2, weights=np.array(counts), ax=axes, color=colour,
+                        x=centres[held], weights=counts[held], ax=axes, color=colour,
                         label=f"{i}–{i + 1}", fill=True, alpha=0.2, clip=(-1, 1),
                     )  # fmt: skip
             axes.set(title=name, xlabel="cosine similarity", ylabel="density")

@@ -33,6 +33,15 @@ def test_every_gold_level_has_its_density() -> None:
     assert [text.get_text() for text in figure.axes[1].get_legend().get_texts()] == ["0–1", "1–2", "2–3", "3–4", "4–5"]
 
 
+def test_densities_are_shown_where_there_are_cosines() -> None:
+    counts = np.zeros((LEVELS, BINS), dtype=int)
+    counts[:, 90:95] = [3, 5, 9, 5, 3]  # cosines of 0.8 to 0.9
+    found = Geometry(0.1, -1.0, [0.85] * LEVELS, [0.001] * LEVELS, counts.tolist())
+    low, high = plots.cosine_by_gold({"raw": found}).axes[0].get_xlim()
+    assert 0.5 < low < 0.8
+    assert 0.9 < high < 1.2
+
+
 def test_every_encoder_is_a_labelled_point() -> None:
     found = {"raw": geometry(0, alignment=0.1, uniformity=-0.5), "PaSeR": geometry(1, alignment=0.2, uniformity=-2.0)}
     axes = plots.alignment_uniformity(found, {"raw": 20.0, "PaSeR": 60.0}, "Spearman × 100").axes[0]
