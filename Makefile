@@ -38,8 +38,9 @@ test: $(MADE) ## run the tests
 lab: $(MADE) ## open the chapters in JupyterLab
 	cd book && $(PY) -m jupyterlab
 
-bench: $(MADE) ## time encoding against the plain way
+bench: $(MADE) ## time encoding, and a training step of PaSeR, against the plain ways
 	@$(PY) benchmarks/encode.py
+	@$(PY) benchmarks/paser_step.py
 
 lint: $(MADE) ## check style and types, and that no notebook holds stored outputs
 	$(PY) -m ruff check .

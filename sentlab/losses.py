@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+ROWS_IN_CACHE = 32  # of logits, at a time
 
 
 def mask_tokens(
@@ -47,7 +52,7 @@ def label_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """Mean cross entropy in float32; zero, still attached to the graph, when there is no label.
 
     Args:
-        logits: (N, V), any floating type.
+        logits: (N, V), any floating type. Float32 ones on a CPU are used up: their gradient is written over them.
         labels: (N,), class ids.
 
     Returns:
@@ -55,7 +60,33 @@ def label_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """
     if len(labels) == 0:
         return logits.float().sum()  # the sum over nothing: zero, with a (zero) gradient for whatever made the logits
-    return F.cross_entropy(logits.float(), labels)
+    if logits.device.type != "cpu":
+        return F.cross_entropy(logits.float(), labels)
+    loss: Tensor = _InPlaceCrossEntropy.apply(logits.float(), labels)
+    return loss
+
+
+class _InPlaceCrossEntropy(torch.autograd.Function):
+    """`F.cross_entropy` without a second and a third matrix of N x V numbers, which a CPU takes longer to get hold of
+    than to fill: the gradient of the mean replaces the logits, a few rows at a time while they are in the cache."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, labels: Tensor) -> Tensor:
+        gradient, losses = logits.detach(), []
+        for rows, own in zip(gradient.split(ROWS_IN_CACHE), labels.unsqueeze(1).split(ROWS_IN_CACHE), strict=True):
+            right, highest = rows.gather(1, own), rows.amax(1, keepdim=True)  # (n, 1) each
+            total = rows.sub_(highest).exp_().sum(1, keepdim=True)
+            losses.append(highest + total.log() - right)
+            rows.div_(total * len(labels))
+            rows.scatter_add_(1, own, torch.full_like(right, -1 / len(labels)))
+        ctx.save_for_backward(gradient)
+        return torch.cat(losses).mean()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        (gradient,) = ctx.saved_tensors
+        return (gradient if grad == 1 else gradient * grad), None
 
 
 def masked_lm_loss(lm_head: nn.Module, hidden: Tensor, labels: Tensor, chosen: Tensor) -> Tensor:

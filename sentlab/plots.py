@@ -103,8 +103,9 @@ def sweep(table: pd.DataFrame, score: str) -> Figure:
             axes.set(xlabel=settings[0], ylabel=score, xticks=list(means.index))
         else:
             names = means.index.astype(str)
-            axes.barh(names, means["mean"], xerr=means["std"].fillna(0.0), color=PALETTE[0], capsize=3)
+            axes.errorbar(means["mean"], names, xerr=means["std"].fillna(0.0), fmt="o", color=PALETTE[0], capsize=3)
             axes.invert_yaxis()
+            axes.grid(axis="y", alpha=0.3)
             axes.set(xlabel=score)
     return figure
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -32,6 +33,8 @@ class Record:
         over: setting -> values, where the record is a sweep, whose runs have records of their own (`sentlab.sweep`).
         results: `before` and `after` training: pooling -> task -> Spearman x 100 (empty until the run is done).
         geometry: `before` and `after`: pooling -> corpus and what `sentlab.evaluation.geometry` found on it.
+        said: of PaSeR's decoder: corpus -> how many phrases it says word by word, and `paper` -> the sentences of the
+            paper's table 7, masked as there, with what it says.
         dev: the dev scores along training, step -> score, and the step whose weights were kept.
         data: corpus -> rows, fingerprint, source.
         encoder, device, versions, date, seconds, command: where the numbers come from.
@@ -42,6 +45,7 @@ class Record:
     over: dict[str, list[Any]] = field(default_factory=dict)
     results: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     geometry: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    said: dict[str, Any] = field(default_factory=dict)
     dev: list[dict[str, float]] = field(default_factory=list)
     kept_step: int | None = None
     data: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -82,24 +86,29 @@ def read(path: str | Path) -> Record:
     return Record(name=path.stem, **content)
 
 
-def load(pattern: str = "*", folder: str | Path | None = None) -> list[Record]:
+def folder() -> Path:
+    """`book/results` here or in a folder above, so that chapters find it too."""
+    places = [place / FOLDER for place in (Path.cwd(), *Path.cwd().parents)]
+    return next((place for place in places if place.is_dir()), places[0])
+
+
+def load(pattern: str = "*", place: str | Path | None = None) -> list[Record]:
     """The finished records whose name matches a glob pattern, by name.
 
     Args:
-        folder: None looks for `book/results` here and in the folders above, so that chapters find it too.
+        place: their folder; None: `folder()`.
 
     Raises:
         FileNotFoundError: no finished record matches.
     """
-    places = [Path(folder)] if folder else [place / FOLDER for place in (Path.cwd(), *Path.cwd().parents)]
-    place = next((place for place in places if place.is_dir()), places[0])
+    place = Path(place or folder())
     found = [record for path in sorted(place.glob(f"{pattern}.json")) if (record := read(path)).done]
     if not found:
         raise FileNotFoundError(f"no finished record {pattern!r} in {place}; see `python -m sentlab.run --help`")
     return found
 
 
-def spread(records: list[Record], when: str, pooling: str) -> pd.DataFrame:
+def spread(records: Sequence[Record], when: str, pooling: str) -> pd.DataFrame:
     """Mean and standard deviation over runs that differ in their seed: rows `mean` and `std`, a column a task.
 
     Args:
@@ -108,6 +117,39 @@ def spread(records: list[Record], when: str, pooling: str) -> pd.DataFrame:
     """
     rows = pd.DataFrame([record.results[when][pooling] for record in records])
     return pd.DataFrame({"mean": rows.mean(), "std": rows.std(ddof=1)}).T
+
+
+def shown(rows: Sequence[Mapping[str, float]]) -> pd.Series:
+    """Mean and standard deviation as text, such as `54.3 ± 0.6`, or `54.3` where rows agree or there is one only.
+
+    Args:
+        rows: the scores of runs that differ in their seed, each task -> score.
+    """
+    table = pd.DataFrame(rows).agg(["mean", "std"])
+    return table.apply(lambda task: f"{task['mean']:.1f}" + (f" ± {task['std']:.1f}" if task["std"] > 0 else ""))
+
+
+def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) -> Any:
+    """A table for a page in which numbers of different origin stand in blocks of their own.
+
+    Args:
+        parts: origin, such as `the paper` -> its numbers, with equal names of rows for equal things. Numbers are shown
+            with one decimal, text as it is, and what a part does not have as a dash.
+        caption: what the numbers are.
+    """
+    table = pd.concat(parts, axis=1)
+    look = [
+        {"selector": "th, td", "props": "white-space: nowrap; text-align: right"},
+        {"selector": "th.row_heading", "props": "text-align: left"},
+    ]
+    starts = [i for i in range(1, table.shape[1]) if table.columns[i][0] != table.columns[i - 1][0]]
+    look += [{"selector": f".col{i}", "props": "border-left: 1px solid #8888; padding-left: 1em"} for i in starts]
+    number = "{:.1f}".format
+    return (
+        table.style.format(lambda cell: number(cell) if isinstance(cell, float) else cell, na_rep="–")
+        .set_caption(caption)
+        .set_table_styles(look)
+    )
 
 
 def stamp(record: Record, command: str, seconds: float) -> None:

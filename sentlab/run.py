@@ -13,6 +13,8 @@ Settings:
     dev       corpus whose `dev` split chooses the step to keep (Spearman x 100)
     test      corpora whose `test` split is evaluated, before and after training
     poolings  sentence vectors that are evaluated, beside the one that is trained
+    say       corpora from whose `test` split PaSeR's decoder is asked for the phrases of sentences drawn at random, and
+              then for those of the paper's table 7; null: nothing
     threads   CPU threads: the same number gives the same weights, bit for bit
 
 A record with an `over` beside its settings is a sweep: `python -m sentlab.sweep` runs it.
@@ -21,25 +23,33 @@ A record with an `over` beside its settings is a sweep: `python -m sentlab.sweep
 from __future__ import annotations
 
 import argparse
+import copy
 import hashlib
+import json
 import os
+import re
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import torch
 
-from sentlab import data, methods, phrases, records, views
+from sentlab import data, methods, phrases, published, records, views
 from sentlab.data import Corpus, DuplicateQuestion, RankingQuery, ScoredPair, toy
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts, geometry, sts_dev
 from sentlab.methods.postprocess import Flow, Whitening, postprocessed
+from sentlab.phrases import Phrase
 from sentlab.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.training import TrainConfig, fit
 
+SENTENCES_TO_SAY, BEAMS = 500, 4  # of the sentences drawn, and of the search
+RAW = ("encoder", "dev", "test", "threads")  # the settings that decide what an encoder scores before training
+_measured: dict[str, Any] = {}
 GEOMETRY = ("stsb", "toy-sts")  # of the test corpora, the first that is there is laid out
 
 
@@ -63,7 +73,10 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
     dev = remember(record, settings["dev"], "dev")
     tests = [remember(record, name, "test") for name in settings["test"]]
     poolings = list(dict.fromkeys([encoder.pooling, *settings.get("poolings", [])]))
-    measure(record, "before", encoder, poolings, dev, tests)
+    raw = json.dumps([record.encoder["fingerprint"], poolings, *(settings.get(key) for key in RAW)])
+    if raw not in _measured:  # every run of a sweep begins with the same encoder
+        _measured[raw] = measure(encoder, poolings, dev, tests)
+    record.results["before"], record.geometry["before"] = copy.deepcopy(_measured[raw])
     if settings.get("method"):
         name, _, split = settings["data"].partition("/")
         corpus = remember(record, name, split or "train")
@@ -76,7 +89,10 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
             history = fit(method, corpus, config, sts_dev(dev), folder=folder, resume=True, progress=progress)
             began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
             record.dev, record.kept_step = history.dev, history.kept_step
-        measure(record, "after", encoder, poolings, dev, tests)
+            if names := settings.get("say"):
+                record.said = {name: said(method, remember(record, name, "test")) for name in names}
+                record.said["paper"] = said_of_the_paper(method)
+        record.results["after"], record.geometry["after"] = measure(encoder, poolings, dev, tests)
         encoder.save(folder / "encoder")
     records.stamp(record, f"python -m sentlab.run {path}", time.monotonic() - began)
     record.save(path)
@@ -110,18 +126,14 @@ def remember(record: records.Record, name: str, split: str) -> Any:
 
 
 def measure(
-    record: records.Record,
-    when: str,
-    encoder: Encoder,
-    poolings: Sequence[str],
-    dev: Corpus[ScoredPair],
-    tests: Sequence[Corpus[Any]],
-) -> None:
-    """Write scores and geometry into the record: `when` -> pooling -> what was found."""
+    encoder: Encoder, poolings: Sequence[str], dev: Corpus[ScoredPair], tests: Sequence[Corpus[Any]]
+) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, Any]]]:
+    """Scores and geometry of each pooling, as a record keeps them."""
     trained_with = encoder.pooling
     pairs = {corpus.name: corpus for corpus in tests if isinstance(corpus[0], ScoredPair)}
     laid_out = next((pairs[name] for name in GEOMETRY if name in pairs), None)
-    record.results[when], record.geometry[when] = {}, {}
+    results: dict[str, dict[str, float]] = {}
+    layout: dict[str, dict[str, Any]] = {}
     for pooling in poolings:
         encoder.pooling = pooling
         found = {f"{dev.name}-dev": sts_dev(dev)(encoder)}
@@ -134,10 +146,34 @@ def measure(
                 ranked = isinstance(corpus[0], RankingQuery)
                 result = (evaluate_reranking if ranked else evaluate_retrieval)(encoder, corpus)
                 found |= {f"{corpus.name} map": result.map, f"{corpus.name} mrr@10": result.mrr}
-        record.results[when][pooling] = {name: round(score, 2) for name, score in found.items()}
+        results[pooling] = {name: round(score, 2) for name, score in found.items()}
         if laid_out is not None:
-            record.geometry[when][pooling] = {"corpus": laid_out.name, **asdict(geometry(encoder, laid_out))}
+            layout[pooling] = {"corpus": laid_out.name, **asdict(geometry(encoder, laid_out))}
     encoder.pooling = trained_with
+    return results, layout
+
+
+def said(method: methods.PaSeR, corpus: Corpus[Any]) -> dict[str, int]:
+    """How many phrases of sentences drawn at random the decoder says word by word."""
+    texts = sorted({getattr(row, fields(row)[0].name) for row in corpus})  # the first text of each row
+    drawn = Random(0).sample(texts, min(SENTENCES_TO_SAY, len(texts)))
+    batches = [drawn[i : i + 50] for i in range(0, len(drawn), 50)]
+    pairs = [pair for rows in batches for found in method.reconstruct(rows, beams=BEAMS) for pair in found]
+    tokenizer = method.encoder.tokenizer
+    asked = [tokenizer(phrase.text, add_special_tokens=False)["input_ids"] for phrase, _ in pairs]
+    right = sum(tokenizer.decode(ids) == words for ids, (_, words) in zip(asked, pairs, strict=True))
+    return {"sentences": len(drawn), "phrases": len(pairs), "exact": right, "beams": BEAMS}
+
+
+def said_of_the_paper(method: methods.PaSeR) -> list[dict[str, str]]:
+    """What the decoder says of the sentences of the paper's table 7, masked as there."""
+    found = []
+    for sentence, row in published.table("paser", 7).iterrows():
+        before, after = re.split("_[_ ]*_|_", row["masked version"])  # the paper has a mask a token: "At _ _ _ dead"
+        phrase = Phrase(sentence[len(before) : sentence.index(after)], len(before), sentence.index(after), 0.0)
+        ((_, words),) = method.reconstruct([sentence], [[phrase]], beams=BEAMS)[0]
+        found.append({"sentence": sentence, "masked": phrase.text, "said": words})
+    return found
 
 
 def weights_fingerprint(encoder: Encoder) -> str:

@@ -3,7 +3,8 @@
     python -m sentlab.sweep book/results/NAME.json ...
 
 The file is a record (see `python -m sentlab.run --help`) with an `over` beside its settings: setting, with dots ->
-values to try, such as {"method.m": [0.1, 1, 10], "train.seed": [0, 1, 2]}. The runs are records in the folder NAME.
+values to try, such as {"method.m": [0.1, 1, 10], "train.seed": [0, 1, 2]}. The runs are records in the folder
+`sweeps` beside it, under names that their settings decide: what two sweeps have in common is run once.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from tqdm import tqdm
 
 from sentlab import records
 from sentlab.run import run
+
+FOLDER = "sweeps"
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def sweep(
     settings: Mapping[str, Any],
     over: Mapping[str, Sequence[Any]],
     *,
-    folder: str | Path = "runs/sweeps",
+    folder: str | Path = Path("runs") / FOLDER,
     progress: bool = True,
 ) -> Sweep:
     """Run every combination of the given values.
@@ -90,12 +93,11 @@ def sweep(
         own = copy.deepcopy(dict(settings))
         for name, value in zip(over, values, strict=True):
             _set(own, name, value)
-        path = Path(folder) / f"{_name(own, over)}.json"
+        path = Path(folder) / _file(own)
         if not (path.exists() and records.read(path).done):
             records.Record(path.stem, own).save(path)
-            place = Path("runs") / path.stem
-            run(path, folder=place, progress=False)
-            shutil.rmtree(place, ignore_errors=True)  # the numbers are what a sweep is for
+            run(path, folder=path.with_suffix(""), progress=False)
+            shutil.rmtree(path.with_suffix(""), ignore_errors=True)  # the numbers are what a sweep is for
         found.append(records.read(path))
     return Sweep({name: list(values) for name, values in over.items()}, found)
 
@@ -104,7 +106,7 @@ def read(path: str | Path) -> Sweep:
     """The finished runs of a recorded sweep.
 
     Args:
-        path: a record with an `over`, beside the folder that holds its runs.
+        path: a record with an `over`, beside the folder `sweeps` that holds its runs.
 
     Raises:
         ValueError: the record has no `over`, or a run is missing; says how to get it.
@@ -117,18 +119,17 @@ def read(path: str | Path) -> Sweep:
         own = copy.deepcopy(record.settings)
         for name, value in zip(record.over, values, strict=True):
             _set(own, name, value)
-        place = path.with_suffix("") / f"{_name(own, record.over)}.json"
+        place = path.parent / FOLDER / _file(own)
         if not place.exists() or not (run := records.read(place)).done:
             raise ValueError(f"{place} has no results yet: python -m sentlab.sweep {path}")
         found.append(run)
     return Sweep(record.over, found)
 
 
-def _name(settings: dict[str, Any], over: Mapping[str, Any]) -> str:
-    """What varies, to be read, and all settings, to be told apart."""
-    shown = "-".join(f"{name.split('.')[-1]}={_shown(_get(settings, name))}" for name in over)
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
-    return f"{shown}-{digest}".replace("/", "+").replace(" ", "")
+def _file(settings: dict[str, Any]) -> str:
+    """The same name for the same settings, and for no others."""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+    return f"{(settings.get('method') or {'name': 'none'})['name']}-{digest}.json"
 
 
 def _shown(value: Any) -> Any:
@@ -158,7 +159,7 @@ def main() -> None:
         record = records.read(path)
         if not record.over:
             parser.error(f"{path} is no sweep, for it has no `over`: python -m sentlab.run {path}")
-        found = sweep(record.settings, record.over, folder=path.with_suffix(""))
+        found = sweep(record.settings, record.over, folder=path.parent / FOLDER)
         print(found.table(f"{record.settings['dev']}-dev").to_string())
 
 

@@ -110,6 +110,29 @@ def test_half_precision_logits_are_summed_in_float32() -> None:
     assert loss.item() == pytest.approx(double.item(), abs=1e-5)
 
 
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 100])
+def test_the_gradient_that_replaces_the_logits_is_that_of_cross_entropy(count: int) -> None:
+    torch.manual_seed(5)
+    hidden, labels = torch.randn(count, 6, requires_grad=True), torch.randint(40, (count,))
+    head = nn.Linear(6, 40)
+    for weight in (1.0, 0.3):
+        want = torch.nn.functional.cross_entropy(50 * head(hidden), labels)  # large logits: exp alone would overflow
+        got = label_cross_entropy(50 * head(hidden), labels)
+        torch.testing.assert_close(got, want)
+        inputs = (hidden, head.weight, head.bias)
+        for mine, right in zip(
+            torch.autograd.grad(weight * got, inputs), torch.autograd.grad(weight * want, inputs), strict=True
+        ):
+            torch.testing.assert_close(mine, right, atol=1e-5, rtol=1e-4)
+
+
+def test_logits_that_something_else_still_needs_are_refused() -> None:
+    x = torch.randn(3, 7, requires_grad=True)
+    loss = label_cross_entropy(x.exp(), torch.tensor([0, 1, 2]))  # the gradient of exp needs its output
+    with pytest.raises(RuntimeError, match="inplace operation"):
+        loss.backward()
+
+
 @pytest.mark.parametrize("hard_negatives", [0, 2, 4])
 def test_info_nce_equals_its_formula_written_out(hard_negatives: int) -> None:
     torch.manual_seed(4)

@@ -49,14 +49,14 @@ def test_every_encoder_is_a_labelled_point() -> None:
     assert [text.get_text() for text in axes.texts] == ["raw (20.0)", "PaSeR (60.0)"]
 
 
-def test_a_sweep_is_a_line_a_map_or_bars() -> None:
+def test_a_sweep_is_a_line_a_map_or_dots() -> None:
     depth = pd.DataFrame({"layers": [1, 1, 6], "seed": [0, 1, 0], "average": [40.0, 42.0, 50.0]})
     axes = plots.sweep(depth, "average").axes[0]
     assert axes.get_lines()[0].get_ydata().tolist() == [41.0, 50.0]
     grid = pd.DataFrame({"m": [0.1, 0.1, 10.0], "n": [1.0, 10.0, 1.0], "average": [40.0, 41.0, 42.5]})
     assert "42.5" in [text.get_text() for text in plots.sweep(grid, "average").axes[0].texts]
-    bars = pd.DataFrame({"pooling": ["cls", "mean"], "average": [40.0, 41.0]})
-    assert [bar.get_width() for bar in plots.sweep(bars, "average").axes[0].patches] == [40.0, 41.0]
+    dots = pd.DataFrame({"pooling": ["cls", "mean", "mean"], "average": [40.0, 41.0, 43.0]})
+    assert plots.sweep(dots, "average").axes[0].get_lines()[0].get_xdata().tolist() == [40.0, 42.0]
     with pytest.raises(ValueError, match="not over none"):
         plots.sweep(pd.DataFrame({"average": [1.0]}), "average")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from sentlab import records
@@ -60,6 +61,22 @@ def test_other_seed_other_numbers(tmp_path: Path, small_encoder_folder: Path) ->
     assert found[0] != found[1]
 
 
+def test_what_the_decoder_says_is_recorded(
+    tmp_path: Path, small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sentlab.run.SENTENCES_TO_SAY", 20)
+    encoder = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 64}
+    chosen = settings(small_encoder_folder, say=["toy-sts", "toy-duplicates"]) | {"encoder": encoder}
+    path = write(tmp_path, "says", {"settings": chosen})
+    said = run(path, folder=tmp_path / "runs").said
+    assert said == records.read(path).said
+    assert [row["masked"] for row in said["paper"]] == ["Work", "least 89", "London", "two options"]
+    assert all(row["sentence"].count(row["masked"]) == 1 for row in said["paper"])
+    for name in ("toy-sts", "toy-duplicates"):
+        assert 0 <= said[name]["exact"] <= said[name]["phrases"]
+        assert said[name]["sentences"] == 20
+
+
 def test_only_evaluate(tmp_path: Path, small_encoder_folder: Path) -> None:
     path = write(tmp_path, "raw", {"settings": settings(small_encoder_folder, method=None)})
     record = run(path, folder=tmp_path / "runs")
@@ -75,6 +92,19 @@ def test_spread_is_mean_and_sample_deviation() -> None:
     table = records.spread(found, "after", "cls")
     assert table.loc["mean", "stsb"] == pytest.approx(63.0)
     assert table.loc["std", "stsb"] == pytest.approx(13**0.5)
+
+
+def test_numbers_of_different_origin_stand_in_blocks() -> None:
+    rows = [{"a": 50.0 + i, "b": 7.0} for i in range(3)]
+    assert records.shown(rows).to_dict() == {"a": "51.0 ± 1.0", "b": "7.0"}
+    assert records.shown(rows[:1])["a"] == "50.0"
+    paper = pd.DataFrame({"a": [1.25, 2.0], "b": [3.0, 4.0]}, index=["x", "y"])
+    page = records.side_by_side(
+        {"the paper": paper, "here": pd.Series({"y": "5.0 ± 0.1"}, name="a")}, "scores"
+    ).to_html()
+    for cell in ("1.2", "4.0", "5.0 ± 0.1", "–", "the paper", "scores"):
+        assert f">{cell}<" in page, cell
+    assert page.count(".col2") == 1  # the line between the blocks
 
 
 def test_only_finished_records_load_and_errors_speak(tmp_path: Path) -> None:

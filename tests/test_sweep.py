@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,13 +25,13 @@ SETTINGS = {
 
 
 @pytest.fixture
-def settings(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+def settings(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.chdir(tmp_path)
     return SETTINGS | {"encoder": {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}}
 
 
 def test_every_combination_is_run_once_and_an_interrupted_sweep_goes_on(
-    settings: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     over = {"method.decoder_layers": [1, 2], "method.view": [None, ["synonym_replacement", "random_deletion"]]}
     run, calls = module.run, []
@@ -51,7 +52,9 @@ def test_every_combination_is_run_once_and_an_interrupted_sweep_goes_on(
     assert table["decoder_layers"].tolist() == [1, 1, 2, 2]
     assert table["view"].tolist() == ["none", "synonym_replacement+random_deletion"] * 2
     assert len(set(table["toy-sts-dev"])) == 4
-    assert not list((tmp_path / "runs").glob("decoder_layers=*"))  # checkpoints are gone
+    assert not list((tmp_path / "runs").glob("PaSeR-*"))  # checkpoints are gone
+    sweep(settings | {"method": settings["method"] | {"decoder_layers": 2}}, {"method.view": [None]}, progress=False)
+    assert len(calls) == 4  # what another sweep has run is not run again either
     more = sweep(settings | {"max": 1}, {"method.decoder_layers": [1]}, progress=False)  # another setting: another run
     assert len(calls) == 5
     assert len(more.plot("toy-sts-dev").axes) == 1
@@ -59,20 +62,20 @@ def test_every_combination_is_run_once_and_an_interrupted_sweep_goes_on(
         found.table("stsb")
 
 
-def test_a_recorded_sweep_is_read_when_all_its_runs_are_there(settings: dict[str, object], tmp_path: Path) -> None:
+def test_a_recorded_sweep_is_read_when_all_its_runs_are_there(settings: dict[str, Any], tmp_path: Path) -> None:
     over = {"train.seed": [0, 1]}
     path = tmp_path / "depth.json"
     path.write_text(json.dumps({"settings": settings, "over": over}))
-    with pytest.raises(ValueError, match=r"seed=0-.*python -m sentlab.sweep"):
+    with pytest.raises(ValueError, match=r"sweeps.PaSeR-.*python -m sentlab.sweep"):
         read(path)
-    ran = sweep(settings, over, folder=tmp_path / "depth", progress=False)
+    ran = sweep(settings, over, folder=tmp_path / "sweeps", progress=False)
     assert read(path).table("toy-sts-dev").equals(ran.table("toy-sts-dev"))
     path.write_text(json.dumps({"settings": settings}))
     with pytest.raises(ValueError, match="no sweep"):
         read(path)
 
 
-def test_nothing_to_vary_is_said(settings: dict[str, object]) -> None:
+def test_nothing_to_vary_is_said(settings: dict[str, Any]) -> None:
     for over in ({}, {"train.seed": []}):
         with pytest.raises(ValueError, match="values to try"):
             sweep(settings, over)

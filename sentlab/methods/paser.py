@@ -46,7 +46,7 @@ from sentlab.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.pooling import POOLINGS
 from sentlab.views import View, split_words
 
-ROWS_PER_PART = 16  # on a CPU, sentences of like length that go through encoder and decoder together
+ROWS_PER_PART = 32  # on a CPU, sentences of like length that go through encoder and decoder together
 
 
 def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
