@@ -51,7 +51,7 @@ PRESETS = {
         sentences="sts-unlabelled",
         dev="stsb",
         tests=STS_TASKS,
-        train=TrainConfig(steps=1000, batch_size=64, learning_rate=1e-3, eval_every=50, keep="dev"),
+        train=TrainConfig(steps=1000, batch_size=64, learning_rate=2e-3, eval_every=50, keep="dev"),
     ),
     "paper": Preset(
         "paper",

@@ -108,17 +108,6 @@ def load(pattern: str = "*", place: str | Path | None = None) -> list[Record]:
     return found
 
 
-def spread(records: Sequence[Record], when: str, pooling: str) -> pd.DataFrame:
-    """Mean and standard deviation over runs that differ in their seed: rows `mean` and `std`, a column a task.
-
-    Args:
-        when: `before` or `after` training.
-        pooling: the sentence vector that was evaluated.
-    """
-    rows = pd.DataFrame([record.results[when][pooling] for record in records])
-    return pd.DataFrame({"mean": rows.mean(), "std": rows.std(ddof=1)}).T
-
-
 def shown(rows: Sequence[Mapping[str, float]]) -> pd.Series:
     """Mean and standard deviation as text, such as `54.3 ± 0.6`, or `54.3` where rows agree or there is one only.
 

@@ -12,6 +12,7 @@ from sentlab import records
 from sentlab import sweep as module
 from sentlab.sweep import read, sweep
 
+BOOK = Path(__file__).resolve().parents[1] / records.FOLDER
 SETTINGS = {
     "encoder": {"source": "", "pooling": "cls", "max_length": 16},
     "method": {"name": "PaSeR", "decoder_layers": 1, "m": 1.0, "view": None},
@@ -79,3 +80,10 @@ def test_nothing_to_vary_is_said(settings: dict[str, Any]) -> None:
     for over in ({}, {"train.seed": []}):
         with pytest.raises(ValueError, match="values to try"):
             sweep(settings, over)
+
+
+def test_the_recorded_sweeps_are_whole_and_nothing_is_left_over() -> None:
+    heads = [path for path in BOOK.glob("*.json") if records.read(path).over]
+    assert heads
+    found = {f"{run.name}.json" for path in heads for run in read(path).records}  # read complains about what is missing
+    assert {path.name for path in (BOOK / "sweeps").iterdir()} == found
