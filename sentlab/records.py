@@ -128,8 +128,13 @@ def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) ->
     """
     table = pd.concat(parts, axis=1)
     look = [
-        {"selector": "th, td", "props": "white-space: nowrap; text-align: right"},
+        {
+            "selector": "th, td",
+            "props": "white-space: nowrap; text-align: right; padding: 0.3em 0.5em; font-size: 0.85em",
+        },
         {"selector": "th.row_heading", "props": "text-align: left"},
+        {"selector": "th.col_heading", "props": "white-space: normal"},
+        {"selector": "th.col_heading.level0", "props": "text-align: center"},
     ]
     starts = [i for i in range(1, table.shape[1]) if table.columns[i][0] != table.columns[i - 1][0]]
     look += [{"selector": f".col{i}", "props": "border-left: 1px solid #8888; padding-left: 1em"} for i in starts]
