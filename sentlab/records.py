@@ -132,7 +132,7 @@ def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) ->
             "selector": "th, td",
             "props": "white-space: nowrap; text-align: right; padding: 0.3em 0.5em; font-size: 0.85em",
         },
-        {"selector": "th.row_heading", "props": "text-align: left"},
+        {"selector": "th.row_heading", "props": "text-align: left; white-space: normal; min-width: 7em"},
         {"selector": "th.col_heading", "props": "white-space: normal"},
         {"selector": "th.col_heading.level0", "props": "text-align: center"},
     ]
