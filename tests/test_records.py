@@ -8,9 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sentlab import records
+from sentlab import data, records
 from sentlab.encoder import Encoder
-from sentlab.run import run
+from sentlab.phrases import Phrase
+from sentlab.run import run, said
 
 
 def settings(encoder: Path, **changes: object) -> dict[str, object]:
@@ -68,13 +69,34 @@ def test_what_the_decoder_says_is_recorded(
     encoder = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 64}
     chosen = settings(small_encoder_folder, say=["toy-sts", "toy-duplicates"]) | {"encoder": encoder}
     path = write(tmp_path, "says", {"settings": chosen})
-    said = run(path, folder=tmp_path / "runs").said
-    assert said == records.read(path).said
-    assert [row["masked"] for row in said["paper"]] == ["Work", "least 89", "London", "two options"]
-    assert all(row["sentence"].count(row["masked"]) == 1 for row in said["paper"])
-    for name in ("toy-sts", "toy-duplicates"):
-        assert 0 <= said[name]["exact"] <= said[name]["phrases"]
-        assert said[name]["sentences"] == 20
+    told = run(path, folder=tmp_path / "runs").said
+    assert told == records.read(path).said
+    assert [row["masked"] for row in told["paper"]] == ["Work", "least 89", "London", "two options"]
+    assert all(row["sentence"].count(row["masked"]) == 1 for row in told["paper"])
+    assert [told[name]["sentences"] for name in ("toy-sts", "toy-duplicates")] == [20, 20]
+
+
+def test_a_phrase_is_said_when_all_its_words_come_back(small_encoder_folder: Path) -> None:
+    class Parrot:
+        """Says every sentence as it is, except for the first of each batch."""
+
+        encoder = Encoder.from_pretrained(small_encoder_folder, max_length=32)
+
+        def reconstruct(self, sentences: list[str], beams: int) -> list[list[tuple[Phrase, str]]]:
+            tokenizer = self.encoder.tokenizer
+            ids = tokenizer(sentences, add_special_tokens=False)["input_ids"]
+            words = [tokenizer.decode(row) for row in ids]
+            words[0] += " and more"
+            return [[(Phrase(text, 0, len(text), 1.0), told)] for text, told in zip(sentences, words, strict=True)]
+
+    pairs = data.load("toy-sts", "dev")[:120]
+    count = len({pair.text_a for pair in pairs})
+    assert said(Parrot(), pairs) == {  # type: ignore[arg-type]
+        "sentences": count,
+        "phrases": count,
+        "exact": count - -(-count // 50),
+        "beams": 4,
+    }
 
 
 def test_only_evaluate(tmp_path: Path, small_encoder_folder: Path) -> None:

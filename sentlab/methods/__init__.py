@@ -3,7 +3,8 @@
 from sentlab.methods import postprocess
 from sentlab.methods.consert import ConSERT
 from sentlab.methods.ct import ContrastiveTension
-from sentlab.methods.paser import PaSeR, SupervisedPaSeR
+from sentlab.methods.paser import PaSeR
+from sentlab.methods.paser_supervised import SupervisedPaSeR
 from sentlab.methods.simcse import SimCSE
 
 __all__ = ["ConSERT", "ContrastiveTension", "PaSeR", "SimCSE", "SupervisedPaSeR", "postprocess"]

@@ -15,7 +15,6 @@ Differs from the paper:
     layer of its own would first have to learn how frequent words are.
   - The stopwords of RAKE are sentlab's own list. With a view (section 3.1.3), the masked copy's masks are left alone.
   - A phrase that truncation cuts is neither masked nor asked for; the next best phrase takes its place.
-  - The paper does not say which sentences of an NLI triple the generative loss of Eq. 5 reads; here it is the premises.
 
 Differs from the released code:
   - It takes m (e - e~) and n (e * e~) without the absolute values of Eq. 2, after a linear layer on e~ and, where the
@@ -36,12 +35,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.fast import evaluating
 from sentlab.losses import label_cross_entropy, mask_tokens
 from sentlab.methods.phrase_decoder import IGNORE, PhraseDecoder
-from sentlab.methods.simcse import SimCSE
 from sentlab.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.pooling import POOLINGS
 from sentlab.views import View, split_words
@@ -331,42 +328,6 @@ class PaSeR(nn.Module):
                 phrases[-1].append(token)
         phrases += [[]] * count
         return [str(tokenizer.decode(phrase)) for phrase in phrases[:count]]
-
-
-class SupervisedPaSeR(nn.Module):
-    """Supervised SimCSE on NLI triples, plus `alpha` times the generative loss on their premises.
-
-    Args:
-        encoder: trained in place; the paper starts from one that unsupervised PaSeR has trained.
-        alpha: weight of the generative loss; the paper searched it and does not say what it found.
-        temperature: of the contrastive loss.
-        generative: settings of `PaSeR`; there is no masked-LM term in Eq. 5.
-
-    Source: PaSeR, Eq. 5; Gao et al. (2021), Eq. 5, for the contrastive loss.
-    """
-
-    def __init__(self, encoder: Encoder, *, alpha: float = 0.1, temperature: float = 0.05, **generative: Any):
-        super().__init__()
-        self.encoder, self.alpha = encoder, alpha
-        self.contrastive = SimCSE(encoder, temperature=temperature)
-        self.generative = PaSeR(encoder, mlm=False, **generative)
-
-    def collate(self, rows: Sequence[Triple]) -> dict[str, Tensor]:
-        """The batches of both objectives under one roof: the names of SimCSE's, and PaSeR's behind `generative.`."""
-        batch = self.generative.collate([row.anchor for row in rows])
-        return self.contrastive.collate(rows) | {f"generative.{name}": tensor for name, tensor in batch.items()}
-
-    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """`contrastive` and the weighted `generative`; their sum is Eq. 5."""
-        generative = {
-            name.removeprefix("generative."): x for name, x in batch.items() if name.startswith("generative.")
-        }
-        return self.contrastive.loss(batch) | {
-            "generative": self.alpha * self.generative.loss(generative)["generative"]
-        }
-
-    def after_step(self) -> None:
-        """Nothing changes between steps."""
 
 
 def _by_length(batch: dict[str, Tensor]) -> list[dict[str, Tensor]]:
