@@ -15,6 +15,7 @@ Settings:
     poolings  sentence vectors that are evaluated, beside the one that is trained
     say       corpora from whose `test` split PaSeR's decoder is asked for the phrases of sentences drawn at random, and
               then for those of the paper's table 7; null: nothing
+    find      true: rank the questions of PaSeR's table 6 for its two queries
     threads   CPU threads: the same number gives the same weights, bit for bit
 
 A record with an `over` beside its settings is a sweep: `python -m sentlab.sweep` runs it.
@@ -44,7 +45,7 @@ from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts, geometry, sts_dev
 from sentlab.methods.postprocess import Flow, Whitening, postprocessed
 from sentlab.phrases import Phrase
-from sentlab.retrieval import evaluate_reranking, evaluate_retrieval
+from sentlab.retrieval import evaluate_reranking, evaluate_retrieval, nearest
 from sentlab.training import TrainConfig, fit
 
 SENTENCES_TO_SAY, BEAMS = 500, 4  # of the sentences drawn, and of the search
@@ -94,6 +95,8 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
                 record.said["paper"] = said_of_the_paper(method)
         record.results["after"], record.geometry["after"] = measure(encoder, poolings, dev, tests)
         encoder.save(folder / "encoder")
+    if settings.get("find"):
+        record.found = found_of_the_paper(encoder)
     records.stamp(record, f"python -m sentlab.run {path}", time.monotonic() - began)
     record.save(path)
     return record
@@ -174,6 +177,14 @@ def said_of_the_paper(method: methods.PaSeR) -> list[dict[str, str]]:
         ((_, words),) = method.reconstruct([sentence], [[phrase]], beams=BEAMS)[0]
         found.append({"sentence": sentence, "masked": phrase.text, "said": words})
     return found
+
+
+def found_of_the_paper(encoder: Encoder) -> dict[str, list[str]]:
+    """For each query of the paper's table 6, its three nearest among all the questions that the table holds."""
+    table = published.table("paser", 6)
+    texts = sorted({text for column in table for text in table[column]})
+    found = nearest(encoder, table.index.unique(), texts)["text"]
+    return {query: list(rows) for query, rows in found.groupby(level="query", sort=False)}
 
 
 def weights_fingerprint(encoder: Encoder) -> str:

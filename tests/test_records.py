@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sentlab import data, records
+from sentlab import data, published, records
 from sentlab.encoder import Encoder
 from sentlab.phrases import Phrase
 from sentlab.run import run, said
@@ -104,6 +104,16 @@ def test_only_evaluate(tmp_path: Path, small_encoder_folder: Path) -> None:
     record = run(path, folder=tmp_path / "runs")
     assert record.results.keys() == {"before"}
     assert record.kept_step is None
+    assert record.found == {}
+
+
+def test_what_an_encoder_finds_is_recorded(tmp_path: Path, small_encoder_folder: Path) -> None:
+    path = write(tmp_path, "finds", {"settings": settings(small_encoder_folder, method=None, find=True)})
+    found = run(path, folder=tmp_path / "runs").found
+    assert found == records.read(path).found
+    table = published.table("paser", 6)
+    assert list(found) == list(table.index.unique())
+    assert all(len(set(texts)) == 3 and set(texts) <= {*table.to_numpy().ravel()} for texts in found.values())
 
 
 def test_numbers_of_different_origin_stand_in_blocks() -> None:

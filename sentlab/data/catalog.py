@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -182,14 +182,14 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
             corpus; `corpora()` lists them.
         split: `train`, `dev` or `test`. STS12 to STS16 and Quora have only `test`; MNLI has `train` and `dev` (both
             halves), AskUbuntu `dev` and `test`.
-        folder: where the public files are. Toy corpora are made in memory and do not look at it.
+        folder: where the public files are. Toy corpora are made in memory, once, and do not look at it.
 
     Raises:
         ValueError: unknown name or split, or a file that is not as its format says (names file and line).
         FileNotFoundError: the corpus is nowhere to be found; the message says where was looked and what to do.
     """
     if name in toy.NAMES:
-        return toy.load(name, split)
+        return _toy(name, split)
     if name not in JOINED and name not in _PUBLIC:
         raise ValueError(f"no corpus is named {name!r}; there are {', '.join([*_PUBLIC, *JOINED, *toy.NAMES])}")
     splits = JOINED[name] if name in JOINED else tuple(_PUBLIC[name].files)
@@ -207,6 +207,11 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
             f"Correct folder=, or leave it out to look in SENTLAB_DATA{' and on the hub' if _PUBLIC[name].hub else ''}."
         )
     return _from_hub(name, split, root) if found is None else found
+
+
+@cache  # making one takes longer than encoding it
+def _toy(name: str, split: str) -> Corpus[Any]:
+    return toy.load(name, split)
 
 
 def corpora() -> pd.DataFrame:
