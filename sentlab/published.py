@@ -19,7 +19,7 @@ def table(paper: str, number: int | str) -> pd.DataFrame:
     """One table of a paper, a row a system, a column a task; nan where the paper has a dash.
 
     Args:
-        paper: `paser`.
+        paper: `paser` or `universal`.
         number: the table's number in the paper.
 
     Returns:

@@ -14,6 +14,21 @@ PAPERS = Path(__file__).resolve().parents[2] / "shared" / "papers"
 NUMBER = re.compile(r"(?<= )(?:\d+\.\d+|-)(?= |$)")
 NUMERIC = ("1", "2", "3", "4", "5", "8", "9", "10")
 
+SENTENCES = ["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick"]
+WORDS = ["simlex", "ws353-sim", "ws353-rel", "men", "scws"]
+COLUMNS = [*SENTENCES, "sentence average", "ppdb", "semeval", *WORDS, "word average"]
+HEADER = "STS12 STS13 STS14 STS15 STS16 STS_B SICK-R Avg. PPDB SemEval SimLex WS-sim WS-rel MEN SCWS Avg."
+MODELS = {
+    "GloVe average": "Avg. GloVe", "FastText average": "Avg. FastText", "SkipThought": "SkipThought",
+    "InferSent-2": "InferSent-2", "GenSen last": "GenSen LAST", "BERT-base [CLS]": "BERT CLS",
+    "BERT-base max": "BERT MAX", "BERT-base mean": "BERT MEAN", "ALBERT-base, fine-tuned": "ALBERT fine-tune",
+    "BERT-base, fine-tuned": "BERT fine-tune",
+}  # fmt: skip
+BLOCKS = {
+    "objectives": "Training Objectives", "pooling": "Pooling Strategies",
+    "concatenation": "Concatenation Methods", "negatives": "Negative Sampling",
+}  # fmt: skip
+
 
 def paper_text(name: str) -> str:
     if not PAPERS.is_dir():
@@ -27,6 +42,13 @@ def printed_rows(text: str, number: str) -> list[tuple[str, tuple[str, ...]]]:
     first = max(i for i, line in enumerate(above) if not line or line.startswith("Table "))
     rows = [(line, tuple(NUMBER.findall(line))) for line in above[first + 1 :]]
     return [(line, cells) for line, cells in rows if cells]
+
+
+def printed_cells(text: str, number: str) -> list[list[str]]:
+    """The lines of a table whose cells the text parts by tabs, without marks of type (bold, italic, subscript)."""
+    above = text[: text.index(f"\n\nTable {number}: ")].rpartition("\n\n")[2]
+    lines = re.sub(r"<[^<>]*>", "", above).splitlines()
+    return [[cell.strip() for cell in line.split("\t")] for line in lines]
 
 
 def plain(name: str) -> str:
@@ -84,6 +106,92 @@ def test_averages_are_the_mean_of_the_seven_tasks_as_far_as_rounding_goes(number
     differences = (table.drop(columns="average").mean(axis=1, skipna=False) - table["average"]).abs().dropna()
     # the paper's own average is taken as printed, whether or not it is the mean of its row
     assert (differences < 0.02).sum() >= len(differences) - 2
+
+
+@pytest.mark.parametrize(("number", "size"), [("2", 10), ("3", 18)])
+def test_universal_s_numbers_are_what_the_paper_prints(number: str, size: int) -> None:
+    table = published.table("universal", number)
+    lines = printed_cells(paper_text("universal"), number)
+    assert " ".join(cell.replace(" ", "_") for cell in lines[1] if cell) == HEADER
+    rows, block = [], ""
+    for name, *cells in lines[2:]:  # the line of a block has a name and no numbers
+        numbers = [float(cell) for cell in cells if cell]
+        block = block if numbers else name
+        rows += [(name, block, numbers)] if numbers else []
+    assert len(table) == len(rows) == size
+    for (index, row), (name, block, numbers) in zip(table.iterrows(), rows, strict=True):
+        assert row[COLUMNS].tolist() == numbers, index
+        if number == "2":
+            assert name == MODELS[str(index)]
+        else:  # the text has lost the bars of |u-v|
+            assert re.sub("[ |]", "", str(index)) == name.replace(" ", "")
+            assert block == BLOCKS[row["block"]]
+
+
+def test_universal_s_examples_are_what_the_paper_prints() -> None:
+    table = published.table("universal", 1)
+    header, *rows = printed_cells(paper_text("universal"), "1")
+    assert [name.lower() for name in (str(table.index.name), *table.columns)] == [name.lower() for name in header]
+    for one, (target, paraphrase, *numbers, label) in zip(table.itertuples(), rows, strict=True):
+        assert list(one) == [target, paraphrase, *(float(cell.rstrip(".")) for cell in numbers), label]
+
+
+def test_universal_s_cells_by_hand() -> None:
+    two, three = published.table("universal", 2), published.table("universal", 3)
+    assert list(two.columns) == COLUMNS
+    assert list(three.columns) == ["block", *COLUMNS]
+    full = [
+        69.87, 73.68, 72.77, 78.46, 73.61, 84.34, 84.79, 76.79, 70.64, 79.31, 60.75, 71.48, 55.70, 68.47, 62.31, 63.74,
+    ]  # fmt: skip
+    assert two.loc["BERT-base, fine-tuned"].tolist() == full
+    for row in ("NLI+PI+PTC", "MEAN", "[u; v; |u-v|]", "k = 3"):  # the full model, once in each block
+        assert three.loc[row, COLUMNS].tolist() == full, row
+    cells = [
+        (two, "GloVe average", "sts12", 53.28), (two, "FastText average", "word average", 72.21),
+        (two, "SkipThought", "ppdb", 37.07), (two, "InferSent-2", "men", 77.40), (two, "GenSen last", "sick", 82.58),
+        (two, "BERT-base [CLS]", "ws353-rel", 1.83), (two, "BERT-base max", "semeval", 76.95),
+        (two, "BERT-base mean", "ws353-sim", 2.99), (two, "ALBERT-base, fine-tuned", "scws", 63.86),
+        (three, "NLI", "stsb", 85.43), (three, "NLI+PI", "scws", 64.39), (three, "NLI+PTC", "ppdb", 76.94),
+        (three, "CLS", "sick", 85.04), (three, "MAX", "men", 61.97), (three, "[u; v]", "simlex", 7.82),
+        (three, "[|u-v|]", "sts12", 50.96), (three, "[u*v]", "ppdb", 70.22), (three, "[u; v; u*v]", "sts16", 69.30),
+        (three, "[|u-v|; u*v]", "ws353-sim", 71.53), (three, "[u; v; |u-v|; u*v]", "sts13", 72.31),
+        (three, "k = 1", "sts16", 74.68), (three, "k = 5", "ppdb", 72.25), (three, "k = 7", "word average", 61.26),
+    ]  # fmt: skip
+    for table, row, column, value in cells:
+        assert table.loc[row, column] == value, (row, column)
+    one = published.table("universal", 1)
+    assert one.loc["hundreds"].tolist() == ["thousands", 0.0, 0.92851, 0.000457, "independent"]
+    assert one.loc["the results of the work", "GoogleNgramSim"] == 0.51793  # a number, though printed as "0.51793."
+
+
+def test_universal_s_tables_have_their_shapes_and_no_gap() -> None:
+    one, two, three = (published.table("universal", number) for number in (1, 2, 3))
+    assert (one.shape, two.shape, three.shape) == ((6, 5), (10, 16), (18, 17))
+    for table in (one, two, three):
+        assert table.index.is_unique
+        assert not table.isna().any(axis=None)
+    assert list(three.groupby("block", sort=False).size().items()) == [
+        ("objectives", 4), ("pooling", 3), ("concatenation", 7), ("negatives", 4),
+    ]  # fmt: skip
+    assert one["entailment label"].tolist() == ["independent"] * 2 + ["entailment"] * 2 + ["equivalence"] * 2
+
+
+def test_universal_s_averages_that_are_not_the_mean_of_their_cells_stay_as_printed() -> None:
+    wrong = {}
+    for number in (2, 3):
+        table = published.table("universal", number)
+        for average, columns in (("sentence average", SENTENCES), ("word average", WORDS)):
+            for row, printed, computed in zip(table.index, table[average], table[columns].mean(axis=1), strict=True):
+                if abs(printed - computed) > 0.05:
+                    wrong[number, row, average] = (printed, round(computed, 2))
+    assert wrong == {
+        (2, "BERT-base [CLS]", "sentence average"): (60.60, 40.89),  # this and the next, each in the other's row
+        (2, "BERT-base mean", "sentence average"): (40.89, 60.60),
+        (2, "BERT-base [CLS]", "word average"): (14.44, 15.85),  # and so are these two
+        (2, "BERT-base mean", "word average"): (15.85, 14.44),
+        (3, "NLI", "word average"): (30.78, 43.09),
+        (3, "k = 7", "sentence average"): (75.44, 75.27),
+    }
 
 
 def test_a_table_is_a_copy() -> None:
