@@ -1,4 +1,6 @@
-"""Losses that more than one method shares: BERT's masked-language-model corruption and its loss, and InfoNCE."""
+"""What more than one method's loss is made of: BERT's masked-language-model corruption and its loss, InfoNCE, and the
+features of a pair of vectors that a classifier sees.
+"""
 
 from __future__ import annotations
 
@@ -104,6 +106,35 @@ def masked_lm_loss(lm_head: nn.Module, hidden: Tensor, labels: Tensor, chosen: T
     Source: Devlin et al. (2019), section 3.1.
     """
     return label_cross_entropy(lm_head(hidden[chosen]), labels[chosen])
+
+
+FEATURES = {
+    "u": lambda u, v: u,
+    "v": lambda u, v: v,
+    "|u-v|": lambda u, v: (u - v).abs(),
+    "u*v": lambda u, v: u * v,
+}
+
+
+def pair_features(u: Tensor, v: Tensor, features: str = "u,v,|u-v|") -> Tensor:
+    """What a classifier sees of two vectors.
+
+    Args:
+        u, v: (B, D).
+        features: some of u, v, |u-v| and u*v, with commas: seven of their combinations are in Table 3 of Universal.
+
+    Returns:
+        The features of each pair side by side, (B, number of features x D).
+
+    Raises:
+        ValueError: an unknown feature, one named twice, or none.
+
+    Source: Conneau et al. (2017), "Supervised Learning of Universal Sentence Representations", section 3.1.
+    """
+    names = [name.strip() for name in features.split(",")]
+    if not set(names) <= FEATURES.keys() or len(set(names)) < len(names):
+        raise ValueError(f"features are some of {', '.join(FEATURES)}, each once, with commas; not {features!r}")
+    return torch.cat([FEATURES[name](u, v) for name in names], dim=-1)
 
 
 def info_nce(anchors: Tensor, candidates: Tensor, temperature: float) -> Tensor:

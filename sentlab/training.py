@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from sentlab import random_state
+from sentlab.data.tasks import Tasks
 from sentlab.encoder import Encoder
 from sentlab.files import replacing, write_json
 
@@ -150,7 +151,8 @@ def fit(
 
     Args:
         method: a `Method`, as those of `sentlab.methods`.
-        rows: anything with a length and integer indexing whose items `method.collate` takes.
+        rows: anything with a length and integer indexing whose items `method.collate` takes; of `Tasks`, a batch holds
+            rows of one task.
         config: see `TrainConfig`.
         dev: encoder -> score, higher is better; must not look at any test set.
         folder: where `checkpoint.safetensors` and `history.json` go; None: nothing is written.
@@ -189,7 +191,9 @@ def fit(
     while run.step < steps and not run.history.stopped:
         for group in optimizer.param_groups:
             group["lr"] = config.learning_rate * schedule(run.step, steps, config.warmup)
-        mine = batch_indices(run.step, len(rows), config)[accelerator.process_index :: accelerator.num_processes]
+        first, count, step = rows.place(run.step) if isinstance(rows, Tasks) else (0, len(rows), run.step)
+        batch_rows = first + batch_indices(step, count, config)
+        mine = batch_rows[accelerator.process_index :: accelerator.num_processes]
         parts = np.array_split(mine, min(config.accumulate, len(mine)))
         for part in parts:
             last = part is parts[-1]
@@ -333,8 +337,12 @@ def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _means(window: list[dict[str, Tensor]], step: int) -> dict[str, float]:
-    means = {name: float(torch.stack([losses[name].float() for losses in window]).mean()) for name in window[0]}
-    for name, value in means.items():
-        if not np.isfinite(value):
-            raise FloatingPointError(f"the {name} loss is {value} by step {step}; try a smaller learning_rate")
+    values: dict[str, list[Tensor]] = {}
+    for losses in window:  # which need not all have the same names: a step is of one task
+        for name, value in losses.items():
+            values.setdefault(name, []).append(value.float())
+    means = {name: float(torch.stack(found).mean()) for name, found in values.items()}
+    for name, mean in means.items():
+        if not np.isfinite(mean):
+            raise FloatingPointError(f"the {name} loss is {mean} by step {step}; try a smaller learning_rate")
     return means

@@ -6,5 +6,6 @@ from sentlab.methods.ct import ContrastiveTension
 from sentlab.methods.paser import PaSeR
 from sentlab.methods.paser_supervised import SupervisedPaSeR
 from sentlab.methods.simcse import SimCSE
+from sentlab.methods.universal import Universal
 
-__all__ = ["ConSERT", "ContrastiveTension", "PaSeR", "SimCSE", "SupervisedPaSeR", "postprocess"]
+__all__ = ["ConSERT", "ContrastiveTension", "PaSeR", "SimCSE", "SupervisedPaSeR", "Universal", "postprocess"]

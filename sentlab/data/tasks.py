@@ -1,0 +1,57 @@
+"""Several corpora to train on at once: each batch is of one of them, and a fixed turn says of which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, overload
+
+Row = tuple[str, Any]
+
+
+class Tasks(Sequence[Row]):
+    """Rows of several tasks, each beside the name of its task: `("nli", LabelledPair(...))`. `fit` asks `place`.
+
+    Args:
+        turn: the tasks in their order, over and over; each at least once.
+        corpora: task -> its rows.
+
+    Raises:
+        ValueError: a task without rows, or one that has no turn, or a turn of no task.
+
+    Source: Universal, section 3.3.
+    """
+
+    def __init__(self, turn: Sequence[str], **corpora: Sequence[Any]):
+        if not turn or set(turn) != corpora.keys() or not all(len(rows) for rows in corpora.values()):
+            held = ", ".join(f"{task} ({len(rows)} rows)" for task, rows in corpora.items()) or "no rows"
+            raise ValueError(f"every task needs rows and a turn; the turn is {list(turn)}, and there are {held}")
+        self.turn, self.corpora = tuple(turn), corpora
+
+    def place(self, step: int) -> tuple[int, int, int]:
+        """Which rows the batch of a step is drawn from, and how many batches were drawn from them before.
+
+        Returns:
+            The first row, how many rows from there on, and the earlier batches: a pure function of the step.
+        """
+        rounds, at = divmod(step, len(self.turn))
+        task = self.turn[at]
+        tasks = list(self.corpora)
+        first = sum(len(self.corpora[before]) for before in tasks[: tasks.index(task)])
+        return first, len(self.corpora[task]), rounds * self.turn.count(task) + self.turn[:at].count(task)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.corpora.values()))
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        left = index if index >= 0 else index + len(self)
+        for task, rows in self.corpora.items():
+            if 0 <= left < len(rows):
+                return task, rows[left]
+            left -= len(rows)
+        raise IndexError(f"row {index} of {len(self)}")

@@ -1,0 +1,187 @@
+"""Universal: words, phrases and sentences in one space, from three classifiers on pairs of vectors.
+
+Li and Zhao (2020), "Learning Better Universal Representations from Pre-trained Contextualized Language Models". One
+encoder reads both sides of a pair, each on its own. A linear layer and a softmax on features of both vectors then say
+  - `nli`: whether a sentence entails another, contradicts it or does neither (section 3.2);
+  - `pi`: whether a word or phrase is a paraphrase of another, or one of `negatives` drawn at random;
+  - `ptc`: whether two words or phrases are equivalent, one entails the other, or they are independent.
+Every batch is of one task, and every second one is of `nli` (section 3.3): `task_rows` puts them together so.
+
+Differs from the paper:
+  - It draws negatives once, from the whole data set; here they are drawn anew for each batch, and never a phrase that
+    is known to be a paraphrase of the target.
+  - It does not say which pairs of PPDB count as paraphrases in `pi`; here all rows that the task is given do.
+  - Its optimiser is Adam (0.9, 0.98, 1e-9); `TrainConfig(betas=(0.9, 0.98), eps=1e-9, weight_decay=0)` is that one.
+
+Differs from the released code:
+  - None was released; where the paper is silent, SBERT (Reimers and Gurevych 2019) is followed: the heads have no bias.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from sentlab import losses
+from sentlab.data.rows import LabelledPair, PhrasePair
+from sentlab.data.tasks import Tasks
+from sentlab.encoder import Encoder
+
+LABELS = {
+    "nli": ("entailment", "neutral", "contradiction"),
+    "pi": ("paraphrase", "other"),
+    "ptc": ("equivalence", "entailment", "independent"),
+}
+
+
+def task_rows(**corpora: Sequence[LabelledPair] | Sequence[PhrasePair]) -> Tasks:
+    """The rows of one, two or three of the tasks, with `nli` in every second batch and the others in turn between.
+
+    Args:
+        corpora: `nli=` rows of LabelledPair; `pi=` and `ptc=` rows of PhrasePair.
+
+    Raises:
+        ValueError: a task that is none of the three, or that has no rows.
+
+    Source: Universal, section 3.3.
+    """
+    _check(corpora)
+    others = [task for task in corpora if task != "nli"]
+    alternating = [task for other in others for task in ("nli", other)]
+    return Tasks(alternating if "nli" in corpora and others else list(corpora), **corpora)
+
+
+class Negatives:
+    """Draws phrases that are not known to be paraphrases of a target.
+
+    Args:
+        pairs: rows whose two sides are paraphrases, in either direction; all their phrases can be drawn.
+        count: how many are drawn for a target.
+
+    Raises:
+        ValueError: too few phrases for some target.
+
+    Source: Universal, section 3.2; Mikolov et al. (2013).
+    """
+
+    def __init__(self, pairs: Sequence[PhrasePair], count: int):
+        known: dict[str, set[str]] = defaultdict(set)
+        phrases: dict[str, str] = {}
+        for pair in pairs:
+            a, b = pair.phrase_a.casefold(), pair.phrase_b.casefold()
+            known[a].add(b)
+            known[b].add(a)
+            phrases |= {a: pair.phrase_a, b: pair.phrase_b}
+        self.known, self.count, self.phrases = dict(known), count, list(phrases.values())
+        for target, paraphrases in known.items():
+            if len(phrases) - len(paraphrases | {target}) < count:
+                raise ValueError(
+                    f"{count} negatives of {target!r} cannot be drawn from {len(phrases)} phrases, of which "
+                    f"{len(paraphrases)} are its paraphrases: give more pairs, or ask for fewer negatives"
+                )
+
+    def draw(self, target: str) -> list[str]:
+        """`count` different phrases, with torch's global generator."""
+        barred = {target.casefold()} | self.known.get(target.casefold(), set())
+        drawn: list[str] = []
+        while len(drawn) < self.count:
+            phrase = self.phrases[int(torch.randint(len(self.phrases), ()))]
+            if phrase.casefold() not in barred:
+                barred.add(phrase.casefold())
+                drawn.append(phrase)
+        return drawn
+
+
+class Universal(nn.Module):
+    """Trains `encoder` on rows of `task_rows`.
+
+    Args:
+        encoder: trained in place; the paper pools with `mean`.
+        pair_features: what the classifiers see of u and v, as `sentlab.losses.pair_features` reads it.
+        negatives: k, for each target of `pi`.
+        tasks: those that it has a classifier for.
+        paraphrases: the pairs that `pi` draws its negatives from; needed for that task.
+
+    Raises:
+        ValueError: unknown tasks or features, fewer than one negative, or `pi` without paraphrases.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        pair_features: str = "u,v,|u-v|",
+        negatives: int = 3,
+        tasks: Sequence[str] = ("nli", "pi", "ptc"),
+        paraphrases: Sequence[PhrasePair] = (),
+    ):
+        super().__init__()
+        _check(tasks)
+        if negatives < 1:
+            raise ValueError(f"negatives is {negatives}; a paraphrase needs at least one to be told from")
+        if "pi" in tasks and not paraphrases:
+            raise ValueError("the task pi draws negatives from paraphrases=, which are not given: pass its rows")
+        self.encoder, self.pair_features = encoder, pair_features
+        self.negatives = Negatives(paraphrases, negatives) if "pi" in tasks else None
+        none = torch.zeros(0, encoder.dim)
+        width = losses.pair_features(none, none, pair_features).shape[1]
+        self.heads = nn.ModuleDict({task: nn.Linear(width, len(LABELS[task]), bias=False) for task in tasks})
+        self.to(encoder.device)
+
+    def collate(self, rows: Sequence[tuple[str, Any]]) -> dict[str, Tensor]:
+        """Tokenise the batch of one task; the negatives of `pi` come from torch's global generator.
+
+        Args:
+            rows: of `Tasks`: each a task, the same in all rows, and a LabelledPair or PhrasePair.
+
+        Returns:
+            `input_ids` and `attention_mask` (N, L) of the N distinct texts; `first` and `second` (P,), the texts of
+            each pair; `labels` (P,), places in `LABELS`; `task` (), the head's place. P is B, for `pi` B (1 + k).
+
+        Raises:
+            ValueError: no rows, rows of several tasks, a task without a head, or a label that the task does not have.
+        """
+        names = {task for task, _ in rows}
+        if len(names) != 1 or not names <= self.heads.keys():
+            raise ValueError(
+                f"a batch holds rows of one task of {', '.join(self.heads)}; this one is of {sorted(names) or 'none'}"
+            )
+        (task,) = names
+        pairs = [pair for _, row in rows for pair in self._pairs(task, row)]
+        texts = {text: place for place, text in enumerate(dict.fromkeys(t for *both, _ in pairs for t in both))}
+        for _, _, label in pairs:
+            if label not in LABELS[task]:
+                raise ValueError(f"{task} knows the labels {', '.join(LABELS[task])}; a row has {label!r}")
+        places = [(texts[a], texts[b], LABELS[task].index(label)) for a, b, label in pairs]
+        first, second, labels = torch.tensor(places, device=self.encoder.device).T  # (P,) each
+        at = torch.tensor(list(self.heads).index(task))
+        return self.encoder.tokenize(list(texts)) | {"first": first, "second": second, "labels": labels, "task": at}
+
+    def _pairs(self, task: str, row: Any) -> list[tuple[str, str, str]]:
+        """The pairs of texts that a row stands for, with their labels."""
+        if task == "nli":
+            return [(row.text_a, row.text_b, row.label)]
+        if self.negatives is None or task == "ptc":
+            return [(row.phrase_a, row.phrase_b, row.relation)]
+        others = [(row.phrase_a, phrase, "other") for phrase in self.negatives.draw(row.phrase_a)]
+        return [(row.phrase_a, row.phrase_b, "paraphrase"), *others]
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The mean cross entropy of the batch's task, under its name: softmax(W [u; v; |u - v|]) (section 3.2)."""
+        task = list(self.heads)[int(batch["task"])]
+        vectors = self.encoder(batch["input_ids"], batch["attention_mask"])  # (N, D)
+        features = losses.pair_features(vectors[batch["first"]], vectors[batch["second"]], self.pair_features)  # (P, F)
+        return {task: F.cross_entropy(self.heads[task](features).float(), batch["labels"])}
+
+    def after_step(self) -> None:
+        """Nothing changes between steps."""
+
+
+def _check(names: Collection[str]) -> None:
+    if not names or not set(names) <= LABELS.keys() or len(set(names)) < len(names):
+        raise ValueError(f"tasks are some of {', '.join(LABELS)}, each once; not {', '.join(names) or 'none'}")

@@ -1,0 +1,190 @@
+"""Universal: what a batch holds, what the loss is, and which negatives may be drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AlbertConfig, AlbertForMaskedLM, BertTokenizer
+
+from sentlab.data.rows import LabelledPair, PhrasePair
+from sentlab.encoder import Encoder
+from sentlab.methods.universal import LABELS, Negatives, Universal, task_rows
+from sentlab.training import TrainConfig, fit
+
+NLI = [
+    LabelledPair("a man plays the guitar", "a man plays", "entailment"),
+    LabelledPair("a man plays the guitar", "a man eats bread", "contradiction"),
+    LabelledPair("a dog runs", "a small dog runs", "neutral"),
+    LabelledPair("the boy reads a book", "a boy reads", "entailment"),
+]
+PHRASES = [
+    PhrasePair("big dog", "the dog", "entailment", 0.6),
+    PhrasePair("man", "boy", "independent", 0.4),
+    PhrasePair("quick", "not slow", "equivalence", 0.9),
+    PhrasePair("quick", "running", "equivalence", 0.8),
+    PhrasePair("small house", "little house", "equivalence", 1.0),
+]
+
+
+@pytest.fixture
+def encoder(small_encoder_folder: Path) -> Encoder:
+    return Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=16)
+
+
+def method(encoder: Encoder, **settings: Any) -> Universal:
+    torch.manual_seed(0)
+    return Universal(encoder, **({"paraphrases": PHRASES} | settings)).eval()
+
+
+def test_one_batch_holds_one_task(encoder: Encoder) -> None:
+    universal = method(encoder)
+    rows = task_rows(nli=NLI, pi=PHRASES, ptc=PHRASES)
+    with pytest.raises(ValueError, match="rows of one task"):
+        universal.collate([rows[0], rows[5]])
+    with pytest.raises(ValueError, match="rows of one task"):
+        universal.collate([])
+    with pytest.raises(ValueError, match="one task of nli; this one is of"):
+        method(encoder, tasks=("nli",)).collate([rows[-1]])
+
+
+@pytest.mark.parametrize(
+    ("names", "turn"),
+    [
+        (("nli", "pi", "ptc"), ("nli", "pi", "nli", "ptc")),
+        (("nli", "ptc"), ("nli", "ptc")),
+        (("nli",), ("nli",)),
+        (("pi", "ptc"), ("pi", "ptc")),
+    ],
+)
+def test_nli_is_every_second_batch(names: tuple[str, ...], turn: tuple[str, ...]) -> None:
+    rows = task_rows(**{name: NLI if name == "nli" else PHRASES for name in names})
+    assert rows.turn == turn
+    drawn = Counter(rows[rows.place(step)[0]][0] for step in range(1000))
+    assert drawn == {name: 1000 * turn.count(name) // len(turn) for name in names}
+
+
+def test_a_batch_of_pairs_holds_each_text_once(encoder: Encoder) -> None:
+    batch = method(encoder).collate([("nli", row) for row in NLI])
+    texts = encoder.tokenizer.batch_decode(batch["input_ids"], skip_special_tokens=True)
+    pairs = [(texts[a], texts[b]) for a, b in zip(batch["first"], batch["second"], strict=True)]
+    assert pairs == [(row.text_a, row.text_b) for row in NLI]
+    assert len(texts) == 7  # of eight, one stands in two pairs
+    assert [LABELS["nli"][i] for i in batch["labels"]] == [row.label for row in NLI]
+
+
+def test_a_batch_of_paraphrases_holds_k_negatives_a_target(encoder: Encoder) -> None:
+    batch = method(encoder, negatives=2).collate([("pi", row) for row in PHRASES[:3]])
+    assert batch["labels"].tolist() == [0, 1, 1] * 3
+    assert [len(set(batch["first"][i : i + 3].tolist())) for i in (0, 3, 6)] == [1, 1, 1]
+    texts = encoder.tokenizer.batch_decode(batch["input_ids"], skip_special_tokens=True)
+    pool = {text for row in PHRASES for text in (row.phrase_a, row.phrase_b)}
+    assert set(texts) <= pool
+
+
+@pytest.mark.parametrize("task", ["nli", "pi", "ptc"])
+@pytest.mark.parametrize("features", ["u,v", "|u-v|", "u,v,|u-v|,u*v"])
+def test_the_loss_is_the_papers_softmax_one_pair_at_a_time(encoder: Encoder, task: str, features: str) -> None:
+    universal = method(encoder, pair_features=features)
+    batch = universal.collate([(task, row) for row in (NLI if task == "nli" else PHRASES)])
+    losses = universal.loss(batch)
+    texts = encoder.tokenizer.batch_decode(batch["input_ids"], skip_special_tokens=True)
+    total = 0.0
+    with torch.no_grad():
+        for a, b, label in zip(batch["first"], batch["second"], batch["labels"], strict=True):
+            u, v = torch.from_numpy(encoder.encode([texts[a], texts[b]]))
+            x = torch.cat([{"u": u, "v": v, "|u-v|": abs(u - v), "u*v": u * v}[name] for name in features.split(",")])
+            scores = universal.heads[task].weight @ x
+            total -= float(scores[label] - scores.exp().sum().log())
+    assert losses.keys() == {task}
+    assert losses[task].item() == pytest.approx(total / len(batch["labels"]), abs=1e-5)
+
+
+def test_a_label_that_the_task_does_not_know(encoder: Encoder) -> None:
+    with pytest.raises(ValueError, match="a row has 'exclusion'"):
+        method(encoder).collate([("ptc", PhrasePair("dog", "cat", "exclusion", 0.0))])
+
+
+def test_negatives_are_never_known_paraphrases_and_all_others_come_up() -> None:
+    torch.manual_seed(0)
+    negatives = Negatives([*PHRASES, PhrasePair("Big Dog", "red dog", "equivalence", 1.0)], 3)
+    drawn = Counter()
+    for _ in range(600):
+        three = negatives.draw("big dog")
+        assert len(set(three)) == 3
+        drawn.update(three)
+    assert drawn.keys() == {"man", "boy", "quick", "not slow", "running", "small house", "little house"}
+    assert min(drawn.values()) > 600 * 3 / 7 * 0.8  # each as often as the others
+    assert "quick" not in {phrase for _ in range(100) for phrase in negatives.draw("running")}  # either way round
+    assert len(set(negatives.draw("a phrase of no pair"))) == 3
+
+
+def test_too_few_phrases_for_the_negatives() -> None:
+    with pytest.raises(ValueError, match="3 negatives of 'quick' cannot be drawn from 5 phrases, of which 2"):
+        Negatives([PHRASES[2], PHRASES[3], PHRASES[1]], 3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"tasks": ()}, "tasks are some of nli, pi, ptc"),
+        ({"tasks": ("nli", "nli")}, "each once"),
+        ({"tasks": ("sts",)}, "not sts"),
+        ({"negatives": 0}, "negatives is 0"),
+        ({"paraphrases": ()}, "pass its rows"),
+        ({"pair_features": "u,w"}, r"features are some of u, v, \|u-v\|, u\*v"),
+    ],
+)
+def test_bad_settings(encoder: Encoder, settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        method(encoder, **settings)
+
+
+def test_only_the_heads_of_the_tasks_are_there(encoder: Encoder) -> None:
+    universal = method(encoder, tasks=("ptc",), paraphrases=())
+    assert list(universal.heads) == ["ptc"]
+    assert universal.negatives is None
+
+
+def test_training_lowers_every_loss_and_goes_on_bit_for_bit(small_encoder_folder: Path, tmp_path: Path) -> None:
+    def run(steps: int, resume: bool) -> Any:
+        encoder = Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=16)
+        torch.manual_seed(0)
+        universal = Universal(encoder, paraphrases=PHRASES)
+        rows = task_rows(nli=NLI, pi=PHRASES, ptc=PHRASES)
+        config = TrainConfig(steps=60, batch_size=3, learning_rate=3e-3, checkpoint_every=20)
+
+        def stop(step: int, _: Any) -> None:
+            if step == steps:
+                raise KeyboardInterrupt
+
+        return fit(universal, rows, config, folder=tmp_path / str(resume), resume=True, progress=False, on_step=stop)
+
+    history = run(99, resume=False)
+    for task in LABELS:
+        values = [row[task] for row in history.losses if task in row]
+        assert values[-1] < 0.7 * values[0], (task, values)
+    with pytest.raises(KeyboardInterrupt):
+        run(33, resume=True)
+    run(99, resume=True)
+    once, twice = (load_file(tmp_path / name / "checkpoint.safetensors") for name in ("False", "True"))
+    assert all(torch.equal(once[name], twice[name]) for name in once)
+
+
+def test_albert_trains_too(small_encoder_folder: Path, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    tokenizer = BertTokenizer.from_pretrained(small_encoder_folder)
+    config = AlbertConfig(
+        vocab_size=len(tokenizer), embedding_size=16, hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=64, max_position_embeddings=64,
+    )  # fmt: skip
+    AlbertForMaskedLM(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    encoder = Encoder.from_pretrained(tmp_path, pooling="mean", max_length=16)
+    before = encoder.encode(["a dog"])
+    fit(method(encoder), task_rows(nli=NLI, pi=PHRASES), TrainConfig(steps=4, learning_rate=1e-2), progress=False)
+    assert abs(encoder.encode(["a dog"]) - before).max() > 1e-3
