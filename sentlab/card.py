@@ -113,7 +113,7 @@ def write_card(folder: Path, work: Path, history: History, command: str, threads
     )
     from sentlab import plots  # brings seaborn, which only this needs
 
-    plots.training_losses(history.losses, "mlm", "masked-LM loss").savefig(folder / "loss.png", bbox_inches="tight")
+    plots.training_losses(history.losses, ["mlm"], "masked-LM loss").savefig(folder / "loss.png", bbox_inches="tight")
     with replacing(folder / "README.md") as temporary:
         temporary.write_text(content, encoding="utf-8")
 

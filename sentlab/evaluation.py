@@ -133,6 +133,16 @@ def sts_dev(corpus: Corpus[ScoredPair]) -> Callable[[TextEncoder], float]:
     return score
 
 
+def encode_groups(encoder: TextEncoder, *groups: Sequence[str]) -> list[np.ndarray]:
+    """The vectors (n, D) of each group of n texts, with one call of `encode` for the distinct texts of all.
+
+    Raises:
+        ValueError: `encode` returned another number of vectors.
+    """
+    vectors, places = _embed(encoder, groups)
+    return [vectors[own] for own in places]
+
+
 LEVELS = 5  # gold 0-1, 1-2, ... 4-5
 BINS = 100  # of cosine, over -1 .. 1
 POSITIVE = 4.0  # from this gold score on, a pair counts as saying the same (Gao et al. 2021, Fig. 2)
@@ -177,7 +187,7 @@ def geometry(encoder: TextEncoder, corpus: Corpus[ScoredPair]) -> Geometry:
     gold = np.array([pair.score for pair in corpus])
     if not (gold >= POSITIVE).any():
         raise ValueError(f"{corpus.name} ({corpus.split}) has no pair with a gold of {POSITIVE:g} or more to align")
-    texts, (a, b) = _embed(encoder, [corpus])
+    texts, (a, b) = _embed(encoder, _sides([corpus]))
     cosines = metrics.cosine_similarity(texts[a], texts[b])
     level = np.clip(gold.astype(int), 0, LEVELS - 1)
     parts = [cosines[level == i] for i in range(LEVELS)]
@@ -215,16 +225,20 @@ def _check_pairs(corpus: Corpus[Any]) -> None:
 
 def _cosines(encoder: TextEncoder, corpora: list[Corpus[ScoredPair]]) -> list[np.ndarray]:
     """For each corpus the cosines of its pairs, with one call of `encode` for the distinct sentences of all."""
-    vectors, (a, b) = _embed(encoder, corpora)
+    vectors, (a, b) = _embed(encoder, _sides(corpora))
     cosines = metrics.cosine_similarity(vectors[a], vectors[b])
     return np.split(cosines, np.cumsum([len(corpus) for corpus in corpora])[:-1])
 
 
-def _embed(encoder: TextEncoder, corpora: list[Corpus[ScoredPair]]) -> tuple[np.ndarray, np.ndarray]:
-    """Vectors of all distinct sentences, (n, D), and the two places of each pair among them, (2, pairs)."""
-    pairs = [(pair.text_a, pair.text_b) for corpus in corpora for pair in corpus]
+def _sides(corpora: list[Corpus[ScoredPair]]) -> list[list[str]]:
+    """The first texts of all pairs, and the second texts."""
+    return [[getattr(pair, side) for corpus in corpora for pair in corpus] for side in ("text_a", "text_b")]
+
+
+def _embed(encoder: TextEncoder, groups: Sequence[Sequence[str]]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Vectors of all distinct texts, (n, D), and for each group the places of its texts among them."""
     place: dict[str, int] = {}
-    places = np.array([[place.setdefault(text, len(place)) for text in pair] for pair in pairs]).T
+    places = [np.array([place.setdefault(text, len(place)) for text in group]) for group in groups]
     vectors = metrics.as_array(encoder.encode(list(place)))
     if vectors.ndim != 2 or len(vectors) != len(place):
         raise ValueError(f"encode() was given {len(place)} texts and returned an array of shape {vectors.shape}")

@@ -129,6 +129,51 @@ def cosine_violins(table: pd.DataFrame, group: str, kind: str) -> Figure:
     return figure
 
 
+def map_of_meanings(planes: Mapping[str, np.ndarray], table: pd.DataFrame) -> Figure:
+    """Texts in a plane, a panel an encoder: the colour is a text's meaning, the marker its level.
+
+    Args:
+        planes: encoder -> its points (n, 2), such as UMAP gives.
+        table: a row a text, with the columns `meaning` and `level`.
+    """
+    with _panels(len(planes), width=4.6, height=4.4) as (figure, panels):
+        for axes, (name, points) in zip(panels, planes.items(), strict=True):
+            last = axes is panels[-1]
+            x, y = ((points - points.min(axis=0)) / np.ptp(points, axis=0)).T  # its scale means nothing
+            sns.scatterplot(
+                table.assign(x=x, y=y), x="x", y="y", hue="meaning", style="level", s=55, ax=axes,
+                palette=sns.color_palette("husl", table["meaning"].nunique()), legend="full" if last else False,
+            )  # fmt: skip
+            axes.set(title=name, xlabel="", ylabel="", xticks=[], yticks=[])
+        panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+    return figure
+
+
+def pair_planes(
+    planes: Mapping[str, np.ndarray],
+    pairs: tuple[np.ndarray, np.ndarray],
+    alike: np.ndarray,
+    right: Mapping[str, float],
+) -> Figure:
+    """Where classifiers call a pair of numbers in [-1, 1] alike, a panel a classifier, with some pairs as dots.
+
+    Args:
+        planes: classifier -> probability over a square grid, rows by the second number.
+        pairs: n first and n second numbers.
+        alike: (n,), whether they are, which is the colour of a dot.
+        right: classifier -> the share of pairs it has right, in %.
+    """
+    with _panels(len(planes), width=2.5, height=2.9) as (figure, panels):
+        for axes, (name, plane) in zip(panels, planes.items(), strict=True):
+            axes.imshow(plane, extent=(-1, 1, -1, 1), origin="lower", cmap="Blues", vmin=0, vmax=1, alpha=0.8)
+            for found, colour in ((False, "white"), (True, "black")):
+                own = alike == found
+                axes.scatter(pairs[0][own], pairs[1][own], s=6, color=colour, edgecolor="grey", linewidth=0.3)
+            axes.set(title=f"[{name.replace(',', '; ')}]  {right[name]:.0f} %", xlabel="u", ylabel="")
+        panels[0].set(ylabel="v")
+    return figure
+
+
 def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], ylabel: str) -> Figure:
     """Dev score by step, a line a run; the best of each is marked.
 
@@ -147,18 +192,22 @@ def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], ylabel: s
     return figure
 
 
-def training_losses(losses: Sequence[Mapping[str, float]], name: str, ylabel: str) -> Figure:
-    """One loss by step: each recorded mean as a faint dot, and their running mean over 50 as a line.
+def training_losses(losses: Sequence[Mapping[str, float]], names: Sequence[str], ylabel: str) -> Figure:
+    """Losses by step: each recorded mean as a faint dot, and a running mean of them as a line.
 
     Args:
-        losses: rows with `step` and the loss, as `History.losses`.
-        name: which loss.
+        losses: rows with `step` and the losses, as `History.losses`.
+        names: which losses.
     """
     table = pd.DataFrame(losses)
+    window = max(5, len(table) // 10)
     with _panels(1, width=6.4) as (figure, (axes,)):
-        axes.plot(table["step"], table[name], ".", color=PALETTE[0], alpha=0.15, markersize=3)
-        axes.plot(table["step"], table[name].rolling(50, min_periods=1).mean(), color=PALETTE[0])
+        for name, colour in zip(names, PALETTE, strict=False):
+            axes.plot(table["step"], table[name], ".", color=colour, alpha=0.15, markersize=3)
+            axes.plot(table["step"], table[name].rolling(window, min_periods=1).mean(), color=colour, label=name)
         axes.set(xlabel="step", ylabel=ylabel)
+        if len(names) > 1:
+            axes.legend()
     return figure
 
 

@@ -27,7 +27,7 @@ import pandas as pd
 
 from sentlab import data, metrics
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
-from sentlab.evaluation import TextEncoder
+from sentlab.evaluation import TextEncoder, encode_groups
 
 CHUNK = 1024  # rows of queries, and of the corpus, whose cosines are in memory at once: 8 MB of them
 STEPS = 10**9  # cosines are whole multiples of 1 / STEPS
@@ -112,7 +112,7 @@ def evaluate_retrieval(
         raise ValueError(f"{corpus.name} ({corpus.split}) has no question with a duplicate other than itself")
     relevant = [[place[text] for text in duplicates[query] if text != query] for query in queries]
     own = [[place[query]] if query in place else [] for query in queries]
-    vectors, searched = _encode(encoder, queries, texts)  # (Q, D), (N, D)
+    vectors, searched = encode_groups(encoder, queries, texts)  # (Q, D), (N, D)
     places = relevant_places(vectors, searched, relevant, ignored=own)
     flags = [np.bincount(found)[1:] for found in places]  # to the last relevant one is far enough
     lost = {"query whose own text alone is relevant": len(duplicates) - len(queries)}
@@ -144,7 +144,7 @@ def evaluate_reranking(
     rows = [row for row in corpus if any(row.relevant)]
     if not rows:
         raise ValueError(f"{corpus.name} ({corpus.split}) has no query with a relevant candidate")
-    queries, *candidates = _encode(encoder, [row.query for row in rows], *(row.candidates for row in rows))
+    queries, *candidates = encode_groups(encoder, [row.query for row in rows], *(row.candidates for row in rows))
     flags = []
     for row, query, texts in zip(rows, _unit(queries), candidates, strict=True):  # query (D,), texts (N, D)
         cosines, relevant = _steps(_unit(texts) @ query), np.array(row.relevant)  # (N,) each
@@ -173,7 +173,7 @@ def nearest(encoder: TextEncoder, queries: Sequence[str], corpus: Sequence[str],
     asked, texts = list(dict.fromkeys(queries)), list(dict.fromkeys(corpus))
     if not asked or not texts or k < 1:
         raise ValueError(f"nothing to find: {len(asked)} queries, {len(texts)} texts in the corpus, k={k}")
-    vectors, searched = _encode(encoder, asked, texts)
+    vectors, searched = encode_groups(encoder, asked, texts)
     cosines, places = top_k(vectors, searched, min(k + 1, len(texts)))  # one more, as it may be the query's own text
     rows = []
     for query, scores, found in zip(asked, cosines.tolist(), places.tolist(), strict=True):
@@ -283,16 +283,6 @@ def _load(corpus: str | Corpus[Any], row: type, folder: str | Path | None) -> Co
     if other or not len(corpus):
         raise ValueError(f"{corpus.name} ({corpus.split}) must hold {row.__name__} rows; it holds {other or 'no rows'}")
     return corpus
-
-
-def _encode(encoder: TextEncoder, *groups: Sequence[str]) -> list[np.ndarray]:
-    """The vectors (n, D) of each group of n texts, with one call of `encode` for the distinct texts of all."""
-    texts = list(dict.fromkeys(text for group in groups for text in group))
-    vectors = metrics.as_array(encoder.encode(texts))
-    if vectors.ndim != 2 or len(vectors) != len(texts):
-        raise ValueError(f"encode() was given {len(texts)} texts and returned an array of shape {vectors.shape}")
-    place = {text: i for i, text in enumerate(texts)}
-    return [vectors[[place[text] for text in group]] for group in groups]
 
 
 def _result(

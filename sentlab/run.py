@@ -8,10 +8,11 @@ Settings:
     method    name in `sentlab.methods` and its arguments, or `Whitening` or `Flow`; null: only evaluate the encoder.
               PaSeR's `phrases` are a list of kinds of chunks (null: RAKE), its `view` one of names in `sentlab.views`
     words     `nltk` (WordNet's synonyms, NLTK's tagger) or `toy` (the toy world's), for views and chunks
-    data      corpus to train on, by name, or `NAME/SPLIT`; the split is else `train`
+    data      corpus to train on, by name, or `NAME/SPLIT`; the split is else `train`. For Universal: task -> corpus
     train     `TrainConfig`
     dev       corpus whose `dev` split chooses the step to keep (Spearman x 100)
     test      corpora whose `test` split is evaluated, before and after training
+    heads     of them, graded pairs on which a head is trained as well (`evaluate_relatedness`)
     poolings  sentence vectors that are evaluated, beside the one that is trained
     say       corpora from whose `test` split PaSeR's decoder is asked for the phrases of sentences drawn at random, and
               then for those of the paper's table 7; null: nothing
@@ -40,16 +41,20 @@ from typing import Any
 import torch
 
 from sentlab import data, methods, phrases, published, records, views
-from sentlab.data import Corpus, DuplicateQuestion, RankingQuery, ScoredPair, toy
+from sentlab.data import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, toy
+from sentlab.data.rows import PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts, geometry, sts_dev
+from sentlab.lexical import evaluate_in_context, evaluate_similarity
 from sentlab.methods.postprocess import Flow, Whitening, postprocessed
+from sentlab.methods.universal import task_rows
 from sentlab.phrases import Phrase
+from sentlab.probes import evaluate_identification, evaluate_relatedness
 from sentlab.retrieval import evaluate_reranking, evaluate_retrieval, nearest
 from sentlab.training import TrainConfig, fit
 
 SENTENCES_TO_SAY, BEAMS = 500, 4  # of the sentences drawn, and of the search
-RAW = ("encoder", "dev", "test", "threads")  # the settings that decide what an encoder scores before training
+RAW = ("encoder", "dev", "test", "heads", "threads")  # the settings that decide what an encoder scores before training
 _measured: dict[str, Any] = {}
 GEOMETRY = ("stsb", "toy-sts")  # of the test corpora, the first that is there is laid out
 
@@ -76,16 +81,15 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
     poolings = list(dict.fromkeys([encoder.pooling, *settings.get("poolings", [])]))
     raw = json.dumps([record.encoder["fingerprint"], poolings, *(settings.get(key) for key in RAW)])
     if raw not in _measured:  # every run of a sweep begins with the same encoder
-        _measured[raw] = measure(encoder, poolings, dev, tests)
+        _measured[raw] = measure(encoder, poolings, dev, tests, settings.get("heads", ()))
     record.results["before"], record.geometry["before"] = copy.deepcopy(_measured[raw])
     if settings.get("method"):
-        name, _, split = settings["data"].partition("/")
-        corpus = remember(record, name, split or "train")
+        corpus = to_train_on(record)
         if settings["method"]["name"] in ("Whitening", "Flow"):
-            encoder, poolings = postprocessed(encoder, bound(settings), corpus), [encoder.pooling]
+            encoder, poolings = postprocessed(encoder, bound(settings, corpus), corpus), [encoder.pooling]
         else:
             torch.manual_seed(settings["train"]["seed"])
-            method = bound(settings)(encoder)
+            method = bound(settings, corpus)(encoder)
             started, config = time.monotonic(), TrainConfig(**settings["train"])
             history = fit(method, corpus, config, sts_dev(dev), folder=folder, resume=True, progress=progress)
             began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
@@ -93,7 +97,8 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
             if names := settings.get("say"):
                 record.said = {name: said(method, remember(record, name, "test")) for name in names}
                 record.said["paper"] = said_of_the_paper(method)
-        record.results["after"], record.geometry["after"] = measure(encoder, poolings, dev, tests)
+        measured = measure(encoder, poolings, dev, tests, settings.get("heads", ()))
+        record.results["after"], record.geometry["after"] = measured
         encoder.save(folder / "encoder")
     if settings.get("find"):
         record.found = found_of_the_paper(encoder)
@@ -102,7 +107,20 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
     return record
 
 
-def bound(settings: dict[str, Any]) -> Any:
+def to_train_on(record: records.Record) -> Any:
+    """The corpus of the setting `data`, or the rows of several tasks."""
+
+    def corpus(named: str) -> Any:
+        name, _, split = named.partition("/")
+        return remember(record, name, split or "train")
+
+    named = record.settings["data"]
+    return (
+        corpus(named) if isinstance(named, str) else task_rows(**{task: corpus(name) for task, name in named.items()})
+    )
+
+
+def bound(settings: dict[str, Any], corpus: Any) -> Any:
     """The method of the settings: a map to be fitted, or a class that waits for its encoder."""
     arguments = dict(settings["method"])
     name, in_toy_world = arguments.pop("name"), settings.get("words", "nltk") == "toy"
@@ -114,6 +132,8 @@ def bound(settings: dict[str, Any]) -> Any:
     if kinds := arguments.pop("phrases", None):
         tag = toy.tag if in_toy_world else None
         arguments["phrases"] = partial(phrases.chunk_phrases, kinds=tuple(kinds), tag=tag)
+    if name == "Universal":
+        arguments |= {"tasks": list(corpus.corpora), "paraphrases": corpus.corpora.get("pi", ())}
     if name in ("Whitening", "Flow"):
         return {"Whitening": Whitening, "Flow": Flow}[name](**arguments)
     return partial(getattr(methods, name), **arguments)
@@ -129,7 +149,11 @@ def remember(record: records.Record, name: str, split: str) -> Any:
 
 
 def measure(
-    encoder: Encoder, poolings: Sequence[str], dev: Corpus[ScoredPair], tests: Sequence[Corpus[Any]]
+    encoder: Encoder,
+    poolings: Sequence[str],
+    dev: Corpus[ScoredPair],
+    tests: Sequence[Corpus[Any]],
+    heads: Sequence[str],
 ) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, Any]]]:
     """Scores and geometry of each pooling, as a record keeps them."""
     trained_with = encoder.pooling
@@ -149,6 +173,14 @@ def measure(
                 ranked = isinstance(corpus[0], RankingQuery)
                 result = (evaluate_reranking if ranked else evaluate_retrieval)(encoder, corpus)
                 found |= {f"{corpus.name} map": result.map, f"{corpus.name} mrr@10": result.mrr}
+            if isinstance(corpus[0], WordPair | PhrasePair | WordPairInContext):
+                found |= evaluate_similarity(encoder, corpus).scores
+            if isinstance(corpus[0], WordPairInContext):
+                found[f"{corpus.name} in context"] = evaluate_in_context(encoder, corpus).scores[corpus.name]
+            if isinstance(corpus[0], LabelledPair):
+                train = data.load(corpus.name, "train")
+                found[corpus.name] = evaluate_identification(encoder, train, corpus).accuracy
+        found |= {f"{name} head": evaluate_relatedness(encoder, name).spearman for name in heads}
         results[pooling] = {name: round(score, 2) for name, score in found.items()}
         if laid_out is not None:
             layout[pooling] = {"corpus": laid_out.name, **asdict(geometry(encoder, laid_out))}

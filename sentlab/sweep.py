@@ -134,7 +134,7 @@ def _file(settings: dict[str, Any]) -> str:
 
 def _shown(value: Any) -> Any:
     """A value as a name or number of a table."""
-    return "+".join(map(str, value)) if isinstance(value, list | tuple) else "none" if value is None else value
+    return "+".join(map(str, value)) if isinstance(value, list | tuple | dict) else "none" if value is None else value
 
 
 def _get(settings: Mapping[str, Any], name: str) -> Any:

@@ -256,8 +256,12 @@ def test_toy_corpora_need_no_folder_and_are_listed(hub):
     assert data.load("toy-sts", "dev").rows == toy.load("toy-sts", "dev").rows
     table = data.corpora()
     assert set(table.index) == {
-        *catalog.STS_TASKS, "snli", "mnli", "quora", "askubuntu", *catalog.JOINED, *toy.NAMES
+        *catalog.STS_TASKS, "snli", "mnli", "quora", "askubuntu", "simlex", "ws353-sim", "ws353-rel", "men", "scws",
+        "semeval-5a", "ppdb", "ppdb-bigrams", "ppdb-synonyms", "sts-unlabelled", "nli-triples", "nli", "paraphrases",
+        "lexical-relations", *toy.NAMES
     }  # fmt: skip
+    assert table.loc["scws"].tolist() == ["test", "WordPairInContext", "folder"]
+    assert table.loc["lexical-relations"].tolist() == ["train", "PhrasePair", "NLTK's WordNet"]
     assert table.loc["mnli", "splits"] == "train, dev"
     assert table.loc["snli", "row"] == "LabelledPair"
     assert table.loc["toy-sts", "row"] == "ScoredPair"

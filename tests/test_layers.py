@@ -31,7 +31,7 @@ LAYERS = (
     {"losses"},
     {"methods"},
     {"training"},
-    {"evaluation", "retrieval"},
+    {"evaluation", "lexical", "probes", "retrieval"},
     {"plots"},
     {"presets"},  # what a chapter or a program chooses between
     {"card"},

@@ -14,11 +14,43 @@ from sentlab.evaluation import BINS, LEVELS, Geometry
 
 def test_loss_curve_shows_every_value_on_a_white_ground() -> None:
     losses = [{"step": 10 * i, "mlm": 9.0 - i / 10} for i in range(1, 60)]
-    figure = plots.training_losses(losses, "mlm", "masked-LM loss")
+    figure = plots.training_losses(losses, ["mlm"], "masked-LM loss")
     dots, line = figure.axes[0].get_lines()
     assert dots.get_ydata().tolist() == [row["mlm"] for row in losses]
-    assert line.get_ydata()[-1] == pytest.approx(np.mean([row["mlm"] for row in losses[-50:]]))
+    assert line.get_ydata()[-1] == pytest.approx(np.mean([row["mlm"] for row in losses[-5:]]))
     assert figure.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_every_task_has_its_loss_curve() -> None:
+    losses = [{"step": 10.0, "nli": 1.1, "pi": 0.6}, {"step": 20.0, "nli": 0.9, "pi": 0.4}]
+    (axes,) = plots.training_losses(losses, ["nli", "pi"], "loss").axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["nli", "pi"]
+    assert [line.get_ydata().tolist() for line in axes.get_lines()[1::2]] == [[1.1, 1.0], [0.6, 0.5]]
+
+
+def test_a_map_has_a_panel_an_encoder_and_a_colour_a_meaning() -> None:
+    table = pd.DataFrame({"meaning": ["dog", "dog", "car"], "level": ["word", "phrase", "word"]})
+    points = np.array([[0.0, 10.0], [4.0, 30.0], [2.0, 20.0]])
+    figure = plots.map_of_meanings({"before": points, "after": -points}, table)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["before", "after"]
+    for axes, shown in zip(figure.axes, ([[0, 0], [1, 1], [0.5, 0.5]], [[1, 1], [0, 0], [0.5, 0.5]]), strict=True):
+        np.testing.assert_allclose(axes.collections[0].get_offsets(), shown)
+        colours = axes.collections[0].get_facecolors()
+        assert (colours[0] == colours[1]).all()
+        assert (colours[0] != colours[2]).any()
+    assert [text.get_text() for text in figure.axes[1].get_legend().get_texts()] == [
+        "meaning", "dog", "car", "level", "word", "phrase",
+    ]  # fmt: skip
+
+
+def test_planes_show_the_pairs_on_top_of_what_the_classifier_says() -> None:
+    plane = np.linspace(0, 1, 9).reshape(3, 3)
+    pairs = np.array([0.1, 0.5, -0.3]), np.array([0.2, -0.5, 0.9])
+    (axes,) = plots.pair_planes({"u,v": plane}, pairs, np.array([True, False, False]), {"u,v": 66.7}).axes
+    assert axes.get_title(loc="left") == "[u; v]  67 %"
+    assert axes.images[0].get_array().tolist() == plane.tolist()
+    different, alike = (dots.get_offsets().tolist() for dots in axes.collections)
+    assert (alike, different) == ([[0.1, 0.2]], [[0.5, -0.5], [-0.3, 0.9]])
 
 
 def geometry(seed: int, **values: float) -> Geometry:

@@ -1,6 +1,7 @@
 """Data: typed rows, readers of public formats, the catalog, and the toy world."""
 
 from sentlab.data.catalog import STS_TASKS, corpora, load
+from sentlab.data.readers_lexical import balanced
 from sentlab.data.rows import (
     Corpus,
     DuplicateQuestion,
@@ -11,6 +12,7 @@ from sentlab.data.rows import (
     ScoredPair,
     Triple,
     WordPair,
+    WordPairInContext,
 )
 
 __all__ = [
@@ -24,6 +26,8 @@ __all__ = [
     "ScoredPair",
     "Triple",
     "WordPair",
+    "WordPairInContext",
+    "balanced",
     "corpora",
     "load",
 ]

@@ -4,161 +4,24 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from sentlab.data import readers, toy
+from sentlab.data import lexical_relations, readers, toy
 from sentlab.data.readers import NLI_LABELS, RawPair, Read
-from sentlab.data.rows import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, Triple
+from sentlab.data.readers_lexical import distinct
+from sentlab.data.rows import Corpus, LabelledPair, PhrasePair, Triple
+from sentlab.data.sources import PUBLIC, Hub
 
 YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
 STS_TASKS = (*YEARS, "stsb", "sick")
-UNLABELLED, TRIPLES = "sts-unlabelled", "nli-triples"
-JOINED = {UNLABELLED: ("train",), TRIPLES: ("train", "dev")}  # made of other sets -> splits
-
-
-@dataclass(frozen=True)
-class _Files:
-    """One way a split lies in a folder: `read` takes these paths, relative to it."""
-
-    paths: tuple[str, ...]
-    read: Callable[..., Read[Any]]
-
-
-@dataclass(frozen=True)
-class _Hub:
-    """A hub data set: our split -> its splits, and the columns of text a, text b and gold."""
-
-    dataset: str
-    splits: dict[str, tuple[str, ...]]
-    columns: tuple[str, str, str] = ("sentence1", "sentence2", "score")
-    revision: str | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A public data set: split -> the layouts it may have, and split -> published row count; where it is on the hub and
-    how rows are made of that, or nothing for a set that must be in a folder; and where its files are to be had."""
-
-    files: dict[str, tuple[_Files, ...]]
-    published: dict[str, int]
-    hub: _Hub | None = None
-    pairs: Callable[..., Read[Any]] = readers.scored_pairs
-    row: type = field(default=ScoredPair)
-    origin: str = "the layout of SentEval's data/downstream, which its data script downloads"
-
-
-def _sts(year: str, rows: int) -> _Entry:
-    folder = f"STS/STS{year}-en-test"
-    return _Entry(
-        files={"test": (_Files((folder,), readers.read_sts_year),)},
-        hub=_Hub(f"mteb/sts{year}-sts", {"test": ("test",)}, note="names of sub-sets are not kept there"),
-        pairs=readers.scored_pairs,
-        published={"test": rows},
-    )
-
-
-def _snli(split: str) -> tuple[_Files, ...]:
-    senteval = _Files(tuple(f"SNLI/{part}.{split}" for part in ("s1", "s2", "labels")), readers.read_snli)
-    return (senteval, *_jsonl(("SNLI", "snli_1.0"), f"snli_1.0_{split}"))
-
-
-def _jsonl(folders: Sequence[str], *stems: str) -> Iterator[_Files]:
-    for folder in folders:
-        yield _Files(tuple(f"{folder}/{stem}.jsonl" for stem in stems), readers.read_nli_jsonl)
-
-
-_NLI = ("premise", "hypothesis", "label")
-_THREE: dict[str, tuple[str, ...]] = {"train": ("train",), "dev": ("validation",), "test": ("test",)}
-_PUBLIC: dict[str, _Entry] = {
-    "sts12": _sts("12", 3108),
-    "sts13": _sts("13", 1500),
-    "sts14": _sts("14", 3750),
-    "sts15": _sts("15", 3000),
-    "sts16": _sts("16", 1186),
-    "stsb": _Entry(
-        files={
-            split: tuple(
-                _Files((f"{folder}/sts-{split}.csv",), readers.read_stsb)
-                for folder in ("STS/STSBenchmark", "stsbenchmark")
-            )
-            for split in ("train", "dev", "test")
-        },
-        hub=_Hub("mteb/stsbenchmark-sts", _THREE),
-        pairs=readers.scored_pairs,
-        published={"train": 5749, "dev": 1500, "test": 1379},
-    ),
-    "sick": _Entry(
-        files={
-            split: (_Files((f"SICK/SICK_{stem}.txt",), readers.read_sick),)
-            for split, stem in (("train", "train"), ("dev", "trial"), ("test", "test_annotated"))
-        },
-        # not mteb/sickr-sts: its only split pools all 9,927 pairs, so its "test" is not the one that papers report
-        hub=_Hub(
-            "RobZamp/sick",
-            _THREE,
-            ("sentence_A", "sentence_B", "relatedness_score"),
-            revision="refs/convert/parquet",
-            note="the later release, without 87 pairs of the SemEval files",
-        ),
-        pairs=partial(readers.scored_pairs, low=1.0),
-        published={"train": 4500, "dev": 500, "test": 4927},
-    ),
-    "snli": _Entry(
-        files={split: _snli(split) for split in ("train", "dev", "test")},
-        hub=_Hub("stanfordnlp/snli", _THREE, _NLI),
-        pairs=readers.labelled_pairs,
-        published={"train": 549367, "dev": 9842, "test": 9824},
-        row=LabelledPair,
-    ),
-    "mnli": _Entry(  # its test labels were never published; dev is matched and mismatched together
-        files={
-            "train": tuple(_jsonl(("MNLI", "multinli_1.0"), "multinli_1.0_train")),
-            "dev": (
-                _Files(("MNLI/dev_matched_and_mismatched.csv",), readers.read_mnli_csv),
-                *_jsonl(("MNLI", "multinli_1.0"), "multinli_1.0_dev_matched", "multinli_1.0_dev_mismatched"),
-            ),
-        },
-        hub=_Hub(
-            "nyu-mll/multi_nli", {"train": ("train",), "dev": ("validation_matched", "validation_mismatched")}, _NLI
-        ),
-        pairs=readers.labelled_pairs,
-        published={"train": 392702, "dev": 19647},
-        row=LabelledPair,
-    ),
-    "quora": _Entry(  # released without splits, and PaSeR searches all of it
-        files={
-            "test": (
-                _Files(("quora/quora_duplicate_questions.tsv",), readers.read_quora),
-                _Files(
-                    ("quora/quora_positive_eval.csv", "quora/quora_single_questions_unlabelled.csv"),
-                    readers.read_quora,
-                ),
-            )
-        },
-        published={"test": 404290},
-        row=DuplicateQuestion,
-        origin="the first is what Quora released in 2017 as First Quora Dataset Release: Question Pairs",
-    ),
-    "askubuntu": _Entry(
-        files={
-            split: tuple(
-                _Files((f"askubuntu/{texts}", f"askubuntu/{split}.txt"), readers.read_askubuntu)
-                for texts in ("text_tokenized.txt", "text_tokenized.txt.gz")
-            )
-            for split in ("dev", "test")
-        },
-        published={"dev": 200, "test": 200},
-        row=RankingQuery,
-        origin="the files of the GitHub repository taolei87/askubuntu",
-    ),
-}
+UNLABELLED, TRIPLES, NLI = "sts-unlabelled", "nli-triples", "nli"
+PARAPHRASES, RELATIONS = "paraphrases", "lexical-relations"
 
 
 def load(name: str, split: str = "test", folder: str | Path | None = None) -> Corpus[Any]:
@@ -175,36 +38,42 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
     `nli-triples` holds premises of SNLI and MNLI, each with a hypothesis that follows and one that contradicts it, as
     SimCSE and PaSeR (section 4.2) train on: the i-th of either kind together, so that no pair is used twice.
 
-    `quora` and `askubuntu` must be in a folder: the hub is not asked for them. All of Quora's release is `test`.
+    `nli` is SNLI and MNLI as one set, as the Universal paper (section 3.1) trains on them. `paraphrases` joins
+    `ppdb-bigrams` and `ppdb-synonyms`, each pair once. `lexical-relations` holds pairs out of NLTK's WordNet in three
+    relations, and stands in for PPDB's labels where `ppdb` is not to be had; see `sentlab.data.lexical_relations`. Draw
+    the same number of each relation from `ppdb` with `sentlab.data.balanced`.
+
+    Quora, AskUbuntu, and the data of words and phrases must be in a folder: the hub is not asked for them. All of
+    Quora's release is `test`.
 
     Args:
-        name: sts12 .. sts16, stsb, sick, snli, mnli, quora, askubuntu, sts-unlabelled, nli-triples, or a toy
-            corpus; `corpora()` lists them.
-        split: `train`, `dev` or `test`. STS12 to STS16 and Quora have only `test`; MNLI has `train` and `dev` (both
-            halves), AskUbuntu `dev` and `test`.
+        name: sts12 .. sts16, stsb, sick, snli, mnli, quora, askubuntu, simlex, ws353-sim, ws353-rel, men, scws,
+            semeval-5a, ppdb, ppdb-bigrams, ppdb-synonyms, one of the sets made of others above, or a toy corpus;
+            `corpora()` lists them.
+        split: `train`, `dev` or `test`. STS12 to STS16, Quora and the graded word pairs have only `test`; MNLI has
+            `train` and `dev` (both halves), AskUbuntu `dev` and `test`; `corpora()` lists the others' too.
         folder: where the public files are. Toy corpora are made in memory, once, and do not look at it.
 
     Raises:
         ValueError: unknown name or split, or a file that is not as its format says (names file and line).
         FileNotFoundError: the corpus is nowhere to be found; the message says where was looked and what to do.
+        LookupError: `lexical-relations`, and NLTK has no WordNet.
     """
     if name in toy.NAMES:
         return _toy(name, split)
-    if name not in JOINED and name not in _PUBLIC:
-        raise ValueError(f"no corpus is named {name!r}; there are {', '.join([*_PUBLIC, *JOINED, *toy.NAMES])}")
-    splits = JOINED[name] if name in JOINED else tuple(_PUBLIC[name].files)
+    if name not in JOINED and name not in PUBLIC:
+        raise ValueError(f"no corpus is named {name!r}; there are {', '.join([*PUBLIC, *JOINED, *toy.NAMES])}")
+    splits = JOINED[name].splits if name in JOINED else tuple(PUBLIC[name].files)
     if split not in splits:
         raise ValueError(f"{name} has no split {split!r}; it has {', '.join(splits)}")
+    if name in JOINED:
+        return JOINED[name].make(split, folder)
     root = _root(folder)
-    if name == UNLABELLED:
-        return _unlabelled(root, folder)
-    if name == TRIPLES:
-        return _triples([load(part, split, folder) for part in ("snli", "mnli")], split)
     found = _from_folder(name, split, root) if root else None
     if found is None and folder is not None:
         raise FileNotFoundError(
             f"{name} ({split}) is not in the given folder {root}: it holds none of {_layouts(name, split)}. "
-            f"Correct folder=, or leave it out to look in SENTLAB_DATA{' and on the hub' if _PUBLIC[name].hub else ''}."
+            f"Correct folder=, or leave it out to look in SENTLAB_DATA{' and on the hub' if PUBLIC[name].hub else ''}."
         )
     return _from_hub(name, split, root) if found is None else found
 
@@ -218,13 +87,10 @@ def corpora() -> pd.DataFrame:
     """Every name that `load` knows, with its splits, its type of row and where it comes from."""
     public = [
         (name, ", ".join(entry.files), entry.row.__name__, f"folder, or hub {hub.dataset}" if hub else "folder")
-        for name, entry in _PUBLIC.items()
+        for name, entry in PUBLIC.items()
         for hub in [entry.hub]
     ]
-    joined = [
-        (UNLABELLED, "train", "str", "the seven STS sets"),
-        (TRIPLES, "train, dev", Triple.__name__, "SNLI and MNLI"),
-    ]
+    joined = [(name, ", ".join(made.splits), made.row.__name__, made.of) for name, made in JOINED.items()]
     toys = [
         (name, "train, dev, test", type(toy.load(name, "test", size=1)[0]).__name__, "toy world") for name in toy.NAMES
     ]
@@ -244,12 +110,12 @@ def _root(folder: str | Path | None) -> Path | None:
 
 
 def _layouts(name: str, split: str) -> str:
-    return " | ".join(" + ".join(files.paths) for files in _PUBLIC[name].files[split])
+    return " | ".join(" + ".join(files.paths) for files in PUBLIC[name].files[split])
 
 
 def _from_folder(name: str, split: str, root: Path) -> Corpus[Any] | None:
     incomplete = None
-    for files in _PUBLIC[name].files[split]:
+    for files in PUBLIC[name].files[split]:
         paths = [root / path for path in files.paths]
         lacking = [str(path) for path in paths if not path.exists()]
         if not lacking:
@@ -263,14 +129,14 @@ def _from_folder(name: str, split: str, root: Path) -> Corpus[Any] | None:
 
 
 def _corpus(name: str, split: str, read: Read[Any], where: str) -> Corpus[Any]:
-    published = _PUBLIC[name].published[split]
+    published = PUBLIC[name].published.get(split, len(read.rows))
     if len(read.rows) != published:
         where += f"; {len(read.rows):,} rows, where the original has {published:,}"
     return Corpus(name, split, tuple(read.rows), where, read.left_out)
 
 
 def _from_hub(name: str, split: str, root: Path | None) -> Corpus[Any]:
-    entry = _PUBLIC[name]
+    entry = PUBLIC[name]
     hub = entry.hub
     looked = f"SENTLAB_DATA={root}" if root else "a folder (neither folder= nor SENTLAB_DATA is set)"
     if hub is None:
@@ -289,21 +155,21 @@ def _from_hub(name: str, split: str, root: Path | None) -> Corpus[Any]:
 
 def _nowhere(name: str, split: str, looked: str, refusal: str = "") -> str:
     """What to say of a set that is nowhere to be found: where was looked, and what to do."""
-    hub = _PUBLIC[name].hub
+    hub = PUBLIC[name].hub
     lines = [f"{name} ({split}) was not found.", f"  Looked in {looked} for {_layouts(name, split)}"]
     if hub:
         lines.append(f"  Asked the hub for {hub.dataset}: {refusal}")
     lines += [
         "Do one of these:",
         f"  - load({name!r}, {split!r}, folder=...) or SENTLAB_DATA=... with a folder that holds those files "
-        f"({_PUBLIC[name].origin})",
+        f"({PUBLIC[name].origin})",
     ]
     if hub:
         lines.append(f"  - go online, so that datasets.load_dataset({hub.dataset!r}) works; it keeps a copy for later")
     return "\n".join([*lines, f"  - use a corpus that needs no files: {', '.join(toy.NAMES)}"])
 
 
-def _hub_pairs(hub: _Hub, row: type, part: str) -> Iterator[RawPair]:
+def _hub_pairs(hub: Hub, row: type, part: str) -> Iterator[RawPair]:
     import datasets  # takes a second, and only this function needs it
 
     gold_text = _label if row is LabelledPair else str
@@ -320,32 +186,78 @@ def _label(index: int) -> str:
     return NLI_LABELS[index] if 0 <= index < len(NLI_LABELS) else "-" if index == -1 else str(index)
 
 
-def _unlabelled(root: Path | None, folder: str | Path | None) -> Corpus[str]:
+def _unlabelled(split: str, folder: str | Path | None) -> Corpus[str]:
+    root = _root(folder)
     texts: list[str] = []
     sources: list[str] = []
     for name in STS_TASKS:
-        for split in _PUBLIC[name].files:
-            year = root / _PUBLIC[name].files[split][0].paths[0] if root and name in YEARS else None
+        for part in PUBLIC[name].files:
+            year = root / PUBLIC[name].files[part][0].paths[0] if root and name in YEARS else None
             if year and year.is_dir():
                 texts += readers.read_sts_texts(year).rows
                 sources.append(f"{name}: {year}, unscored pairs too")
             else:
-                corpus = load(name, split, folder)
+                corpus = load(name, part, folder)
                 texts += (text for pair in corpus for text in (pair.text_a, pair.text_b))
-                sources.append(f"{name} {split}: {corpus.source}")
-    distinct = tuple(dict.fromkeys(texts))
-    return Corpus(UNLABELLED, "train", distinct, "; ".join(sources), {"repeated sentence": len(texts) - len(distinct)})
+                sources.append(f"{name} {part}: {corpus.source}")
+    once = tuple(dict.fromkeys(texts))
+    return Corpus(UNLABELLED, split, once, "; ".join(sources), {"repeated sentence": len(texts) - len(once)})
 
 
-def _triples(corpora: Sequence[Corpus[LabelledPair]], split: str) -> Corpus[Triple]:
+def _triples(split: str, folder: str | Path | None) -> Corpus[Triple]:
+    pairs = _nli(split, folder)
     hypotheses: dict[str, dict[str, list[str]]] = {}  # premise -> label -> hypotheses, all in file order
-    for pair in (pair for corpus in corpora for pair in corpus):
+    for pair in pairs:
         hypotheses.setdefault(pair.text_a, {}).setdefault(pair.label, []).append(pair.text_b)
     rows = tuple(
         Triple(premise, positive, negative)
         for premise, found in hypotheses.items()
         for positive, negative in zip(found.get("entailment", []), found.get("contradiction", []), strict=False)
     )
-    source = "; ".join(f"{corpus.name} {split}: {corpus.source}" for corpus in corpora)
-    unused = sum(map(len, corpora)) - 2 * len(rows)
-    return Corpus(TRIPLES, split, rows, source, {"neutral pair, or one without its counterpart": unused})
+    unused = len(pairs) - 2 * len(rows)
+    return Corpus(TRIPLES, split, rows, pairs.source, {"neutral pair, or one without its counterpart": unused})
+
+
+def _nli(split: str, folder: str | Path | None) -> Corpus[LabelledPair]:
+    parts: list[Corpus[LabelledPair]] = [load(part, split, folder) for part in ("snli", "mnli")]
+    return _chained(NLI, split, parts)
+
+
+def _paraphrases(split: str, folder: str | Path | None) -> Corpus[PhrasePair]:
+    parts: list[Corpus[PhrasePair]] = [load(part, split, folder) for part in ("ppdb-bigrams", "ppdb-synonyms")]
+    both = _chained(PARAPHRASES, split, parts)
+    once = distinct(both)
+    left_out = Counter(both.left_out) + Counter(once.left_out)
+    return Corpus(PARAPHRASES, split, tuple(once.rows), both.source, dict(left_out))
+
+
+def _chained(name: str, split: str, parts: Sequence[Corpus[Any]]) -> Corpus[Any]:
+    """Corpora behind each other; what they leave out is added up."""
+    rows = tuple(row for part in parts for row in part)
+    source = "; ".join(f"{part.name} {split}: {part.source}" for part in parts)
+    return Corpus(name, split, rows, source, dict(sum((Counter(part.left_out) for part in parts), Counter[str]())))
+
+
+@cache  # it takes many seconds
+def _relations() -> Corpus[PhrasePair]:
+    wordnet = lexical_relations.nltk_wordnet()
+    read = lexical_relations.relations(wordnet)
+    return Corpus(RELATIONS, "train", tuple(read.rows), f"WordNet {wordnet.get_version()} through NLTK", read.left_out)
+
+
+class _Joined(NamedTuple):
+    """A corpus made of other sets: its splits and type of row, what it is made of, and how: (split, folder) in."""
+
+    splits: tuple[str, ...]
+    row: type
+    of: str
+    make: Callable[[str, str | Path | None], Corpus[Any]]
+
+
+JOINED = {
+    UNLABELLED: _Joined(("train",), str, "the seven STS sets", _unlabelled),
+    TRIPLES: _Joined(("train", "dev"), Triple, "SNLI and MNLI", _triples),
+    NLI: _Joined(("train", "dev"), LabelledPair, "SNLI and MNLI", _nli),
+    PARAPHRASES: _Joined(("train",), PhrasePair, "ppdb-bigrams and ppdb-synonyms", _paraphrases),
+    RELATIONS: _Joined(("train",), PhrasePair, "NLTK's WordNet", lambda split, folder: _relations()),
+}

@@ -41,7 +41,10 @@ class Triple:
 
 @dataclass(frozen=True, slots=True)
 class PhrasePair:
-    """Two words or phrases, their relation (`equivalence`, `entailment`, `independent`) and a score in [0, 1]."""
+    """Two words or phrases, their relation (`equivalence`, `entailment`, `independent`) and a score in [0, 1].
+
+    The score is nan where the source gives none.
+    """
 
     phrase_a: str
     phrase_b: str
@@ -56,6 +59,22 @@ class WordPair:
     word_a: str
     word_b: str
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class WordPairInContext:
+    """Two words, a graded similarity of what they mean in their contexts, and where they stand in them.
+
+    `context_a[slice(*span_a)]` is the occurrence of `word_a` that was judged, and so for b. Both words may be the same.
+    """
+
+    word_a: str
+    word_b: str
+    score: float
+    context_a: str
+    span_a: tuple[int, int]
+    context_b: str
+    span_b: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
