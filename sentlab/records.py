@@ -35,7 +35,7 @@ class Record:
         geometry: `before` and `after`: pooling -> corpus and what `sentlab.evaluation.geometry` found on it.
         said: of PaSeR's decoder: corpus -> how many phrases it says word by word, and `paper` -> the sentences of the
             paper's table 7, masked as there, with what it says.
-        found: query of PaSeR's table 6 -> the questions of that table that are nearest to it.
+        examples: a paper's table of examples, such as `paser 6` -> what the encoder makes of them.
         dev: the dev scores along training, step -> score, and the step whose weights were kept.
         data: corpus -> rows, fingerprint, source.
         encoder, device, versions, date, seconds, command: where the numbers come from.
@@ -47,7 +47,7 @@ class Record:
     results: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     geometry: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     said: dict[str, Any] = field(default_factory=dict)
-    found: dict[str, list[str]] = field(default_factory=dict)
+    examples: dict[str, Any] = field(default_factory=dict)
     dev: list[dict[str, float]] = field(default_factory=list)
     kept_step: int | None = None
     data: dict[str, dict[str, Any]] = field(default_factory=dict)

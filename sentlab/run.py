@@ -16,7 +16,7 @@ Settings:
     poolings  sentence vectors that are evaluated, beside the one that is trained
     say       corpora from whose `test` split PaSeR's decoder is asked for the phrases of sentences drawn at random, and
               then for those of the paper's table 7; null: nothing
-    find      true: rank the questions of PaSeR's table 6 for its two queries
+    examples  papers' tables of examples, to be tried with the encoder: some of `paser 6` and `universal 1`
     threads   CPU threads: the same number gives the same weights, bit for bit
 
 A record with an `over` beside its settings is a sweep: `python -m sentlab.sweep` runs it.
@@ -31,7 +31,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
@@ -44,10 +44,11 @@ from sentlab import data, methods, phrases, published, records, views
 from sentlab.data import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, toy
 from sentlab.data.rows import PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
-from sentlab.evaluation import evaluate_sts, geometry, sts_dev
+from sentlab.evaluation import encode_groups, evaluate_sts, geometry, sts_dev
 from sentlab.lexical import evaluate_in_context, evaluate_similarity
 from sentlab.methods.postprocess import Flow, Whitening, postprocessed
 from sentlab.methods.universal import task_rows
+from sentlab.metrics import cosine_similarity
 from sentlab.phrases import Phrase
 from sentlab.probes import evaluate_identification, evaluate_relatedness
 from sentlab.retrieval import evaluate_reranking, evaluate_retrieval, nearest
@@ -100,8 +101,7 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
         measured = measure(encoder, poolings, dev, tests, settings.get("heads", ()))
         record.results["after"], record.geometry["after"] = measured
         encoder.save(folder / "encoder")
-    if settings.get("find"):
-        record.found = found_of_the_paper(encoder)
+    record.examples = {name: EXAMPLES[name](encoder) for name in settings.get("examples", ())}
     records.stamp(record, f"python -m sentlab.run {path}", time.monotonic() - began)
     record.save(path)
     return record
@@ -211,12 +211,22 @@ def said_of_the_paper(method: methods.PaSeR) -> list[dict[str, str]]:
     return found
 
 
-def found_of_the_paper(encoder: Encoder) -> dict[str, list[str]]:
-    """For each query of the paper's table 6, its three nearest among all the questions that the table holds."""
+def retrieved(encoder: Encoder) -> dict[str, list[str]]:
+    """For each query of PaSeR's table 6, its three nearest among all the questions that the table holds."""
     table = published.table("paser", 6)
     texts = sorted({text for column in table for text in table[column]})
     found = nearest(encoder, table.index.unique(), texts)["text"]
     return {query: list(rows) for query, rows in found.groupby(level="query", sort=False)}
+
+
+def compared(encoder: Encoder) -> list[float]:
+    """The cosine of each pair of phrases in Universal's table 1, in its order."""
+    pairs = published.table("universal", 1)["paraphrase"]
+    u, v = encode_groups(encoder, list(pairs.index), list(pairs))
+    return [round(float(cosine), 4) for cosine in cosine_similarity(u, v)]
+
+
+EXAMPLES: dict[str, Callable[[Encoder], Any]] = {"paser 6": retrieved, "universal 1": compared}
 
 
 def weights_fingerprint(encoder: Encoder) -> str:

@@ -17,6 +17,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "sentlab"
 # From left to right; a file may import from its own group and from groups to its left.
 LAYERS = (
     {
+        "claims",
         "files",
         "metrics",
         "published",

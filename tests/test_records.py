@@ -104,16 +104,21 @@ def test_only_evaluate(tmp_path: Path, small_encoder_folder: Path) -> None:
     record = run(path, folder=tmp_path / "runs")
     assert record.results.keys() == {"before"}
     assert record.kept_step is None
-    assert record.found == {}
+    assert record.examples == {}
 
 
-def test_what_an_encoder_finds_is_recorded(tmp_path: Path, small_encoder_folder: Path) -> None:
-    path = write(tmp_path, "finds", {"settings": settings(small_encoder_folder, method=None, find=True)})
-    found = run(path, folder=tmp_path / "runs").found
-    assert found == records.read(path).found
-    table = published.table("paser", 6)
+def test_what_an_encoder_makes_of_the_papers_examples_is_recorded(tmp_path: Path, small_encoder_folder: Path) -> None:
+    chosen = settings(small_encoder_folder, method=None, examples=["paser 6", "universal 1"])
+    path = write(tmp_path, "examples", {"settings": chosen})
+    made = run(path, folder=tmp_path / "runs").examples
+    assert made == records.read(path).examples
+    table, found = published.table("paser", 6), made["paser 6"]
     assert list(found) == list(table.index.unique())
     assert all(len(set(texts)) == 3 and set(texts) <= {*table.to_numpy().ravel()} for texts in found.values())
+    encoder = Encoder.from_pretrained(small_encoder_folder, pooling="cls", max_length=32)
+    first, second = encoder.encode(["hundreds", "thousands"], normalize=True)
+    assert made["universal 1"][0] == pytest.approx(first @ second, abs=1e-4)
+    assert len(made["universal 1"]) == 6
 
 
 def test_numbers_of_different_origin_stand_in_blocks() -> None:
