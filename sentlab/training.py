@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import torch
 from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list, gather_object
+from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list, gather_object
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -173,7 +173,8 @@ def fit(
     if dev is None and (config.keep == "dev" or config.patience is not None):
         raise ValueError("keep='dev' and patience need a dev function; pass dev=, or keep='last' without patience")
     steps = config.steps or max(1, round(config.epochs * (len(rows) // min(config.batch_size, len(rows)))))
-    accelerator = Accelerator(device_placement=False)
+    several = DistributedDataParallelKwargs(find_unused_parameters=True)  # such as the heads of other tasks
+    accelerator = Accelerator(device_placement=False, kwargs_handlers=[several])
     if accelerator.num_processes > 1:
         method.to(accelerator.device)
     optimizer = _adamw(method, config)
