@@ -5,13 +5,13 @@ from __future__ import annotations
 import gzip
 import math
 from collections import Counter
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
 
 from sentlab import data
-from sentlab.data import catalog, lexical_relations
+from sentlab.data import catalog, lexical_relations, toy
 from sentlab.data import readers_lexical as lexical
 from sentlab.data.rows import LabelledPair, PhrasePair, WordPair, WordPairInContext
 
@@ -210,6 +210,46 @@ def test_ppdb_names_the_faulty_line(tmp_path, line, message):
 def test_ppdb_names_a_broken_gzip_file(tmp_path, content):
     with pytest.raises(ValueError, match=r"x\.gz: not a whole gzip file"):
         lexical.read_ppdb(write(tmp_path / "x.gz", content))
+
+
+@pytest.mark.parametrize("bar", [" ||| ", "|||"])
+def test_rows_come_back_from_every_format(tmp_path, bar):
+    words = list(toy.load("toy-words", "test", size=60))
+    lines = "".join(f"{row.word_a}\t{row.word_b}\t{row.score}\n" for row in words)
+    assert lexical.read_word_pairs(write(tmp_path / "words", lines)).rows == words
+
+    labels = {"equivalence": "Equivalence", "entailment": "ReverseEntailment", "independent": "Independent"}
+    phrases = list(toy.load("toy-phrases", "test", size=60))
+    assert {row.relation for row in phrases} == labels.keys()
+    lines = "".join(
+        ppdb_line(row.phrase_a, row.phrase_b, labels[row.relation], f"PPDB2.0Score=5 Equivalence={row.score}", bar)
+        for row in phrases
+    )
+    assert lexical.read_ppdb(write(tmp_path / "ppdb", lines)).rows == phrases
+
+    pairs = [row for row in phrases if len(row.phrase_a.split()) == 2]
+    tagged = ["".join(f"{word}\tNN\n" for word in row.phrase_a.split()) + f"{row.phrase_b}\n" for row in pairs]
+    read = lexical.read_semeval_5a(write(tmp_path / "5a", "".join(item + "1\n" for item in tagged)))
+    assert read.rows == [LabelledPair(row.phrase_a, row.phrase_b, "similar") for row in pairs]
+    read = lexical.read_ppdb_bigrams(write(tmp_path / "b2u", "".join(tagged)))
+    assert read.rows == [same(row.phrase_a, row.phrase_b) for row in pairs]
+
+    places = list(toy.load("toy-contexts", "test", size=40))
+    passages = [
+        f"{row.context[: row.start]} <b> {row.context[row.start : row.end]} </b> {row.context[row.end :]}"
+        for row in places
+    ]
+    lines = "".join(scws_line(a, b, "x", "y", "4.5") for a, b in pairwise(passages))
+    rows = lexical.read_scws(write(tmp_path / "scws", lines)).rows
+    for read, (one, two) in zip(rows, pairwise(places), strict=True):
+        assert read.context_a[slice(*read.span_a)] == one.context[one.start : one.end]
+        assert read.context_b[slice(*read.span_b)] == two.context[two.start : two.end]
+        assert (read.context_a.split(), read.word_a, read.score) == (passage_words(one), "x", 4.5)
+
+
+def passage_words(row) -> list[str]:
+    parts = row.context[: row.start], row.context[row.start : row.end], row.context[row.end :]
+    return " ".join(parts).split()
 
 
 def test_balanced_draws_the_same_number_of_each_relation():
