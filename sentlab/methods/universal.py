@@ -8,8 +8,8 @@ encoder reads both sides of a pair, each on its own. A linear layer and a softma
 Every batch is of one task, and every second one is of `nli` (section 3.3): `task_rows` puts them together so.
 
 Differs from the paper:
-  - It draws negatives once, from the whole data set; here they are drawn anew for each batch, and never a phrase that
-    is known to be a paraphrase of the target.
+  - It draws negatives once, from the whole data set; here they are drawn anew for each batch, from the second sides of
+    all pairs, and never a phrase that is known to be a paraphrase of the target.
   - It does not say which pairs of PPDB count as paraphrases in `pi`; here all rows that the task is given do.
   - Its optimiser is Adam (0.9, 0.98, 1e-9); `TrainConfig(betas=(0.9, 0.98), eps=1e-9, weight_decay=0)` is that one.
 
@@ -60,7 +60,8 @@ class Negatives:
     """Draws phrases that are not known to be paraphrases of a target.
 
     Args:
-        pairs: rows whose two sides are paraphrases, in either direction; all their phrases can be drawn.
+        pairs: rows whose two sides are paraphrases, in either direction. Their second sides can be drawn, like those
+            that stand beside a target: else the kind of a phrase, a word or two, would give the label away.
         count: how many are drawn for a target.
 
     Raises:
@@ -76,13 +77,13 @@ class Negatives:
             a, b = pair.phrase_a.casefold(), pair.phrase_b.casefold()
             known[a].add(b)
             known[b].add(a)
-            phrases |= {a: pair.phrase_a, b: pair.phrase_b}
+            phrases[b] = pair.phrase_b
         self.known, self.count, self.phrases = dict(known), count, list(phrases.values())
         for target, paraphrases in known.items():
-            if len(phrases) - len(paraphrases | {target}) < count:
+            if len(phrases.keys() - paraphrases - {target}) < count:
                 raise ValueError(
-                    f"{count} negatives of {target!r} cannot be drawn from {len(phrases)} phrases, of which "
-                    f"{len(paraphrases)} are its paraphrases: give more pairs, or ask for fewer negatives"
+                    f"{count} negatives of {target!r} cannot be drawn from {len(phrases)} phrases: give more pairs, or "
+                    "ask for fewer negatives"
                 )
 
     def draw(self, target: str) -> list[str]:
