@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -119,6 +120,28 @@ def test_what_an_encoder_makes_of_the_papers_examples_is_recorded(tmp_path: Path
     first, second = encoder.encode(["hundreds", "thousands"], normalize=True)
     assert made["universal 1"][0] == pytest.approx(first @ second, abs=1e-4)
     assert len(made["universal 1"]) == 6
+
+
+def test_several_tasks_train_one_encoder_and_every_level_is_scored(
+    tmp_path: Path, small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the head itself is tested in test_probes.py, and takes its time
+    monkeypatch.setattr("sentlab.run.evaluate_relatedness", lambda encoder, name: SimpleNamespace(spearman=len(name)))
+    chosen = settings(
+        small_encoder_folder,
+        method={"name": "Universal", "pair_features": "|u-v|", "negatives": 2},
+        data={"nli": "toy-nli-pairs", "pi": "toy-phrases/dev"},
+        test=["toy-sts", "toy-words", "toy-phrases"],
+        heads=["toy-sts"],
+        poolings=[],
+    )
+    record = run(write(tmp_path, "tasks", {"settings": chosen}), folder=tmp_path / "runs")
+    scores = {"toy-sts-dev", "toy-sts", "toy-words", "toy-phrases", "toy-sts head"}
+    for when in ("before", "after"):
+        assert record.results[when]["cls"].keys() == scores
+    assert record.results["after"]["cls"]["toy-sts head"] == 7
+    assert record.results["before"] != record.results["after"]
+    assert {"toy-nli-pairs/train", "toy-phrases/dev", "toy-words/test"} <= record.data.keys()
 
 
 def test_numbers_of_different_origin_stand_in_blocks() -> None:
