@@ -1,7 +1,8 @@
 """Build the book into _build/html: `make book` calls this.
 
-Jupyter Book keeps the outputs of a chapter as long as the chapter's code is the same. Chapters also depend on the
-package, on the recorded results and on the preset, so this drops the kept outputs when one of those has changed, and
+Jupyter Book keeps the outputs of a chapter as long as the chapter's code is
+the same. Chapters also depend on the package, on the recorded results and on
+the preset, so this drops the kept outputs when one of those has changed, and
 skips the build when nothing at all has.
 """
 
@@ -28,13 +29,16 @@ PASSING = {"__pycache__", ".ipynb_checkpoints"}
 
 
 def fingerprint(root: Path, names: Iterable[str], *extra: str) -> str:
-    """SHA-256 over the paths and contents of all files in `names` (files or folders below `root`) and over `extra`."""
+    """SHA-256 over the paths and contents of all files in `names` (files or
+    folders below `root`) and over `extra`."""
     digest = hashlib.sha256("\0".join(extra).encode())
     for name in names:
         for path in sorted([root / name, *(root / name).rglob("*")]):
             if path.is_file() and not PASSING & set(path.parts):
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
-                digest.update(f"\0{path.relative_to(root).as_posix()}\0{content}".encode())
+                digest.update(
+                    f"\0{path.relative_to(root).as_posix()}\0{content}".encode()
+                )
     return digest.hexdigest()
 
 
@@ -43,26 +47,49 @@ def read(stamp: Path) -> str:
 
 
 def main() -> int:
-    code = fingerprint(ROOT, CODE, sys.version, *(f"{name}={os.environ.get(name, '')}" for name in SETTINGS))
+    code = fingerprint(
+        ROOT,
+        CODE,
+        sys.version,
+        *(f"{name}={os.environ.get(name, '')}" for name in SETTINGS),
+    )
     everything = fingerprint(ROOT, TEXT, code)
     if read(BUILT_FROM) == everything and PAGE.exists():
         print(f"Nothing has changed. The book is here: {PAGE}")
         return 0
     BUILT_FROM.unlink(missing_ok=True)
-    shutil.rmtree(BUILD / "html", ignore_errors=True)  # no page of a chapter that is gone
+    shutil.rmtree(
+        BUILD / "html", ignore_errors=True
+    )  # no page of a chapter that is gone
     if read(RUN_WITH) != code:
         shutil.rmtree(BUILD / ".jupyter_cache", ignore_errors=True)
         BUILD.mkdir(exist_ok=True)
         RUN_WITH.write_text(code)
-    # --all: without it a chapter that failed last time counts as done. -W -n: a broken link or citation is an error.
-    program = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
-    command = [*program, "build", str(ROOT), "--all", "-W", "-n", "--keep-going"]
+    # --all: without it a chapter that failed last time counts as done.
+    # -W -n: a broken link or citation is an error.
+    program = [
+        sys.executable,
+        "-c",
+        "from jupyter_book.cli.main import main; main()",
+    ]
+    command = [
+        *program,
+        "build",
+        str(ROOT),
+        "--all",
+        "-W",
+        "-n",
+        "--keep-going",
+    ]
     quiet = {
         "TQDM_DISABLE": "1",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }  # no bars on pages, no debugger advice in the log
     if subprocess.run(command, cwd=ROOT, env=os.environ | quiet).returncode:
-        print("The book was NOT built: see the warnings and tracebacks above.", file=sys.stderr)
+        print(
+            "The book was NOT built: see the warnings and tracebacks above.",
+            file=sys.stderr,
+        )
         return 1
     BUILT_FROM.write_text(everything)
     print(f"The book is ready. Open {PAGE}")

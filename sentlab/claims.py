@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Any
 
 import pandas as pd
@@ -29,7 +30,7 @@ class Claims:
             verdict = "holds here" if difference > 0 else "the opposite here"
         row = {"where": where, "claim": text, "difference": difference, "noise": noise, "recorded": verdict}
         self.rows.append(row)
-        print(f"{text}: {difference:+.1f} (noise {noise:.1f}) -> {verdict}")
+        print(fill(f"{text}: {difference:+.1f} (noise {noise:.1f}) -> {verdict}", 78, subsequent_indent="    "))
 
     def compare(self, where: str, text: str, ours: pd.Series, theirs: pd.Series) -> None:
         """Hold "ours are higher than theirs" against the scores of several seeds each.

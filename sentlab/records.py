@@ -37,6 +37,7 @@ class Record:
             paper's table 7, masked as there, with what it says.
         examples: a paper's table of examples, such as `paser 6` -> what the encoder makes of them.
         dev: the dev scores along training, step -> score, and the step whose weights were kept.
+        seen: alignment and uniformity along training, where the settings ask for it.
         data: corpus -> rows, fingerprint, source.
         encoder, device, versions, date, seconds, command: where the numbers come from.
     """
@@ -49,6 +50,7 @@ class Record:
     said: dict[str, Any] = field(default_factory=dict)
     examples: dict[str, Any] = field(default_factory=dict)
     dev: list[dict[str, float]] = field(default_factory=list)
+    seen: list[dict[str, float]] = field(default_factory=list)
     kept_step: int | None = None
     data: dict[str, dict[str, Any]] = field(default_factory=dict)
     encoder: dict[str, Any] = field(default_factory=dict)
@@ -132,14 +134,14 @@ def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) ->
     look = [
         {
             "selector": "th, td",
-            "props": "white-space: nowrap; text-align: right; padding: 0.3em 0.5em; font-size: 0.85em",
+            "props": "white-space: nowrap; text-align: right; padding: 0.3em 0.4em; font-size: 0.82em",
         },
         {"selector": "th.row_heading", "props": "text-align: left; white-space: normal; min-width: 7em"},
         {"selector": "th.col_heading", "props": "white-space: normal"},
         {"selector": "th.col_heading.level0", "props": "text-align: center"},
     ]
     starts = [i for i in range(1, table.shape[1]) if table.columns[i][0] != table.columns[i - 1][0]]
-    look += [{"selector": f".col{i}", "props": "border-left: 1px solid #8888; padding-left: 1em"} for i in starts]
+    look += [{"selector": f".col{i}", "props": "border-left: 1px solid #8888; padding-left: 0.7em"} for i in starts]
     number = "{:.1f}".format
     return (
         table.style.format(lambda cell: number(cell) if isinstance(cell, float) else cell, na_rep="–")
