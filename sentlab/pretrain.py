@@ -15,7 +15,6 @@ import json
 import lzma
 import math
 import random
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from sentlab.card import write_card
 from sentlab.data import toy
+from sentlab.data.readers import SENTENCE_END
 from sentlab.encoder import Encoder
 from sentlab.files import replacing, write_json
 from sentlab.losses import mask_tokens, masked_lm_loss
@@ -38,7 +38,6 @@ SHEET = 1024  # tokens in one optimiser step: small sheets make many steps, whic
 # A sheet is cut into blocks of one of these lengths, in turn; from the short ones attention is learned soonest.
 LENGTHS = (32, 64, 32, 128, 32, 64, 32, 256)
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'’”)])) +(?=[\"'‘“(]*[A-Z0-9])")
 
 
 class MaskedLM(nn.Module):

@@ -16,11 +16,11 @@ _HEADING = re.compile(r"# Table (\w+):.*\n")
 
 
 def table(paper: str, number: int | str) -> pd.DataFrame:
-    """One table of a paper, a row a system, a column a task; nan where the paper has a dash.
+    """One table of a paper as it is set, mostly a row a system and a column a task; nan where the paper has a dash.
 
     Args:
-        paper: `paser` or `universal`.
-        number: the table's number in the paper.
+        paper: `paser`, `universal` or `ptbert`.
+        number: the table's number in the paper; `5a` for part (a) of table 5.
 
     Returns:
         Numbers as floats, as printed (STS columns: Spearman x 100); the cells of a table of examples are strings.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 from pathlib import Path
 
 import datasets
@@ -214,6 +215,28 @@ def test_askubuntu_plain_or_compressed(tmp_path):
         data.load("askubuntu", "train", tmp_path)
 
 
+def test_wikipedia_s_sentences_in_either_layout(tmp_path, hub):
+    with pytest.raises(FileNotFoundError) as raised:
+        data.load("wiki1m", "train")
+    text = str(raised.value)
+    for part in ("wiki1m_for_simcse.txt | text/wikipedia-core.txt.xz | ", "princeton-nlp/datasets-for-simcse",
+                 "load('wiki1m', 'train', folder=...)"):  # fmt: skip
+        assert part in text
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text/wikipedia-core.txt").write_text("This is a short article. It has just two sentences.\n\n")
+    corpus = data.load("wiki1m", "train", tmp_path)
+    assert corpus.rows == ("This is a short article.", "It has just two sentences.")
+    assert corpus.left_out == {"blank line": 1}
+    assert "2 rows, where the original has 1,000,000" in corpus.source
+    (tmp_path / "text/wikipedia-core.txt.xz").write_bytes(lzma.compress(b"A paragraph of packed words.\n"))
+    assert data.load("wiki1m", "train", tmp_path).rows == ("A paragraph of packed words.",)
+    (tmp_path / "wiki1m_for_simcse.txt").write_text("A line is a sentence. It is not cut.\nToo short.\n")
+    corpus = data.load("wiki1m", "train", tmp_path)  # the file of SimCSE comes first
+    assert corpus.rows == ("A line is a sentence. It is not cut.",)
+    assert corpus.left_out == {"fewer than 5 words": 1}
+    assert not hub[1]
+
+
 def test_what_the_hub_is_not_asked_for_says_which_files_to_put_where(hub, tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError) as raised:
         data.load("askubuntu")
@@ -258,8 +281,10 @@ def test_toy_corpora_need_no_folder_and_are_listed(hub):
     assert set(table.index) == {
         *catalog.STS_TASKS, "snli", "mnli", "quora", "askubuntu", "simlex", "ws353-sim", "ws353-rel", "men", "scws",
         "semeval-5a", "ppdb", "ppdb-bigrams", "ppdb-synonyms", "sts-unlabelled", "nli-triples", "nli", "paraphrases",
-        "lexical-relations", *toy.NAMES
+        "lexical-relations", "wiki1m", *(f"{name}-hard" for name in (*catalog.YEARS, "toy-sts")), *toy.NAMES
     }  # fmt: skip
+    assert table.loc["wiki1m"].tolist() == ["train", "str", "folder"]
+    assert table.loc["sts12-hard"].tolist() == ["test", "ScoredPair", "sts12"]
     assert table.loc["scws"].tolist() == ["test", "WordPairInContext", "folder"]
     assert table.loc["lexical-relations"].tolist() == ["train", "PhrasePair", "NLTK's WordNet"]
     assert table.loc["mnli", "splits"] == "train, dev"

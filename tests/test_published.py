@@ -6,6 +6,7 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sentlab import published
@@ -192,6 +193,84 @@ def test_universal_s_averages_that_are_not_the_mean_of_their_cells_stay_as_print
         (3, "NLI", "word average"): (30.78, 43.09),
         (3, "k = 7", "sentence average"): (75.44, 75.27),
     }
+
+
+def ptbert_name(printed: str) -> str:
+    """A row of PT-BERT's tables as the file names it."""
+    return printed.replace("BERT base", "BERT-base").removesuffix("(Ours)")
+
+
+@pytest.mark.parametrize(("number", "shape"), [("1", (5, 2)), ("2", (1, 3)), ("4", (9, 1))])
+def test_ptbert_s_small_tables_are_what_the_paper_prints(number: str, shape: tuple[int, int]) -> None:
+    table = published.table("ptbert", number)
+    header, *rows = printed_cells(paper_text("ptbert"), number)
+    columns = {"1": ["sub-dataset", "original"], "2": ["SimCSE-32", "SimCSE-64", "SimCSE-128"], "4": ["stsb dev"]}
+    names = {"1": str.lower, "2": lambda name: name.replace("Avg.", "average"), "4": ptbert_name}
+    assert table.shape == shape
+    assert list(table.columns) == columns[number]
+    assert [plain(name).lower() for name in header[1:]] == [plain(name).lower() for name in columns[number]]
+    assert list(table.index) == [names[number](name) for name, *_ in rows]
+    assert table.to_numpy().tolist() == [[float(cell) for cell in cells] for _, *cells in rows]
+
+
+@pytest.mark.parametrize(
+    ("table", "blocks"), [("3", {"discrete": 6, "continuous": 3}), ("5", {"(a)": 5, "(b)": 3, "(c)": 2})]
+)
+def test_ptbert_s_sts_tables_are_what_the_paper_prints(table: str, blocks: dict[str, int]) -> None:
+    header, *rows = printed_cells(paper_text("ptbert"), table)
+    assert header[1:] == ["STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R", "Avg."]
+    printed: dict[str, list[tuple[str, list[float]]]] = {}
+    for name, *cells in rows:  # the line of a block has a name and no numbers
+        if any(cells):
+            numbers = [math.nan if cell == "-" else float(cell) for cell in cells]
+            printed[list(printed)[-1]].append((ptbert_name(name), numbers))
+        else:
+            printed[name.split()[0].lower()] = []
+    assert {block: len(found) for block, found in printed.items()} == blocks
+    for block, found in printed.items():
+        ours = published.table("ptbert", f"5{block[1]}" if table == "5" else "3")
+        if table == "3":
+            ours = ours[ours["block"] == block].drop(columns="block")
+        assert list(ours.columns) == [*SENTENCES, "average"]
+        assert list(ours.index) == [name for name, _ in found]
+        np.testing.assert_array_equal(ours.to_numpy(), [numbers for _, numbers in found])
+
+
+def test_ptbert_s_cells_by_hand() -> None:
+    cells = [
+        ("1", "sts15", "sub-dataset", 70.27), ("1", "sts15", "original", 80.91), ("2", "average", "SimCSE-64", 75.20),
+        ("3", "CLEAR", "sick", 75.60), ("3", "MoCo+reorder", "stsb", 73.99), ("3", "MoCo+deletion", "sts14", 72.8),
+        ("3", "CT-BERT", "block", "continuous"), ("3", "MoCo+SRL", "block", "discrete"),
+        ("3", "PT-BERT-base", "average", 77.74), ("4", "SimCSE-BERT-base + Deletion", "stsb dev", 75.90),
+        ("4", "PT-BERT-base", "stsb dev", 84.50), ("5a", "L-90", "sts16", 79.06), ("5a", "L-360", "average", 75.75),
+        ("5b", "Q-320", "sick", 72.85), ("5c", "PT-BERT", "sts12", 72.02), ("5c", "SimCSE", "average", 71.08),
+    ]  # fmt: skip
+    for number, row, column, value in cells:
+        assert published.table("ptbert", number).loc[row, column] == value, (number, row, column)
+    hard = published.table("ptbert", "5c")
+    assert hard.columns[hard.isna().all()].tolist() == ["stsb", "sick"]
+    for number in ("1", "2", "3", "4", "5a", "5b"):
+        assert not published.table("ptbert", number).isna().any(axis=None), number
+
+
+def test_ptbert_s_tables_repeat_each_other() -> None:
+    one, three, hard = (published.table("ptbert", number) for number in ("1", "3", "5c"))
+    assert one["sub-dataset"].tolist() == hard.loc["SimCSE", SENTENCES[:5]].tolist()
+    assert one["original"].tolist() == three.loc["SimCSE-BERT-base", SENTENCES[:5]].tolist()
+    own = three.loc["PT-BERT-base", [*SENTENCES, "average"]].tolist()
+    assert published.table("ptbert", "5a").loc["L-128"].tolist() == own
+    assert published.table("ptbert", "5b").loc["Q-256"].tolist() == own
+
+
+def test_ptbert_s_averages_are_all_the_mean_of_their_cells() -> None:
+    wrong = {}
+    for number in ("3", "5a", "5b", "5c"):
+        table = published.table("ptbert", number)
+        computed = table[SENTENCES].mean(axis=1)  # of those that are there: five in 5c
+        wrong |= {
+            (number, row): table["average"][row] for row in table.index[(computed - table["average"]).abs() > 0.006]
+        }
+    assert wrong == {}
 
 
 def test_a_table_is_a_copy() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,40 @@ def test_plain_text_counts_blank_lines(tmp_path):
     assert readers.read_plain(path) == (["one sentence", "another\u2028one"], {"blank line": 2})
     with pytest.raises(ValueError, match=r"t\.txt:3: expected UTF-8"):
         readers.read_plain(write(path, b"a\nb\n\xe9\n"))
+
+
+LEARNT = "One line of five words.\r\n\nToo short.\n  Another \u2028 line of five words. \nOne line of five words.\n \n"
+
+
+@pytest.mark.parametrize(("name", "pack"), [("t.txt", bytes), ("t.txt.gz", gzip.compress), ("t.txt.xz", lzma.compress)])
+def test_sentences_to_learn_from_are_distinct_and_not_too_short(tmp_path, name, pack):
+    path = write(tmp_path / name, pack(LEARNT.encode()))
+    assert readers.read_sentences(path) == (
+        ["One line of five words.", "Another \u2028 line of five words."],
+        {"blank line": 2, "fewer than 5 words": 1, "repeated sentence": 1},
+    )
+    assert readers.read_sentences(write(path, pack(b"One line of five words."))).left_out == {}
+    with pytest.raises(ValueError, match=r"t\.txt.*:3: expected UTF-8, found byte 0xe9"):
+        readers.read_sentences(write(path, pack(b"a\nb\n\xe9\n")))
+
+
+def test_articles_are_cut_into_sentences(tmp_path):
+    text = 'He said "No, I will not." Then he left the big city. Was it 3.5 km away? Yes!'
+    path = write(tmp_path / "t.txt", f"{text}\n\n(It may have been so.) It was.\nThen he left the big city.\n")
+    assert readers.read_articles(path) == (
+        ['He said "No, I will not."', "Then he left the big city.", "Was it 3.5 km away?", "(It may have been so.)"],
+        {"blank line": 1, "fewer than 5 words": 2, "repeated sentence": 1},
+    )
+    assert " ".join(readers.SENTENCE_END.split(text)) == text  # cutting loses nothing
+    with pytest.raises(ValueError, match=r"t\.txt:1: expected UTF-8, found byte 0xff"):
+        readers.read_articles(write(path, b"A sentence. And \xff another one.\n"))
+
+
+def test_a_broken_xz_file_is_named(tmp_path):
+    packed = lzma.compress(LEARNT.encode())
+    for broken in (packed[:-9], b"no xz", packed[:20] + b"\xff" * 40):
+        with pytest.raises(ValueError, match=r"t\.txt\.xz: not a whole xz file"):
+            readers.read_sentences(write(tmp_path / "t.txt.xz", broken))
 
 
 QUORA = ["id", "qid1", "qid2", "question1", "question2", "is_duplicate"]

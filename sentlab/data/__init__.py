@@ -1,6 +1,7 @@
 """Data: typed rows, readers of public formats, the catalog, and the toy world."""
 
 from sentlab.data.catalog import STS_TASKS, corpora, load
+from sentlab.data.hard_pairs import hard_pairs
 from sentlab.data.readers_lexical import balanced
 from sentlab.data.rows import (
     Corpus,
@@ -29,5 +30,6 @@ __all__ = [
     "WordPairInContext",
     "balanced",
     "corpora",
+    "hard_pairs",
     "load",
 ]

@@ -6,16 +6,17 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from sentlab.data import lexical_relations, readers, toy
+from sentlab.data.hard_pairs import hard_pairs
 from sentlab.data.readers import NLI_LABELS, RawPair, Read
 from sentlab.data.readers_lexical import distinct
-from sentlab.data.rows import Corpus, LabelledPair, PhrasePair, Triple
+from sentlab.data.rows import Corpus, LabelledPair, PhrasePair, ScoredPair, Triple
 from sentlab.data.sources import PUBLIC, Hub
 
 YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
@@ -43,12 +44,17 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
     relations, and stands in for PPDB's labels where `ppdb` is not to be had; see `sentlab.data.lexical_relations`. Draw
     the same number of each relation from `ppdb` with `sentlab.data.balanced`.
 
-    Quora, AskUbuntu, and the data of words and phrases must be in a folder: the hub is not asked for them. All of
-    Quora's release is `test`.
+    `sts12-hard` .. `sts16-hard` and `toy-sts-hard` (split `test`) hold the pairs of those sets whose lengths mislead,
+    as PT-BERT (section 3.1) picks them; see `sentlab.data.hard_pairs`. `wiki1m` (split `train`) holds sentences of
+    Wikipedia as plain strings, each once: the million that SimCSE and PT-BERT (section 4.1) train on, or else those of
+    the articles in `text/`. `source` says which, and `left_out` how many were repeats or too short.
+
+    Quora, AskUbuntu, `wiki1m`, and the data of words and phrases must be in a folder: the hub is not asked for them.
+    All of Quora's release is `test`.
 
     Args:
-        name: sts12 .. sts16, stsb, sick, snli, mnli, quora, askubuntu, simlex, ws353-sim, ws353-rel, men, scws,
-            semeval-5a, ppdb, ppdb-bigrams, ppdb-synonyms, one of the sets made of others above, or a toy corpus;
+        name: sts12 .. sts16, stsb, sick, snli, mnli, quora, askubuntu, wiki1m, simlex, ws353-sim, ws353-rel, men,
+            scws, semeval-5a, ppdb, ppdb-bigrams, ppdb-synonyms, one of the sets made of others above, or a toy corpus;
             `corpora()` lists them.
         split: `train`, `dev` or `test`. STS12 to STS16, Quora and the graded word pairs have only `test`; MNLI has
             `train` and `dev` (both halves), AskUbuntu `dev` and `test`; `corpora()` lists the others' too.
@@ -245,6 +251,10 @@ def _relations() -> Corpus[PhrasePair]:
     return Corpus(RELATIONS, "train", tuple(read.rows), f"WordNet {wordnet.get_version()} through NLTK", read.left_out)
 
 
+def _hard(name: str, split: str, folder: str | Path | None) -> Corpus[ScoredPair]:
+    return hard_pairs(load(name, split, folder))
+
+
 class _Joined(NamedTuple):
     """A corpus made of other sets: its splits and type of row, what it is made of, and how: (split, folder) in."""
 
@@ -260,4 +270,5 @@ JOINED = {
     NLI: _Joined(("train", "dev"), LabelledPair, "SNLI and MNLI", _nli),
     PARAPHRASES: _Joined(("train",), PhrasePair, "ppdb-bigrams and ppdb-synonyms", _paraphrases),
     RELATIONS: _Joined(("train",), PhrasePair, "NLTK's WordNet", lambda split, folder: _relations()),
+    **{f"{name}-hard": _Joined(("test",), ScoredPair, name, partial(_hard, name)) for name in (*YEARS, "toy-sts")},
 }

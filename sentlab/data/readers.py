@@ -11,7 +11,9 @@ import csv
 import gzip
 import io
 import json
+import lzma
 import math
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +26,12 @@ Row = TypeVar("Row")
 RawPair = tuple[str, str, str, str]  # text a, text b, gold as written, where it stands (`file:line`)
 
 NLI_LABELS = ("entailment", "neutral", "contradiction")
+SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'’”)])) +(?=[\"'‘“(]*[A-Z0-9])")
+MIN_WORDS = 5  # of a sentence to learn from; shorter ones are often pieces, cut off after "U.S." or the like
+_PACKED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    ".gz": ("gzip", gzip.decompress),
+    ".xz": ("xz", lzma.decompress),
+}
 
 
 class Read(NamedTuple, Generic[Row]):
@@ -224,6 +232,23 @@ def read_plain(path: str | Path) -> Read[str]:
     return _texts(_lines(path))
 
 
+def read_sentences(path: str | Path) -> Read[str]:
+    """Sentences to learn from, one a line: each once, blank lines and those of fewer than `MIN_WORDS` words left out.
+
+    Args:
+        path: plain text, also compressed as `.gz` or `.xz`.
+
+    Raises:
+        ValueError: the file is no UTF-8, or is compressed and not whole.
+    """
+    return _sentences(_lines(path))
+
+
+def read_articles(path: str | Path) -> Read[str]:
+    """The sentences of running text, a paragraph a line, cut at `SENTENCE_END`; else as `read_sentences`."""
+    return _sentences(sentence for line in _lines(path) for sentence in SENTENCE_END.split(line))
+
+
 def scored_pairs(raw: Iterable[RawPair], *, low: float = 0.0, high: float = 5.0, subset: str = "") -> Read[ScoredPair]:
     """Raw pairs as ScoredPair rows; a gold outside `low` to `high` is an error, for then a column is mistaken."""
 
@@ -271,6 +296,14 @@ def _texts(texts: Iterable[str]) -> Read[str]:
     return Read(kept, {"blank line": blank} if blank else {})
 
 
+def _sentences(texts: Iterable[str]) -> Read[str]:
+    stripped, left_out = _texts(texts)
+    kept = [text for text in stripped if len(text.split()) >= MIN_WORDS]
+    once = list(dict.fromkeys(kept))
+    counts = {f"fewer than {MIN_WORDS} words": len(stripped) - len(kept), "repeated sentence": len(kept) - len(once)}
+    return Read(once, left_out | {reason: n for reason, n in counts.items() if n})
+
+
 def _year_inputs(folder: str | Path) -> list[Path]:
     paths = sorted(Path(folder).glob("STS.input.*.txt"))
     if not paths:
@@ -315,11 +348,12 @@ def _columns(header: list[str], wanted: tuple[str, ...], path: str | Path) -> tu
 
 def _text(path: str | Path) -> str:
     data: Any = Path(path).read_bytes()
-    if Path(path).suffix == ".gz":
+    if Path(path).suffix in _PACKED:
+        kind, unpack = _PACKED[Path(path).suffix]
         try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise ValueError(f"{path}: not a whole gzip file ({error})") from error
+            data = unpack(data)
+        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+            raise ValueError(f"{path}: not a whole {kind} file ({error})") from error
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:

@@ -163,6 +163,18 @@ PUBLIC: dict[str, Entry] = {
         row=RankingQuery,
         origin="the files of the GitHub repository taolei87/askubuntu",
     ),
+    "wiki1m": Entry(
+        files={
+            "train": (
+                Files(("wiki1m_for_simcse.txt",), readers.read_sentences),
+                Files(("text/wikipedia-core.txt.xz",), readers.read_articles),
+                Files(("text/wikipedia-core.txt",), readers.read_articles),
+            )
+        },
+        published={"train": 1_000_000},  # lines of the first
+        row=str,
+        origin="the first is in the hub's princeton-nlp/datasets-for-simcse; the others hold a paragraph a line",
+    ),
     "simlex": _words(
         999,
         "SimLex-999.zip of fh295.github.io/simlex.html, or the second of these files",

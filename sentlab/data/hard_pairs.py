@@ -1,0 +1,48 @@
+"""Hard pairs: pairs of an STS corpus in which length is a wrong hint of similarity."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from sentlab.data.rows import Corpus, ScoredPair
+
+POSITIVE = 4.0  # from this gold score on, a pair counts as saying the same, as in `sentlab.evaluation`
+NEGATIVE = 1.0  # up to this gold score, it counts as saying something else
+LONGER = 5  # words: a positive pair is hard if its lengths differ by more
+ALIKE = 2  # words: a negative pair is hard if its lengths differ by less
+
+
+def hard_pairs(corpus: Corpus[ScoredPair]) -> Corpus[ScoredPair]:
+    """The positive pairs of unlike length and the negative pairs of like length.
+
+    An encoder that takes sentences of one length for similar does worse on these than on all pairs. The paper gives the
+    differences in length, but not the scores from which a pair is positive or negative: `POSITIVE` is that of Gao et
+    al. (2021), and `NEGATIVE` is ours.
+
+    Args:
+        corpus: pairs with a gold of 0 to 5; words are what white space separates.
+
+    Returns:
+        The hard pairs in order, as a corpus named `<name>-hard`; the others are left out as `neither`.
+
+    Raises:
+        ValueError: rows that are no ScoredPair, or no hard pair among them.
+
+    Source: PT-BERT, section 3.1 and Tables 1 and 5(c).
+    """
+    other = next((type(row).__name__ for row in corpus if not isinstance(row, ScoredPair)), None)
+    if other:
+        raise ValueError(f"{corpus.name} ({corpus.split}) must hold ScoredPair rows; it holds {other}")
+    rows = tuple(pair for pair in corpus if _is_hard(pair))
+    if not rows:
+        raise ValueError(
+            f"{corpus.name} ({corpus.split}) has no hard pair: none with a gold of {POSITIVE:g} or more and lengths "
+            f"more than {LONGER} words apart, none with {NEGATIVE:g} or less and lengths less than {ALIKE} words apart"
+        )
+    left_out = Counter(corpus.left_out) + Counter({"neither": len(corpus) - len(rows)})
+    return Corpus(f"{corpus.name}-hard", corpus.split, rows, f"hard pairs of {corpus.source}", dict(left_out))
+
+
+def _is_hard(pair: ScoredPair) -> bool:
+    apart = abs(len(pair.text_a.split()) - len(pair.text_b.split()))
+    return (pair.score >= POSITIVE and apart > LONGER) or (pair.score <= NEGATIVE and apart < ALIKE)
