@@ -159,14 +159,22 @@ def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: 
 @lru_cache(maxsize=2**16)
 def _chunked(sentence: str, kinds: frozenset[str], tag: Tagger) -> tuple[Phrase, ...]:
     """The phrases of a sentence in text order; kept, because training meets every sentence once an epoch."""
+    matches, tree = chunk_tree(sentence, tag)
+    spans = ((matches[places[0]].start(), matches[places[-1]].end()) for places in _top_chunks(tree, kinds))
+    return tuple(Phrase(sentence[start:end], start, end, 1.0) for start, end in spans)
+
+
+def chunk_tree(sentence: str, tag: Tagger | None = None) -> tuple[list[re.Match[str]], Any]:
+    """The tokens of a sentence and NLTK's tree of its chunks; each leaf is (place of the token in the list, its tag).
+
+    Args, Raises: as in `chunk_phrases`.
+    """
     matches = list(_TOKEN.finditer(sentence))
-    tags = _tags(matches, tag)
+    tags = _tags(matches, tag or _perceptron())
     if tags[-1:] == ["?"]:
         asking = int(tags[0] == "IN")
         tags[asking] = tags[asking].removeprefix("W")  # "Which boy ...?", "For whom ...?" join no clauses
-    tree = _grammar().parse(list(enumerate(tags))) if matches else []
-    spans = ((matches[places[0]].start(), matches[places[-1]].end()) for places in _top_chunks(tree, kinds))
-    return tuple(Phrase(sentence[start:end], start, end, 1.0) for start, end in spans)
+    return matches, _grammar().parse(list(enumerate(tags))) if matches else []
 
 
 def _tags(matches: Sequence[re.Match[str]], tag: Tagger) -> list[str]:

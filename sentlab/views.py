@@ -1,27 +1,31 @@
-"""Other views of a sentence, for training: words replaced by synonyms, left out, or swapped.
+"""Other views of a sentence, for training: words replaced, left out, swapped or doubled, a crop, the roles alone.
 
-A view is any function of a list of words and a random generator that returns another list of words. The three here are
-those of EDA (Wei and Zou 2019) that PaSeR uses (section 3.1.3; Table 4 compares them). Settings are bound with
-`functools.partial`, and `compose` puts one view behind another:
+A view is any function of a list of words and a random generator that returns another list of words. Synonyms, deletion
+and swaps are those of EDA (Wei and Zou 2019) that PaSeR uses (section 3.1.3; Table 4 compares them). PT-BERT compares
+itself with deletion, swaps, duplication and its own order of semantic roles (section 4.4, Tables 3 and 4), SimCSE with
+crops and deletion. Settings are bound with `functools.partial`, and `compose` puts one view behind another:
 
     view = compose(partial(synonym_replacement, synonyms=toy.synonyms), random_swap)
     text = " ".join(view(split_words(sentence), Random(7)))
 
-No view touches a word of `keep`, such as a mask, or a mark that stands alone; a mark that is attached to a word goes
-where the word goes.
+A view with `keep` touches no word of it, such as [MASK], and no mark that stands alone; a mark that is attached to a
+word goes where the word goes. `random_crop` and `srl_guided` choose parts of the sentence whatever their words are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
 from random import Random
+
+import torch
 
 from sentlab.phrases import STOPWORDS
 
 View = Callable[[Sequence[str], Random], list[str]]
 KEEP = ("[MASK]",)
+ROLES = ("ARG0", "PRED", "ARGM-NEG", "ARG1")  # PropBank's names, in the order of PT-BERT
 _PARTS = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)  # marks, the word itself, marks
 _ATTACHED = ".,;:!?…\"'“”‘’()"
 
@@ -41,6 +45,12 @@ def compose(*views: View) -> View:
         return result
 
     return composed
+
+
+def viewed(sentences: Sequence[str], view: View) -> list[str]:
+    """A view of each sentence; its random numbers hang on torch's global generator, as all that training draws."""
+    rng = Random(int(torch.randint(2**62, ())))
+    return [" ".join(view(split_words(sentence), rng)) for sentence in sentences]
 
 
 @lru_cache(maxsize=2**16)
@@ -134,7 +144,8 @@ def random_swap(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: C
     Raises:
         ValueError: `rate` is not within 0 and 1.
 
-    Source: Wei and Zou (2019), section 2, "random swap"; PaSeR calls it token reordering.
+    Source: Wei and Zou (2019), section 2, "random swap"; PaSeR calls it token reordering. PT-BERT (Table 3, "reorder")
+    does not say how it reorders; this stands in for it too.
     """
     swapped, places = list(words), _free(words, keep)
     for _ in range(_changes(words, rate) if len(places) > 1 else 0):
@@ -143,13 +154,72 @@ def random_swap(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: C
     return swapped
 
 
+def random_duplication(
+    words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP
+) -> list[str]:
+    """Let some words stand twice in a row, as many as `rate` of all words and at least one.
+
+    Args:
+        words, rng, keep: as in `synonym_replacement`.
+        rate: share of the words, 0 to 1; 0 doubles none.
+
+    Raises:
+        ValueError: `rate` is not within 0 and 1.
+
+    Source: PT-BERT (Tan et al. 2022), section 4.4 and Table 3, "duplication"; the paper gives no rate.
+    """
+    changes, places = _changes(words, rate), _free(words, keep)
+    doubled = set(rng.sample(places, min(changes, len(places))))
+    return [word for i, word in enumerate(words) for _ in range(2 if i in doubled else 1)]
+
+
+def random_crop(words: Sequence[str], rng: Random, *, rate: float = 0.1) -> list[str]:
+    """Keep a stretch of the sentence: from its two ends falls `rate` of all words, at least one; one always stays.
+
+    Args:
+        words, rng: as in `synonym_replacement`.
+        rate: share of the words that falls, 0 to 1; 0 keeps the whole sentence.
+
+    Raises:
+        ValueError: `rate` is not within 0 and 1.
+
+    Source: SimCSE (Gao et al. 2021), Table 1, "crop"; PT-BERT repeats the numbers in Table 4.
+    """
+    fallen = min(_changes(words, rate), max(0, len(words) - 1))
+    start = rng.randint(0, fallen)
+    return list(words[start : start + len(words) - fallen])
+
+
+def srl_guided(words: Sequence[str], rng: Random, *, roles: Callable[[str], Sequence[Mapping[str, str]]]) -> list[str]:
+    """Say who does what to whom for every predicate, in the order ARG0, PRED, ARGM-NEG, ARG1, one after the other.
+
+    A sentence without a predicate stays as it is. A word that is in the frames of several predicates is said again.
+
+    Args:
+        words: see `split_words`.
+        rng: not used; there is nothing to choose.
+        roles: the frames of a sentence, one a predicate: each maps names of roles to their words. Of `ROLES` any may
+            be absent, but a frame without PRED is no predicate; a role of another name, such as ARG2, is left out.
+            `sentlab.roles.label_roles`, or `sentlab.data.toy.roles`, which is exact.
+
+    Source: PT-BERT (Tan et al. 2022), section 4.4, "SRL-guided augmentation".
+    """
+    _refuse_text(words)
+    frames = [frame for frame in roles(" ".join(words)) if frame.get("PRED")]
+    return [word for frame in frames for role in ROLES for word in split_words(frame.get(role, ""))] or list(words)
+
+
 def _changes(words: Sequence[str], rate: float) -> int:
     """How many changes a rate asks for."""
     if not 0 <= rate <= 1:
         raise ValueError(f"rate is a share of the words, 0 to 1, not {rate}")
+    _refuse_text(words)
+    return max(1, int(rate * len(words))) if rate > 0 else 0
+
+
+def _refuse_text(words: Sequence[str]) -> None:
     if isinstance(words, str):
         raise TypeError(f"a view takes a list of words, not the string {words[:40]!r}; use split_words")
-    return max(1, int(rate * len(words))) if rate > 0 else 0
 
 
 def _free(words: Sequence[str], keep: Container[str]) -> list[int]:

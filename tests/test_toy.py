@@ -16,6 +16,7 @@ from sentlab.data.rows import Corpus
 from sentlab.data.toy_grammar import FORMS, OPENERS, ask, asked, forms, render
 from sentlab.data.toy_lexicon import article, inflect, lexicon, plural
 from sentlab.data.toy_phrases import phrase_similarity, relation
+from sentlab.data.toy_roles import frame
 from sentlab.data.toy_scenes import Scene, scenes, score, similarity, split_of
 
 
@@ -364,3 +365,34 @@ def test_phrases_in_contexts() -> None:
 def test_bad_arguments(name: str, split: str, size: int | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         toy.load(name, split, size=size)
+
+
+def test_roles_are_those_of_the_sentence() -> None:
+    scene = Scene("v/send", "n/nurse", "n/postcard", "n/pilot", theme_attr="a/funny", past=True)
+    for form in forms(scene):
+        found = frame(render(scene, Random(form), form=form))
+        assert set(found) == {"ARG0", "PRED", "ARG1"}
+        assert re.sub("^(a|the) ", "", found["ARG0"].lower()) == "nurse"
+        assert re.search("postcard", found["ARG1"])
+        assert found["PRED"] in ("sent", "mailed")
+    negated = render(Scene("v/sleep", agent="n/dog", past=True, negated=True), Random(0), form="active")
+    assert {role: words for role, words in frame(negated).items() if role != "ARG0"} in (
+        {"PRED": "sleep", "ARGM-NEG": "not"},
+        {"PRED": "take a nap", "ARGM-NEG": "not"},
+    )
+    bought = render(Scene("v/sell", "n/farmer", "n/horse", "n/woman", past=True), Random(0), form="converse")
+    assert frame(bought)["ARG0"].lower().endswith((" woman", " lady"))  # who buys does what the verb says
+    assert frame(bought)["PRED"] in ("bought", "purchased")
+
+
+def test_roles_of_the_corpus() -> None:
+    for split in ("train", "dev", "test"):
+        for sentence in corpus("toy-sentences", split):
+            (found,) = toy.roles(sentence)
+            assert found["PRED"]
+            assert ("ARGM-NEG" in found) == (" not " in sentence)
+            assert all(words in sentence for words in found.values())
+    toy.roles(sentence)[0].clear()
+    assert toy.roles(sentence) == [found]
+    with pytest.raises(ValueError, match=r"toy-sentences with seed 0.*'A dog that nobody told of\.'"):
+        toy.roles("A dog that nobody told of.")

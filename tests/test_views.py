@@ -14,9 +14,12 @@ from sentlab.data import toy
 from sentlab.views import (
     View,
     compose,
+    random_crop,
     random_deletion,
+    random_duplication,
     random_swap,
     split_words,
+    srl_guided,
     synonym_replacement,
     wordnet_synonyms,
 )
@@ -31,7 +34,8 @@ def upper(word: str) -> list[str]:
 
 replace: View = partial(synonym_replacement, synonyms=upper)
 VIEWS = [pytest.param(view, id=name) for name, view in
-         (("synonyms", replace), ("deletion", random_deletion), ("swap", random_swap))]  # fmt: skip
+         (("synonyms", replace), ("deletion", random_deletion), ("swap", random_swap),
+          ("duplication", random_duplication))]  # fmt: skip
 
 
 def changed(before: Sequence[str], after: Sequence[str]) -> int:
@@ -112,13 +116,88 @@ def test_as_many_swaps_as_the_rate_says() -> None:
     assert len(firsts) == 3
 
 
+@pytest.mark.parametrize(("rate", "count"), [(0.0, 0), (0.01, 1), (0.1, 2), (0.5, 10), (1.0, 20)])
+def test_as_many_words_stand_twice_as_the_rate_says(rate: float, count: int) -> None:
+    doubled = Counter[str]()
+    for seed in range(200):
+        after = random_duplication(LETTERS, Random(seed), rate=rate)
+        counts = Counter(after)
+        assert after == [word for word in LETTERS for _ in range(counts[word])]  # the order stays, twins are neighbours
+        assert sorted(counts.values()) == [1] * (20 - count) + [2] * count
+        doubled.update(word for word in LETTERS if counts[word] == 2)
+    assert len(doubled) == (20 if count else 0)  # every word has its turn
+    assert random_duplication(["the", "dog,"], Random(0), rate=1.0) == ["the", "the", "dog,", "dog,"]
+
+
+@pytest.mark.parametrize(("rate", "fallen"), [(0.0, 0), (0.01, 1), (0.1, 2), (0.5, 10), (1.0, 19)])
+def test_a_crop_is_a_stretch_of_the_sentence(rate: float, fallen: int) -> None:
+    crops = Counter("".join(random_crop(LETTERS, Random(seed), rate=rate)) for seed in range(1000))
+    text = "".join(LETTERS)
+    assert set(crops) == {text[i : i + 20 - fallen] for i in range(fallen + 1)}  # both ends, and all between
+    assert min(crops.values()) > 0.5 * 1000 / (fallen + 1)
+
+
+def test_crops_are_pure_and_repeatable_and_keep_one_word() -> None:
+    words = tuple(LETTERS)
+    assert random_crop(words, Random(5)) == random_crop(list(words), Random(5))
+    assert random_crop([], Random(0)) == []
+    assert random_crop(["alone"], Random(0), rate=1.0) == ["alone"]
+    assert len(random_crop(["a", "[MASK]"], Random(0))) == 1
+    for rate in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="rate"):
+            random_crop(words, Random(0), rate=rate)
+    with pytest.raises(TypeError, match="split_words"):
+        random_crop("a sentence", Random(0))
+
+
+@pytest.mark.parametrize(
+    ("frames", "expected"),
+    [
+        # two predicates, whose sets follow each other, each in the order of the paper
+        ([{"ARG1": "the old dog", "PRED": "seen", "ARG0": "a boy"}, {"PRED": "went away", "ARG0": "the old dog"}],
+         "a boy seen the old dog the old dog went away"),
+        ([{"ARG1": "it", "ARGM-NEG": "n't", "PRED": "see", "ARG0": "she"}], "she see n't it"),
+        ([{"PRED": "rains"}], "rains"),
+        ([{"ARG0": "he", "ARG1": "it"}, {"PRED": "left", "ARG0": "she"}], "she left"),  # the first is no predicate
+        ([{"ARG0": "he", "PRED": "gave", "ARG2": "the boy", "ARGM-TMP": "today", "ARG1": "a book"}], "he gave a book"),
+        ([], "The words, as they are."),
+        ([{"ARG0": "he"}, {"PRED": "", "ARG1": "it"}, {}], "The words, as they are."),
+    ],
+)  # fmt: skip
+def test_semantic_roles_in_the_order_of_the_paper(frames: list[dict[str, str]], expected: str) -> None:
+    asked = []
+
+    def roles(sentence: str) -> list[dict[str, str]]:
+        asked.append(sentence)
+        return frames
+
+    words = ("The", "words,", "as", "they", "are.")
+    assert srl_guided(words, Random(0), roles=roles) == expected.split()
+    assert asked == ["The words, as they are."]
+
+
+def test_semantic_roles_of_the_toy_world_as_a_view() -> None:
+    rng = Random(0)
+    before = rng.getstate()
+    sentence = next(text for text in toy.load("toy-sentences", "dev") if " not " in text and " by " in text)
+    frame = toy.roles(sentence)[0]
+    after = partial(srl_guided, roles=toy.roles)(split_words(sentence), rng)
+    assert " ".join(after) == " ".join(frame[role] for role in ("ARG0", "PRED", "ARGM-NEG", "ARG1"))
+    assert rng.getstate() == before
+    with pytest.raises(TypeError, match="split_words"):
+        srl_guided(sentence, rng, roles=toy.roles)
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_what_is_to_be_kept_is_left_alone(view: View) -> None:
     words = ["a", "[MASK]", "bb", "[MASK],", "(Name)", "cc", ".", "dd", "…"]
     fixed = [1, 3, 4, 6, 8]
     for seed in range(50):
         after = view(words, Random(seed), rate=0.5, keep={"[MASK]", "Name"})  # type: ignore[call-arg]
-        if view is random_deletion:
+        if view is random_duplication:
+            assert all(after.count(words[i]) == 1 for i in fixed)
+            assert len(after) == len(words) + 4  # half of nine, and there are four
+        elif view is random_deletion:
             assert [word for word in after if word in {words[i] for i in fixed}] == [words[i] for i in fixed]
         else:
             assert [after[i] for i in fixed] == [words[i] for i in fixed]

@@ -26,9 +26,10 @@ from .rows import (
     ScoredPair,
     Triple,
 )
-from .toy_grammar import FORMS, ask, asked, forms, realise, render
+from .toy_grammar import FORMS, Sentence, ask, asked, forms, realise, render
 from .toy_lexicon import inflect, lexicon, plural
 from .toy_phrases import contexts, phrases, words
+from .toy_roles import frame
 from .toy_scenes import (
     SPLITS,
     WEIGHTS,
@@ -46,7 +47,9 @@ from .toy_scenes import (
 )
 from .toy_tags import tag
 
-__all__ = ["FORMS", "NAMES", "Scene", "forms", "load", "realise", "render", "scenes", "score", "synonyms", "tag"]
+__all__ = [
+    "FORMS", "NAMES", "Scene", "forms", "load", "realise", "render", "roles", "scenes", "score", "synonyms", "tag",
+]  # fmt: skip
 
 SIZES = {  # name: rows of train, dev, test
     "toy-sentences": (20_000, 2_000, 2_000),
@@ -117,9 +120,40 @@ def _synonyms() -> dict[str, tuple[str, ...]]:
     return {word: tuple(others) for word, others in found.items()}
 
 
+def roles(sentence: str) -> list[dict[str, str]]:
+    """Who does what to whom in a sentence of `toy-sentences` (any split, seed 0, the usual size), by construction.
+
+    Returns:
+        One frame, as `toy_roles.frame` has it: the words of PRED, and of ARG0, ARGM-NEG and ARG1 if they are said.
+
+    Raises:
+        ValueError: the sentence is not of that corpus.
+    """
+    if sentence not in _roles():
+        raise ValueError(f"roles are known of the sentences of toy-sentences with seed 0; this is none: {sentence!r}")
+    return [dict(_roles()[sentence])]
+
+
+@cache
+def _roles() -> dict[str, dict[str, str]]:
+    """The frame of every sentence of the corpus."""
+    found: dict[str, dict[str, str]] = {}
+    for split, size in zip(SPLITS, SIZES["toy-sentences"], strict=True):
+        rows: dict[str, dict[str, str]] = {}
+        for sentence in _told(split, 0, Random(f"toy-sentences {split} 0")):  # as `load` tells them
+            rows.setdefault(sentence.text, frame(sentence))
+            if len(rows) == size:
+                break
+        found |= rows
+    return found
+
+
+def _told(split: str, seed: int, rng: Random) -> Iterator[Sentence]:
+    return (render(scene, rng) for scene in scenes(split, seed))
+
+
 def _sentences(split: str, seed: int, rng: Random) -> Iterator[str]:
-    for scene in scenes(split, seed):
-        yield realise(scene, rng)
+    return (sentence.text for sentence in _told(split, seed, rng))
 
 
 def _positive(split: str, seed: int, name: str) -> Iterator[Scene]:
