@@ -13,7 +13,7 @@ from typing import Any
 
 from sentlab import data, methods, metrics, published, records
 from sentlab.encoder import Encoder
-from sentlab.evaluation import evaluate_sts, pair_cosines, sts_dev
+from sentlab.evaluation import evaluate_sts, pair_cosines, sts_dev, watch_geometry
 from sentlab.presets import preset
 from sentlab.training import History, TrainConfig, fit
 
@@ -32,6 +32,7 @@ __all__ = [
     "published",
     "records",
     "sts_dev",
+    "watch_geometry",
 ]
 
 

@@ -19,6 +19,7 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from sentlab.encoder_files import (
     load_model,
     load_post,
+    load_pseudo,
     locate,
     positions,
     quiet,
@@ -29,6 +30,7 @@ from sentlab.encoder_files import (
 from sentlab.fast import evaluating, fast_arithmetic, in_threads
 from sentlab.pooling import POOLINGS
 from sentlab.postprocess import Flow, Whitening
+from sentlab.pseudo_tokens import PseudoTokens
 
 DEFAULT_POOLING, DEFAULT_MAX_LENGTH = "cls", 64
 TOKENS_PER_BATCH = {"cpu": 512, "cuda": 65_536}  # padded tokens; the CPU's fits the caches (benchmarks/encode.py)
@@ -55,10 +57,11 @@ class Encoder(nn.Module):
     Args:
         model: a transformers model, with a masked-LM head or without.
         tokenizer: its fast tokenizer.
-        pooling: a name in `sentlab.pooling.POOLINGS`.
+        pooling: a name in `sentlab.pooling.POOLINGS`, or "pseudo": what `pseudo` makes of the last layer.
         max_length: tokens a text, special tokens included; what is longer is cut at the end.
         post: a fitted map that every pooled vector goes through, or None. It fits the pooling and the weights that it
             was fitted with (`sentlab.methods.postprocess`): after a change of either, fit again.
+        pseudo: the pseudo tokens that PT-BERT has trained with this model, or None.
 
     Raises:
         ValueError: an unknown pooling, a max_length the model has no positions for, or a map of vectors of another
@@ -72,10 +75,11 @@ class Encoder(nn.Module):
         pooling: str,
         max_length: int,
         post: Whitening | Flow | None = None,
+        pseudo: PseudoTokens | None = None,
     ) -> None:
         super().__init__()
-        if pooling not in POOLINGS:
-            raise ValueError(f"unknown pooling {pooling!r}; choose one of {', '.join(POOLINGS)}")
+        if pooling not in [*POOLINGS, *(["pseudo"] if pseudo is not None else [])]:
+            raise ValueError(_unknown(pooling))
         longest, shortest = positions(model.base_model), tokenizer.num_special_tokens_to_add() + 1
         if not shortest <= max_length <= longest:
             raise ValueError(f"max_length is {max_length}; this model takes {shortest} to {longest} tokens")
@@ -87,6 +91,7 @@ class Encoder(nn.Module):
             )
         self.model = model
         self.post = post
+        self.pseudo = pseudo
         self.tokenizer = tokenizer
         self.pooling = pooling
         self.max_length = max_length
@@ -125,6 +130,7 @@ class Encoder(nn.Module):
                 tokenizer = AutoTokenizer.from_pretrained(place, revision=revision)
                 saved = saved_settings(place, revision, read_pooling=pooling is None)
                 post = load_post(place, revision, saved, pooling)
+                pseudo = load_pseudo(place, revision, saved)
             except OSError as error:
                 tried = f"the hub model {place!r}, revision {revision or 'main'}"
                 tried = f"the folder {place}" if Path(place).is_dir() else f"{tried} (there is no such folder)"
@@ -132,7 +138,7 @@ class Encoder(nn.Module):
         longest = min(tokenizer.model_max_length, positions(model.base_model))
         if max_length is None:
             max_length = saved.get("max_length") or min(DEFAULT_MAX_LENGTH, longest)
-        encoder = cls(model, tokenizer, pooling or saved.get("pooling", DEFAULT_POOLING), max_length, post)
+        encoder = cls(model, tokenizer, pooling or saved.get("pooling", DEFAULT_POOLING), max_length, post, pseudo)
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     @property
@@ -179,9 +185,18 @@ class Encoder(nn.Module):
         )
         return output.hidden_states
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """(B, L), (B, L) -> (B, D), pooled, and then mapped by `post` where there is one."""
-        pooled = POOLINGS[self.pooling](self.hidden_states(input_ids, attention_mask), attention_mask)
+    def pool(self, hidden_states: tuple[Tensor, ...], attention_mask: Tensor, pooling: str | None = None) -> Tensor:
+        """What `hidden_states` gives, and (B, L) -> (B, D), by a pooling; None: the encoder's own."""
+        pooling = pooling or self.pooling
+        if pooling == "pseudo" and self.pseudo is not None:
+            return self.pseudo(hidden_states[-1], attention_mask)
+        if pooling not in POOLINGS:
+            raise ValueError(_unknown(pooling))
+        return POOLINGS[pooling](hidden_states, attention_mask)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, pooling: str | None = None) -> Tensor:
+        """(B, L), (B, L) -> (B, D), pooled (see `pool`), and then mapped by `post` where there is one."""
+        pooled = self.pool(self.hidden_states(input_ids, attention_mask), attention_mask, pooling)
         if self.post is None:
             return pooled
         with torch.autocast(pooled.device.type, enabled=False):  # it makes small differences large
@@ -245,9 +260,9 @@ class Encoder(nn.Module):
     def save(self, folder: str | Path) -> None:
         """Write a folder that `from_pretrained` and `sentence_transformers.SentenceTransformer` load.
 
-        With a `Flow` as `post` only `from_pretrained` does: sentence_transformers refuses the folder, for it could only
-        give vectors without the flow. An encoder saved there before is replaced, and only once the new one is written
-        in full.
+        With a `Flow` as `post`, or the pooling "pseudo", only `from_pretrained` does: sentence_transformers refuses the
+        folder, for it could only give other vectors. An encoder saved there before is replaced, and only once the new
+        one is written in full.
 
         Raises:
             FileExistsError: the folder holds something that is no part of a saved encoder; nothing is changed.
@@ -333,6 +348,11 @@ def checked(texts: Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string: {text!r:.60}")
     return texts
+
+
+def _unknown(pooling: str) -> str:
+    need = "; that needs an encoder that PTBERT has trained" if pooling == "pseudo" else ""
+    return f"unknown pooling {pooling!r}{need}; choose one of {', '.join(POOLINGS)}"
 
 
 def _distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:

@@ -22,6 +22,7 @@ from transformers.utils import logging as transformers_logging
 
 from sentlab.pooling import POOLINGS
 from sentlab.postprocess import Flow, Whitening, describe, restore
+from sentlab.pseudo_tokens import PseudoTokens
 
 if TYPE_CHECKING:
     from sentlab.encoder import Encoder
@@ -37,12 +38,21 @@ LEGACY_POOLINGS = {
     "lasttoken": "lasttoken",
 }
 # Parts of a saved encoder that a new one may lack: of another pooling, or written by sentence-transformers.
-OTHER_SAVED = {"1_Pooling", "1_WeightedLayerPooling", "2_Pooling", "2_Normalize", "README.md", "post", "vocab.txt"}
-FLOW_NOTE = """# A sentence encoder with a flow behind it
+OTHER_SAVED = {
+    "1_Pooling",
+    "1_WeightedLayerPooling",
+    "2_Pooling",
+    "2_Normalize",
+    "README.md",
+    "post",
+    "pseudo",
+    "vocab.txt",
+}
+OWN_NOTE = """# A sentence encoder with {name} behind it
 
-Load this folder with `sentlab.Encoder.from_pretrained`, which applies the flow in `post/` to each pooled vector.
-sentence_transformers does not know the flow and refuses the folder; the model loaded alone, as by transformers, gives
-vectors without the flow.
+Load this folder with `sentlab.Encoder.from_pretrained`, which applies what is in `{folder}/` and gives the vectors that
+were meant. sentence_transformers does not know it and refuses the folder; the model loaded alone, as by transformers,
+gives vectors without it.
 """
 
 
@@ -169,10 +179,20 @@ def load_post(place: str, revision: str | None, saved: dict[str, Any], pooling: 
     return restore(settings, load_file(str(cached_file(place, "post/model.safetensors", revision=revision))))
 
 
+def load_pseudo(place: str, revision: str | None, saved: dict[str, Any]) -> PseudoTokens | None:
+    """The pseudo tokens that were saved with the encoder, if any were."""
+    if (settings := saved.get("pseudo")) is None:
+        return None
+    pseudo = PseudoTokens(**settings)
+    pseudo.load_state_dict(load_file(str(cached_file(place, "pseudo/model.safetensors", revision=revision))))
+    return pseudo
+
+
 def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
     """Beside the model, what `SentenceTransformer(folder)` reads; layers are averaged by its WeightedLayerPooling.
 
-    A Whitening is its Dense. A Flow is written as the class that it is, which it refuses to load.
+    A Whitening is its Dense. A Flow, and pseudo tokens where they make the vector, are written as the classes that they
+    are, which it refuses to load.
     """
 
     def write(name: str, content: Any) -> None:
@@ -196,9 +216,10 @@ def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
         save_file({"layer_weights": weights}, folder / "1_WeightedLayerPooling" / "model.safetensors")
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         write("config.json", config | {"output_hidden_states": True})
-    mode = encoder.pooling if averaged is None else "mean"
-    flags = {f"pooling_mode_{flag}": name == mode for flag, name in LEGACY_POOLINGS.items()}
-    write(f"{modules[-1][0]}/config.json", {"word_embedding_dimension": width} | flags)
+    if encoder.pooling != "pseudo":
+        mode = encoder.pooling if averaged is None else "mean"
+        flags = {f"pooling_mode_{flag}": name == mode for flag, name in LEGACY_POOLINGS.items()}
+        write(f"{modules[-1][0]}/config.json", {"word_embedding_dimension": width} | flags)
     write("sentence_bert_config.json", {"max_seq_length": encoder.max_length, "do_lower_case": False})
     write(
         "config_sentence_transformers.json",
@@ -215,8 +236,16 @@ def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
         else:
             types.append(("post", f"{Flow.__module__}.{Flow.__name__}"))
             write("post/config.json", settings["post"])
-            (folder / "README.md").write_text(FLOW_NOTE, encoding="utf-8")
+            (folder / "README.md").write_text(OWN_NOTE.format(name="a flow", folder="post"), encoding="utf-8")
         save_file(post.state_dict(), folder / "post" / "model.safetensors")
+    if (pseudo := encoder.pseudo) is not None:
+        settings["pseudo"] = pseudo.settings
+        (folder / "pseudo").mkdir()
+        save_file(pseudo.state_dict(), folder / "pseudo" / "model.safetensors")
+        if encoder.pooling == "pseudo":
+            types[1] = ("pseudo", f"{PseudoTokens.__module__}.{PseudoTokens.__name__}")
+            note = OWN_NOTE.format(name="pseudo tokens", folder="pseudo")
+            (folder / "README.md").write_text(note, encoding="utf-8")
     entries = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(types)]
     write("modules.json", entries)
     write("sentlab.json", settings)

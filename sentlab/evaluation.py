@@ -200,6 +200,27 @@ def geometry(encoder: TextEncoder, corpus: Corpus[ScoredPair]) -> Geometry:
     )
 
 
+def watch_geometry(corpus: Corpus[ScoredPair], every: int) -> Callable[[int, Any], dict[str, float] | None]:
+    """Alignment and uniformity along training: an `on_step` for `fit`, whose history's `seen` then holds them.
+
+    Args:
+        corpus: pairs with a gold of 0 to 5, as for `geometry`.
+        every: steps between two looks at the encoder.
+
+    Source: PT-BERT, Fig. 3 (every 125 steps, on STS-B).
+    """
+    if every < 1:
+        raise ValueError(f"every is a number of steps, 1 or more, not {every}")
+
+    def on_step(step: int, method: Any) -> dict[str, float] | None:
+        if step % every:
+            return None
+        found = geometry(method.encoder, corpus)
+        return {"alignment": found.alignment, "uniformity": found.uniformity}
+
+    return on_step
+
+
 def _corpora(tasks: Any, folder: str | Path | None) -> dict[str, Corpus[ScoredPair]]:
     if tasks is None:
         tasks = data.STS_TASKS

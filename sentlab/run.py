@@ -6,14 +6,17 @@ Settings:
     encoder   source, pooling, max_length: as `Encoder.from_pretrained` takes them; what another record has trained is
               in `runs/NAME/encoder`
     method    name in `sentlab.methods` and its arguments, or `Whitening` or `Flow`; null: only evaluate the encoder.
-              PaSeR's `phrases` are a list of kinds of chunks (null: RAKE), its `view` one of names in `sentlab.views`
-    words     `nltk` (WordNet's synonyms, NLTK's tagger) or `toy` (the toy world's), for views and chunks
+              PaSeR's `phrases` are a list of kinds of chunks (null: RAKE), a `view` a list of names in `sentlab.views`
+    words     `nltk` (WordNet's synonyms, NLTK's tagger and the roles that rules make of its tags) or `toy` (the toy
+              world's), for views and chunks
     data      corpus to train on, by name, or `NAME/SPLIT`; the split is else `train`. For Universal: task -> corpus
     train     `TrainConfig`
     dev       corpus whose `dev` split chooses the step to keep (Spearman x 100)
+    watch     steps between two looks at alignment and uniformity on the dev corpus; null: none
     test      corpora whose `test` split is evaluated, before and after training
     heads     of them, graded pairs on which a head is trained as well (`evaluate_relatedness`)
-    poolings  sentence vectors that are evaluated, beside the one that is trained
+    poolings  sentence vectors that are evaluated, beside the encoder's own
+    keep      true: a sweep keeps the encoders that it has trained, each in a folder beside its record, for comparisons
     say       corpora from whose `test` split PaSeR's decoder is asked for the phrases of sentences drawn at random, and
               then for those of the paper's table 7; null: nothing
     examples  papers' tables of examples, to be tried with the encoder: some of `paser 6` and `universal 1`
@@ -40,11 +43,11 @@ from typing import Any
 
 import torch
 
-from sentlab import data, methods, phrases, published, records, views
+from sentlab import data, methods, phrases, published, records, roles, views
 from sentlab.data import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, toy
 from sentlab.data.rows import PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
-from sentlab.evaluation import encode_groups, evaluate_sts, geometry, sts_dev
+from sentlab.evaluation import encode_groups, evaluate_sts, geometry, sts_dev, watch_geometry
 from sentlab.lexical import evaluate_in_context, evaluate_similarity
 from sentlab.methods.postprocess import Flow, Whitening, postprocessed
 from sentlab.methods.universal import task_rows
@@ -92,9 +95,14 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
             torch.manual_seed(settings["train"]["seed"])
             method = bound(settings, corpus)(encoder)
             started, config = time.monotonic(), TrainConfig(**settings["train"])
-            history = fit(method, corpus, config, sts_dev(dev), folder=folder, resume=True, progress=progress)
+            watch = watch_geometry(dev, settings["watch"]) if settings.get("watch") else None
+            history = fit(
+                method, corpus, config, sts_dev(dev), folder=folder, resume=True, progress=progress, on_step=watch
+            )
             began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
-            record.dev, record.kept_step = history.dev, history.kept_step
+            record.dev, record.seen, record.kept_step = history.dev, history.seen, history.kept_step
+            learned = [encoder.pooling, *(["pseudo"] if encoder.pseudo is not None else [])]
+            poolings = list(dict.fromkeys([*learned, *poolings]))
             if names := settings.get("say"):
                 record.said = {name: said(method, remember(record, name, "test")) for name in names}
                 record.said["paper"] = said_of_the_paper(method)
@@ -127,7 +135,11 @@ def bound(settings: dict[str, Any], corpus: Any) -> Any:
     if names := arguments.pop("view", None):
         synonyms = toy.synonyms if in_toy_world else views.wordnet_synonyms
         replace: views.View = partial(views.synonym_replacement, synonyms=synonyms)
-        own = {"synonym_replacement": replace}
+        label = toy.roles if in_toy_world else roles.label_roles
+        own: dict[str, views.View] = {
+            "synonym_replacement": replace,
+            "srl_guided": partial(views.srl_guided, roles=label),
+        }
         arguments["view"] = views.compose(*(own.get(view) or getattr(views, view) for view in names))
     if kinds := arguments.pop("phrases", None):
         tag = toy.tag if in_toy_world else None

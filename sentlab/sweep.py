@@ -53,7 +53,7 @@ class Sweep:
         """
         rows = []
         for record in self.records:
-            found = record.results[when][_get(record.settings, "encoder.pooling")]
+            found = next(iter(record.results[when].values()))  # the encoder's own pooling stands first
             if score not in found:
                 raise KeyError(f"no score {score!r} in {record.name}; there is {', '.join(found)}")
             settings = {name.split(".")[-1]: _shown(_get(record.settings, name)) for name in self.over}
@@ -96,8 +96,12 @@ def sweep(
         path = Path(folder) / _file(own)
         if not (path.exists() and records.read(path).done):
             records.Record(path.stem, own).save(path)
-            run(path, folder=path.with_suffix(""), progress=False)
-            shutil.rmtree(path.with_suffix(""), ignore_errors=True)  # the numbers are what a sweep is for
+            kept = path.with_suffix("")
+            run(path, folder=kept, progress=False)
+            if own.get("keep"):
+                (kept / "checkpoint.safetensors").unlink()
+            else:  # the numbers are what a sweep is for
+                shutil.rmtree(kept, ignore_errors=True)
         found.append(records.read(path))
     return Sweep({name: list(values) for name, values in over.items()}, found)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -93,11 +93,13 @@ class Method(Protocol):
 
 @dataclass
 class History:
-    """What a run did: settings, the losses every few steps, the dev scores, which step was kept and why it stopped."""
+    """What a run did: settings, the losses every few steps, the dev scores, what `on_step` saw, which step was kept and
+    why it stopped."""
 
     settings: dict[str, Any]
     losses: list[dict[str, float]] = field(default_factory=list)
     dev: list[dict[str, float]] = field(default_factory=list)
+    seen: list[dict[str, float]] = field(default_factory=list)
     kept_step: int = 0
     stopped: str = ""
     seconds: float = 0.0
@@ -145,7 +147,7 @@ def fit(
     folder: str | Path | None = None,
     resume: bool = False,
     progress: bool = True,
-    on_step: Callable[[int, Any], None] | None = None,
+    on_step: Callable[[int, Any], Mapping[str, float] | None] | None = None,
 ) -> History:
     """Train `method` on `rows` in place; `method.encoder` is the result.
 
@@ -158,7 +160,8 @@ def fit(
         folder: where `checkpoint.safetensors` and `history.json` go; None: nothing is written.
         resume: go on from the folder's checkpoint if it has one; weights end bit-identical on CPU.
         progress: show a progress bar with the losses.
-        on_step: called with (step, method) after each step, to watch what training does; must change nothing.
+        on_step: called with (step, method) after each step, to watch what training does; must change nothing. What it
+            returns, if anything, is kept with the step in the history's `seen` (`sentlab.watch_geometry`).
 
     Raises:
         ValueError: no rows; an encoder with a `post`; keep="dev" without dev; a folder with a checkpoint but
@@ -216,8 +219,8 @@ def fit(
             run.history.losses.append({"step": run.step, **means})
             bar.set_postfix({**means, **({"dev": run.history.dev[-1]["score"]} if run.history.dev else {})})
         run.history.seconds = time.monotonic() - began
-        if on_step is not None:
-            on_step(run.step, method)
+        if on_step is not None and (found := on_step(run.step, method)):
+            run.history.seen.append({"step": run.step, **found})
         if dev is not None and (run.step == steps or (config.eval_every and run.step % config.eval_every == 0)):
             run.evaluate(dev, accelerator)
         if folder is not None and (run.step % config.checkpoint_every == 0 or run.step == steps):

@@ -86,4 +86,4 @@ def test_the_recorded_sweeps_are_whole_and_nothing_is_left_over() -> None:
     heads = [path for path in BOOK.glob("*.json") if records.read(path).over]
     assert heads
     found = {f"{run.name}.json" for path in heads for run in read(path).records}  # read complains about what is missing
-    assert {path.name for path in (BOOK / "sweeps").iterdir()} == found
+    assert {path.name for path in (BOOK / "sweeps").glob("*.json")} == found

@@ -3,9 +3,21 @@
 from sentlab.methods import postprocess
 from sentlab.methods.consert import ConSERT
 from sentlab.methods.ct import ContrastiveTension
+from sentlab.methods.moco import MoCo
 from sentlab.methods.paser import PaSeR
 from sentlab.methods.paser_supervised import SupervisedPaSeR
+from sentlab.methods.ptbert import PTBERT
 from sentlab.methods.simcse import SimCSE
 from sentlab.methods.universal import Universal
 
-__all__ = ["ConSERT", "ContrastiveTension", "PaSeR", "SimCSE", "SupervisedPaSeR", "Universal", "postprocess"]
+__all__ = [
+    "PTBERT",
+    "ConSERT",
+    "ContrastiveTension",
+    "MoCo",
+    "PaSeR",
+    "SimCSE",
+    "SupervisedPaSeR",
+    "Universal",
+    "postprocess",
+]

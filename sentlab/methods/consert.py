@@ -26,7 +26,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.pooling import POOLINGS
 
 
 def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
@@ -159,7 +158,7 @@ class ConSERT(nn.Module):
             output = self.encoder.backbone(
                 input_ids=input_ids, attention_mask=mask, position_ids=positions, output_hidden_states=True
             )
-            return POOLINGS[self.encoder.pooling](output.hidden_states, mask)
+            return self.encoder.pool(output.hidden_states, mask)
         with changed_embeddings(self.encoder, lambda output: CUTS[view](output, mask, self.cutoff)):
             return self.encoder(input_ids, mask)
 

@@ -28,7 +28,6 @@ Differs from the released code:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from random import Random
 from typing import Any
 
 import torch
@@ -40,8 +39,7 @@ from sentlab.fast import evaluating
 from sentlab.losses import label_cross_entropy, mask_tokens
 from sentlab.methods.phrase_decoder import IGNORE, PhraseDecoder
 from sentlab.phrases import Phrase, mask_spans, rake_phrases
-from sentlab.pooling import POOLINGS
-from sentlab.views import View, split_words
+from sentlab.views import View, viewed
 
 ROWS_PER_PART = 32  # on a CPU, sentences of like length that go through encoder and decoder together
 
@@ -191,8 +189,7 @@ class PaSeR(nn.Module):
             copies, masks = [*copies, batch["corrupted_ids"]], [*masks, mask]
         # the copies are padded alike, so one pass of the encoder serves them all
         hidden = self.encoder.hidden_states(torch.cat(copies), torch.cat(masks))  # each (2B or 3B, L, D)
-        pool = POOLINGS[self.encoder.pooling]
-        vectors = pool(tuple(h[: 2 * count] for h in hidden), torch.cat(masks[:2]))  # (2B, D)
+        vectors = self.encoder.pool(tuple(h[: 2 * count] for h in hidden), torch.cat(masks[:2]))  # (2B, D)
         signal = decoding_signal(vectors[:count], vectors[count:], self.m, self.n)  # (B, 4, D)
         targets, chosen = batch["targets"], batch.get("chosen", torch.zeros_like(mask, dtype=torch.bool))
         labelled = targets != IGNORE  # (B, T)
@@ -283,13 +280,13 @@ class PaSeR(nn.Module):
     def _viewed(self, sentences: Sequence[str], phrases: list[list[tuple[Phrase, list[int]]]]) -> dict[str, Tensor]:
         """The same tensors of a view of each sentence, and of a view of its masked copy (section 3.1.3)."""
         assert self.view is not None
-        rng, copies = Random(int(torch.randint(2**62, ()))), list(sentences)
+        copies = list(sentences)
         for sentence, found in zip(sentences, phrases, strict=True):
             for phrase, places in reversed(found):
                 masks = f" {self.encoder.tokenizer.mask_token}" * len(places) + " "
                 sentence = sentence[: phrase.start] + masks + sentence[phrase.end :]
             copies.append(sentence)
-        encoded = self._tokenise([" ".join(self.view(split_words(text), rng)) for text in copies])
+        encoded = self._tokenise(viewed(copies, self.view))
         count = len(sentences)
         ids, mask = torch.tensor(encoded["input_ids"]), torch.tensor(encoded["attention_mask"])
         return {

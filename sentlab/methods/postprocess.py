@@ -28,7 +28,7 @@ def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[
     Raises:
         ValueError: the vectors are too few or too alike; see `Whitening.fit` and `Flow.fit`.
     """
-    plain = Encoder(encoder.model, encoder.tokenizer, encoder.pooling, encoder.max_length)
+    plain = Encoder(encoder.model, encoder.tokenizer, encoder.pooling, encoder.max_length, pseudo=encoder.pseudo)
     vectors = torch.from_numpy(plain.encode(sentences)).to(encoder.device)  # (N, D)
     plain.post = copy.deepcopy(kind).fit(vectors)
     return plain

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.losses import info_nce, mask_tokens, masked_lm_loss
+from sentlab.views import View, viewed
 
 
 class SimCSE(nn.Module):
@@ -34,24 +35,22 @@ class SimCSE(nn.Module):
             head follows in training (`head`, no part of `encoder`).
         temperature: what the cosines are divided by.
         mlm: weight of an auxiliary masked-language-model loss; 0: none, and the paper's choice where it has one is 0.1.
+        view: (words, random numbers) -> words, the second copy of a plain sentence, drawn anew each time; None: as it
+            stands (Gao et al., Table 1, has crops and deletions).
 
     Raises:
         ValueError: a temperature that is not above 0, a negative `mlm`, or `mlm` without a masked-LM head.
     """
 
-    def __init__(self, encoder: Encoder, *, temperature: float = 0.05, mlm: float = 0.0):
+    def __init__(self, encoder: Encoder, *, temperature: float = 0.05, mlm: float = 0.0, view: View | None = None):
         super().__init__()
         if temperature <= 0 or mlm < 0:
             raise ValueError(f"temperature={temperature} must be above 0 and mlm={mlm} at least 0")
         if mlm and encoder.lm_head is None:
             raise ValueError("this encoder's checkpoint has no masked-LM head: pass mlm=0, or one that has a head")
         self.encoder, self.temperature, self.mlm = encoder, temperature, mlm
-        self.head: nn.Module = nn.Identity()
-        if encoder.pooling == "cls":
-            linear = nn.Linear(encoder.dim, encoder.dim)
-            nn.init.normal_(linear.weight, std=0.02)  # as BERT's own layers start
-            nn.init.zeros_(linear.bias)
-            self.head = nn.Sequential(linear, nn.Tanh())
+        self.head = cls_head(encoder)
+        self.view = view
         self.to(encoder.device)
 
     def collate(self, rows: Sequence[str] | Sequence[Triple]) -> dict[str, Tensor]:
@@ -80,9 +79,13 @@ class SimCSE(nn.Module):
                 raise TypeError(f"SimCSE learns from {kinds} but row {number} is a {type(row).__name__}")
         if not triples and len(rows) == 1:
             raise ValueError("one sentence has no negatives in its batch: pass at least two")
-        views: list[list] = [list(rows)] * 2
+        if triples and self.view is not None:
+            raise ValueError("a view is the second copy of a plain sentence, and a Triple has none: pass view=None")
         if triples:
             views = [[getattr(row, part) for row in triples] for part in ("anchor", "positive", "negative")]
+        else:
+            sentences = [row for row in rows if isinstance(row, str)]
+            views = [sentences, sentences if self.view is None else viewed(sentences, self.view)]
         tokens = self.encoder.tokenize([text for view in views for text in view])
         batch = {name: tensor.view(len(views), len(rows), -1) for name, tensor in tokens.items()}
         if self.mlm:
@@ -98,7 +101,7 @@ class SimCSE(nn.Module):
             ValueError: sentences without dropout: the two views of each would be equal, and nothing would be learned.
         """
         views, count = batch["input_ids"].shape[:2]
-        if views == 2 and not _has_active_dropout(self.encoder.backbone):
+        if views == 2 and self.view is None and not _has_active_dropout(self.encoder.backbone):
             raise ValueError(
                 "the encoder applies no dropout, so both views of a sentence are the same vector: give its "
                 "configuration a positive hidden_dropout_prob, and call train() on the method before loss (fit does)"
@@ -114,6 +117,16 @@ class SimCSE(nn.Module):
 
     def after_step(self) -> None:
         """Nothing changes between steps."""
+
+
+def cls_head(encoder: Encoder) -> nn.Module:
+    """What follows the pooling "cls" in training, a linear layer and tanh, (B, D) -> (B, D); of others, nothing."""
+    if encoder.pooling != "cls":
+        return nn.Identity()
+    linear = nn.Linear(encoder.dim, encoder.dim)
+    nn.init.normal_(linear.weight, std=0.02)  # as BERT's own layers start
+    nn.init.zeros_(linear.bias)
+    return nn.Sequential(linear, nn.Tanh())
 
 
 def _has_active_dropout(module: nn.Module) -> bool:

@@ -1,0 +1,158 @@
+"""MoCo: contrast with a queue of vectors from a slowly moving copy of the encoder.
+
+He, Fan, Wu, Xie and Girshick (2020), "Momentum Contrast for Unsupervised Visual Representation Learning", as PT-BERT
+uses it for sentences ("MoCo-BERT", Eqs. 4 and 5). The trained encoder makes a sentence's query; the momentum encoder,
+whose weights follow slowly, makes its positive and all negatives: those of the batch, and out of a queue those of the
+batches before it. More negatives than a batch holds thus cost no encoding.
+
+Differs from the paper:
+  - PT-BERT says of no view what share of the words it changes; here a view has rates of its own (`sentlab.views`).
+  - Eq. 4's M vectors are the queue as it will be once the batch is in: the batch's own keys, then the newest of before.
+    A slot that was never filled is no negative, where a new queue is random in MoCo.
+
+Differs from the released code:
+  - MoCo's makes all negatives out of the queue, and pushes keys into it inside `forward`; here the batch's own keys are
+    among them from the first step on, and the queue changes in `after_step` alone.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from sentlab.encoder import Encoder
+from sentlab.losses import info_nce
+from sentlab.methods.simcse import cls_head
+from sentlab.views import View, viewed
+
+
+class Queue(nn.Module):
+    """The last `size` vectors that were put in: a ring buffer that knows which of its slots were ever filled."""
+
+    vectors: Tensor
+    filled: Tensor
+    place: Tensor
+
+    def __init__(self, size: int, dim: int):
+        super().__init__()
+        self.register_buffer("vectors", torch.zeros(size, dim))
+        self.register_buffer("filled", torch.zeros(size, dtype=torch.bool))
+        self.register_buffer("place", torch.zeros((), dtype=torch.long))  # where the next vector goes
+
+    @property
+    def size(self) -> int:
+        return len(self.filled)
+
+    def push(self, vectors: Tensor) -> None:
+        """Put in (N, D), over the oldest; of more than `size` the last ones stay."""
+        slots = (self.place + torch.arange(len(vectors), device=self.place.device))[-self.size :] % self.size
+        self.vectors[slots] = vectors[-self.size :].detach().to(self.vectors.dtype)
+        self.filled[slots] = True
+        self.place.copy_((self.place + len(vectors)) % self.size)
+
+    def newest(self, count: int) -> Tensor:
+        """Up to `count` vectors, the oldest of them first, (at most `count`, D)."""
+        slots = (self.place + torch.arange(self.size, device=self.place.device)) % self.size  # the oldest first
+        held = slots[self.filled[slots]]
+        return self.vectors[held[max(0, len(held) - count) :]]
+
+
+class MoCo(nn.Module):
+    """Trains `encoder` on plain sentences.
+
+    Args:
+        encoder: trained in place; the pooling that it has now makes the sentence vectors. With the pooling "cls" a
+            linear and tanh head follows in training (`head`, no part of `encoder`), as in SimCSE.
+        queue_size: M of Eq. 4, the keys a query is compared with, the batch's own included.
+        momentum: lambda of Eq. 5, the share of its weights that the momentum encoder keeps in a step.
+        temperature: what the cosines are divided by.
+        view: (words, random numbers) -> words, the sentence as the momentum encoder reads it, drawn anew each time;
+            None: as it stands (PT-BERT, Table 3).
+
+    Raises:
+        ValueError: a queue_size below 1, a momentum that is not within 0 and 1, or a temperature that is not above 0.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        queue_size: int = 256,
+        momentum: float = 0.885,
+        temperature: float = 0.05,
+        view: View | None = None,
+    ):
+        super().__init__()
+        if queue_size < 1:
+            raise ValueError(f"queue_size must be at least 1, got {queue_size}")
+        if not 0 <= momentum <= 1 or temperature <= 0:
+            raise ValueError(f"momentum={momentum} must lie within 0 and 1 and temperature={temperature} above 0")
+        self.encoder, self.momentum, self.temperature, self.view = encoder, momentum, temperature, view
+        self.pooling = encoder.pooling  # of training; the encoder's own may be changed for use
+        self.head = cls_head(encoder)
+        self.momentum_encoder, self.momentum_head = copy.deepcopy((encoder, self.head))
+        self.momentum_encoder.requires_grad_(False)
+        self.momentum_head.requires_grad_(False)
+        self.queue = Queue(queue_size, encoder.model.config.hidden_size)
+        self._coming: list[Tensor] = []  # keys of this step's batch, or of its parts
+        self.to(encoder.device)
+
+    def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
+        """Tokenise; a view is drawn from torch's global generator.
+
+        Args:
+            rows: B plain sentences.
+
+        Returns:
+            `input_ids` and `attention_mask`, (B, L), and with a view `view_input_ids` and `view_attention_mask`,
+            (B, L'), all on the encoder's device.
+
+        Raises:
+            TypeError: one string, or a row that is not one.
+            ValueError: no rows.
+        """
+        if len(rows) == 0:
+            raise ValueError("no rows: a batch needs at least one sentence")
+        batch = self.encoder.tokenize(rows)
+        if self.view is not None:
+            other = self.encoder.tokenize(viewed(rows, self.view))
+            batch |= {f"view_{name}": tensor for name, tensor in other.items()}
+        return batch
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """`contrastive`, Eq. 4. In training mode the batch's keys wait for `after_step` to put them into the queue."""
+        h = self.head(self.encoder(batch["input_ids"], batch["attention_mask"], self.pooling))  # (B, D)
+        prefix = "view_" if self.view is not None else ""
+        tokens = batch[f"{prefix}input_ids"], batch[f"{prefix}attention_mask"]
+        with torch.no_grad():
+            own = self.momentum_head(self.momentum_encoder(*tokens, self.pooling)).float()  # (B, D)
+            coming = of_all_processes(own)
+            others = torch.cat([part for part in coming if part is not own] + [own[:0]])
+            earlier = self.queue.newest(self.queue.size - len(own) - len(others))
+        if self.training:
+            self._coming.append(torch.cat(coming))
+        return {"contrastive": info_nce(h, torch.cat([own, others, earlier]), self.temperature)}
+
+    @torch.no_grad()
+    def after_step(self) -> None:
+        """The momentum weights follow (Eq. 5), and the batch's keys enter the queue."""
+        for online, slow in ((self.encoder, self.momentum_encoder), (self.head, self.momentum_head)):
+            for theta_q, theta_k in zip(online.parameters(), slow.parameters(), strict=True):
+                theta_k.lerp_(theta_q, 1 - self.momentum)
+        for keys in self._coming:
+            self.queue.push(keys)
+        self._coming.clear()
+
+
+def of_all_processes(vectors: Tensor) -> list[Tensor]:
+    """The same tensor of every process, by rank; this process's own is the one that was given."""
+    if not (dist.is_available() and dist.is_initialized()):
+        return [vectors]
+    parts = [torch.empty_like(vectors) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, vectors.contiguous())
+    parts[dist.get_rank()] = vectors
+    return parts

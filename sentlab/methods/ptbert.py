@@ -1,0 +1,93 @@
+"""PT-BERT: momentum contrast between sentences that were mapped to 128 pseudo tokens and back.
+
+Tan, Shao, Wu, Yang and Song (2022), "A Sentence is Worth 128 Pseudo Tokens: A Semantic-Aware Contrastive Learning
+Framework for Sentence Embeddings". Pseudo tokens, vectors that belong to no sentence, attend to a sentence's tokens
+(Eqs. 1 and 2); the sentence then attends to what they found (Eq. 3), which gives the vector h. Whatever a sentence's
+length and syntax, h is made of m vectors in an order that never changes. h is trained by MoCo (Eqs. 4 and 5): `PTBERT`
+is `MoCo` on the vector h.
+
+With keys="pooled", Y is one vector, as in the paper's Fig. 2 and the released code. A softmax over one key is 1, so
+each pseudo token puts out the same Z' = Y W_V, and so does Eq. 3 over m equal keys: h = Y W_V W_V, whatever the pseudo
+tokens are and however many. Their gradient is exactly zero.
+
+Differs from the paper:
+  - By default Y is the sequence of a sentence's tokens, with padding masked: a mechanism that can do something. h is
+    then pooled as the encoder pools tokens.
+  - The paper does not say whether the momentum branch has pseudo tokens and attention of its own; here it has, and
+    Eq. 5 moves them as it does all else.
+  - It reports h in Figure 3 and does not say which vector Tables 1 to 5 score; `at_test` says it here.
+
+Differs from the released code:
+  - Its momentum branch takes the second step (Eq. 3) with the attention that the gradient trains.
+  - It is evaluated on the plain [CLS] (`at_test="cls"`), which pseudo tokens never touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from sentlab.encoder import Encoder
+from sentlab.methods.moco import MoCo
+from sentlab.pooling import POOLINGS
+from sentlab.pseudo_tokens import PseudoTokens
+from sentlab.views import View
+
+
+class PTBERT(nn.Module):
+    """Trains `encoder`, and pseudo tokens that become a part of it (`encoder.pseudo`), on plain sentences.
+
+    Args:
+        encoder: trained in place; its pooling (cls, mean or max) makes one vector of the tokens' h, or of the tokens
+            with keys="pooled". Pseudo tokens that it already has are trained on where they are of the same kind.
+        pseudo_tokens: m, how many.
+        queue_size, momentum, temperature, view: see `MoCo`.
+        keys: what the pseudo tokens attend to, the sentence's `tokens` or the one `pooled` vector.
+        at_test: the pooling that `encoder` has from now on, and is saved with: "pseudo" for h, or "cls", "mean" ... for
+            vectors without the pseudo tokens. It can be changed at any time: `encoder.pooling = ...`.
+
+    Raises:
+        ValueError: a setting out of range, or an encoder whose pooling reads more than the last layer.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        pseudo_tokens: int = 128,
+        queue_size: int = 256,
+        momentum: float = 0.885,
+        temperature: float = 0.05,
+        keys: str = "tokens",
+        view: View | None = None,
+        at_test: str = "pseudo",
+    ):
+        super().__init__()
+        if at_test not in (*POOLINGS, "pseudo"):
+            raise ValueError(f"at_test must be one of pseudo, {', '.join(POOLINGS)}, got {at_test!r}")
+        there = encoder.pseudo
+        pooling = there.settings["pooling"] if there is not None and encoder.pooling == "pseudo" else encoder.pooling
+        pseudo = PseudoTokens(encoder.model.config.hidden_size, pseudo_tokens, keys=keys, pooling=pooling)
+        if there is None or there.settings != pseudo.settings:
+            encoder.pseudo = pseudo.to(encoder.device)
+        encoder.pooling = "pseudo"
+        self.moco = MoCo(encoder, queue_size=queue_size, momentum=momentum, temperature=temperature, view=view)
+        encoder.pooling = at_test
+
+    @property
+    def encoder(self) -> Encoder:
+        """What is trained."""
+        return self.moco.encoder
+
+    def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
+        """See `MoCo.collate`."""
+        return self.moco.collate(rows)
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """`contrastive`: Eq. 4 on h. In training mode the batch's keys wait for `after_step`, as in `MoCo`."""
+        return self.moco.loss(batch)
+
+    def after_step(self) -> None:
+        """Eq. 5 for every momentum module, and the batch's keys enter the queue."""
+        self.moco.after_step()
