@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import torch
 from scipy import stats
 
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
-from sentlab.evaluation import evaluate_sts, geometry, pair_cosines, sts_dev
+from sentlab.evaluation import evaluate_sts, geometry, pair_cosines, sts_dev, watch_geometry
 
 
 class Angles:
@@ -197,3 +198,13 @@ def test_geometry_by_hand() -> None:
     assert found.counts[0][50] == 1  # cosine 0 opens the upper half
     with pytest.raises(ValueError, match="to align"):
         geometry(encoder, Corpus("hand", "test", rows[:2], "this test"))
+
+
+def test_geometry_is_watched_every_few_steps() -> None:
+    method = SimpleNamespace(encoder=Table({"a": [1.0, 0.0], "b": [0.0, 2.0]}))
+    corpus = Corpus("hand", "test", (ScoredPair("a", "b", 4.0),), "this test")
+    look, found = watch_geometry(corpus, 3), geometry(method.encoder, corpus)
+    seen = {"alignment": found.alignment, "uniformity": found.uniformity}
+    assert [look(step, method) for step in range(1, 7)] == [None, None, seen, None, None, seen]
+    with pytest.raises(ValueError, match="1 or more"):
+        watch_geometry(corpus, 0)

@@ -26,9 +26,9 @@ LAYERS = (
     },  # to the side: they know nothing of the rest, so anything may use them
     {"data"},
     {"pooling"},
-    {"postprocess"},
+    {"postprocess", "pseudo_tokens"},
     {"encoder", "encoder_files", "fast"},
-    {"phrases", "views", "spans", "wordvectors"},
+    {"phrases", "roles", "views", "spans", "wordvectors"},
     {"losses"},
     {"methods"},
     {"training"},
@@ -38,6 +38,7 @@ LAYERS = (
     {"card"},
     {"pretrain", "run"},  # programs
     {"sweep"},
+    {"compare"},
     {"__init__"},
 )
 RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}

@@ -95,6 +95,18 @@ def test_killed_and_resumed_is_bit_identical(tmp_path: Path, killed_at: int, kee
     assert history.kept_step == expected.kept_step
 
 
+def test_what_on_step_sees_is_kept_with_the_history_also_over_an_interruption(tmp_path: Path) -> None:
+    def look(step: int, method: Line) -> dict[str, float] | None:
+        return {"weight": method.encoder.weight.weight.sum().item()} if step % 4 == 0 else None
+
+    expected = quiet(Line(), config(), on_step=look)
+    with pytest.raises(KeyboardInterrupt):
+        quiet(Line(17), config(), folder=tmp_path, on_step=look)
+    found = quiet(Line(), config(), folder=tmp_path, resume=True, on_step=look)
+    assert [row["step"] for row in expected.seen] == list(range(4, expected.settings["steps"] + 1, 4))
+    assert found.seen == expected.seen
+
+
 def test_killed_between_checkpoints_goes_back_to_the_last_one(tmp_path: Path) -> None:
     whole, resumed = Line(), Line()
     quiet(whole, config(checkpoint_every=10))
