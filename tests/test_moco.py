@@ -231,20 +231,19 @@ def test_two_processes_contrast_and_queue_as_one(small_encoder_folder: Path, tmp
         for part in method.modules():
             if isinstance(part, torch.nn.Dropout):
                 part.p = 0.0
-        config = TrainConfig(steps=4, batch_size=4, learning_rate=1e-3)
+        config = TrainConfig(steps=4, batch_size=4, learning_rate=1e-3, eps=1e-3)  # no step for rounding's sake
         fit(method, {SENTENCES!r}, config, progress=False)
         state = {{name: value.clone() for name, value in method.state_dict().items()}}
         save_file(state, f"{{sys.argv[1]}}-{{PartialState().process_index}}.safetensors")
         """)
     )
     for number in (1, 2):
-        launch = ["accelerate.commands.launch", "--cpu", "--num_processes", str(number), "--num_machines", "1"]
-        launch += ["--mixed_precision", "no", "--dynamo_backend", "no", str(script), str(tmp_path / str(number))]
-        ended = subprocess.run(
-            [sys.executable, "-m", *launch], capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
-        )
+        launch = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(number)]
+        command = [sys.executable, "-m", *launch, str(script), str(tmp_path / str(number))]
+        env = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
+        ended = subprocess.run(command, capture_output=True, text=True, env=env)
         assert ended.returncode == 0, ended.stderr[-2000:]
     one, first, second = (load_file(tmp_path / f"{name}.safetensors") for name in ("1-0", "2-0", "2-1"))
     assert_same(first, second)
     for name in one:
-        torch.testing.assert_close(first[name], one[name], rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(first[name], one[name], rtol=1e-3, atol=3e-5)

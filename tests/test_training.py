@@ -271,17 +271,18 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
             return float(len(calls))
         fit(method, rows, config, dev, folder=sys.argv[1], progress=False)
         assert set(calls) <= {0}
+        assert PartialState().num_processes == int(sys.argv[3])
         if PartialState().is_main_process:
             save_file(method.state_dict(), sys.argv[2])
         """)
     )
     weights = []
     for number in (1, 2):
-        launch = ["accelerate.commands.launch", "--cpu", "--num_processes", str(number), "--num_machines", "1"]
-        launch += ["--mixed_precision", "no", "--dynamo_backend", "no"]
+        launch = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(number)]
         done = tmp_path / f"{number}.safetensors"
-        command = [sys.executable, "-m", *launch, str(script), str(tmp_path / f"run{number}"), str(done)]
-        ended = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        command = [sys.executable, "-m", *launch, str(script), str(tmp_path / f"run{number}"), str(done), str(number)]
+        env = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
+        ended = subprocess.run(command, capture_output=True, text=True, env=env)
         assert ended.returncode == 0, ended.stderr[-2000:]
         weights.append(load_file(done))
     torch.testing.assert_close(weights[0], weights[1])

@@ -134,7 +134,7 @@ class MoCo(nn.Module):
             others = torch.cat([part for part in coming if part is not own] + [own[:0]])
             earlier = self.queue.newest(self.queue.size - len(own) - len(others))
         if self.training:
-            self._coming.append(torch.cat(coming))
+            self._coming.append(torch.stack(coming, dim=1).flatten(0, 1))  # in turn, as `fit` deals out the rows
         return {"contrastive": info_nce(h, torch.cat([own, others, earlier]), self.temperature)}
 
     @torch.no_grad()
