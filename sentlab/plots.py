@@ -29,10 +29,12 @@ STYLE: Any = {
 
 
 @contextmanager
-def _panels(count: int, width: float = 3.2, height: float = 3.0) -> Iterator[tuple[Figure, list[Any]]]:
+def _panels(
+    count: int, width: float = 3.2, height: float = 3.0, *, sharey: bool = True
+) -> Iterator[tuple[Figure, list[Any]]]:
     """A figure with `count` panels side by side, closed (but kept) at the end so that notebooks show it once."""
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(1, count, figsize=(max(4.8, width * count), height), sharey=True, squeeze=False)
+        figure, axes = plt.subplots(1, count, figsize=(max(4.8, width * count), height), sharey=sharey, squeeze=False)
         yield figure, list(axes[0])
         figure.tight_layout()
         plt.close(figure)
@@ -208,6 +210,43 @@ def training_losses(losses: Sequence[Mapping[str, float]], names: Sequence[str],
         axes.set(xlabel="step", ylabel=ylabel)
         if len(names) > 1:
             axes.legend()
+    return figure
+
+
+def curves(table: pd.DataFrame, x: str, ys: Sequence[str], hue: str) -> Figure:
+    """Lines, a panel a measurement and a colour a value of `hue`; rows that differ in nothing else (seeds) are a band.
+
+    Args:
+        table: a row a point.
+        x, ys, hue: names of columns.
+    """
+    with _panels(len(ys), width=4.4 if len(ys) > 1 else 6.4, sharey=False) as (figure, panels):
+        for axes, y in zip(panels, ys, strict=True):
+            sns.lineplot(
+                table, x=x, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()],
+                errorbar=("sd", 1), legend="full" if axes is panels[-1] else False,
+            )  # fmt: skip
+            axes.set(title=y if len(ys) > 1 else "", ylabel="" if len(ys) > 1 else y)
+        panels[-1].legend(title=None)
+    return figure
+
+
+def attention(weights: Mapping[str, np.ndarray], tokens: Sequence[str], rows: str) -> Figure:
+    """What attends to which token, a panel an encoder; a row's colours are relative to attending to all alike.
+
+    Args:
+        weights: encoder -> weights (n, L), each row of which adds up to 1.
+        tokens: L of them.
+        rows: what the rows are.
+    """
+    with _panels(len(weights), width=3.6, height=3.4) as (figure, panels):
+        for axes, (name, found) in zip(panels, weights.items(), strict=True):
+            sns.heatmap(
+                found * len(tokens), ax=axes, cmap="vlag", center=1.0, vmin=0.0, vmax=3.0, xticklabels=list(tokens),
+                yticklabels=False, cbar=axes is panels[-1], cbar_kws={"label": "weight, in shares of 1 / L"},
+            )  # fmt: skip
+            axes.set(title=name, xlabel="", ylabel=rows if axes is panels[0] else "")
+            axes.tick_params(axis="x", rotation=90)
     return figure
 
 

@@ -105,3 +105,26 @@ def test_agreement_has_a_point_a_row() -> None:
     table = pd.DataFrame({"toy": [10.0, 30.0, 50.0], "real": [12.0, 25.0, 60.0], "encoder": ["a", "a", "b"]})
     axes = plots.agreement(table, "toy", "real", "encoder").axes[0]
     assert sum(len(points.get_offsets()) for points in axes.collections) == pytest.approx(3)
+
+
+def test_curves_have_a_panel_a_measurement_and_a_line_a_method() -> None:
+    rows = [
+        {"step": step, "method": name, "alignment": step / 100 + shift, "uniformity": -step / 50}
+        for name, shift in (("MoCo", 0.1), ("SimCSE", 0.3))
+        for step in (50, 100)
+    ]
+    figure = plots.curves(pd.DataFrame(rows), "step", ["alignment", "uniformity"], "method")
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["alignment", "uniformity"]
+    lines = [line.get_ydata().tolist() for line in figure.axes[0].get_lines() if len(line.get_ydata()) == 2]
+    assert lines[:2] == [pytest.approx([0.6, 1.1]), pytest.approx([0.8, 1.3])]
+    assert [text.get_text() for text in figure.axes[1].get_legend().get_texts()] == ["MoCo", "SimCSE"]
+
+
+def test_attention_is_shown_in_shares_of_attending_to_all_alike() -> None:
+    weights = np.array([[0.5, 0.25, 0.25], [1 / 3, 1 / 3, 1 / 3]])
+    figure = plots.attention({"before": weights, "after": weights[::-1]}, ["[CLS]", "a", "dog"], "pseudo tokens")
+    first, second = figure.axes[:2]
+    np.testing.assert_allclose(first.collections[0].get_array().reshape(2, 3), weights * 3)
+    np.testing.assert_allclose(second.collections[0].get_array().reshape(2, 3), weights[::-1] * 3)
+    assert [label.get_text() for label in second.get_xticklabels()] == ["[CLS]", "a", "dog"]
+    assert (first.get_ylabel(), second.get_ylabel()) == ("pseudo tokens", "")
