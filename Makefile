@@ -38,9 +38,10 @@ test: $(MADE) ## run the tests
 lab: $(MADE) ## open the chapters in JupyterLab
 	cd book && $(PY) -m jupyterlab
 
-bench: $(MADE) ## time encoding, and a training step of PaSeR, against the plain ways
+bench: $(MADE) ## time encoding, a training step of PaSeR and the search of spans against the plain ways
 	@$(PY) benchmarks/encode.py
 	@$(PY) benchmarks/paser_step.py
+	@$(PY) benchmarks/spans.py
 
 lint: $(MADE) ## check style and types, and that no notebook holds stored outputs
 	$(PY) -m ruff check .

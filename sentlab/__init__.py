@@ -11,15 +11,17 @@ vectors = encoder.encode(["A man plays the guitar."])  # (1, D)
 import importlib
 from typing import Any
 
-from sentlab import data, methods, metrics, published, records
+from sentlab import data, methods, metrics, published, records, spans
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts, pair_cosines, sts_dev, watch_geometry
+from sentlab.phrase_index import PhraseIndex
 from sentlab.presets import preset
 from sentlab.training import History, TrainConfig, fit
 
 __all__ = [
     "Encoder",
     "History",
+    "PhraseIndex",
     "TrainConfig",
     "data",
     "evaluate_sts",
@@ -31,6 +33,7 @@ __all__ = [
     "preset",
     "published",
     "records",
+    "spans",
     "sts_dev",
     "watch_geometry",
 ]

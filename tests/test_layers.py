@@ -29,10 +29,11 @@ LAYERS = (
     {"postprocess", "pseudo_tokens"},
     {"encoder", "encoder_files", "fast"},
     {"phrases", "roles", "views", "spans", "wordvectors"},
+    {"phrase_index"},
     {"losses"},
     {"methods"},
     {"training"},
-    {"evaluation", "lexical", "probes", "retrieval"},
+    {"evaluation", "lexical", "mining", "probes", "retrieval"},
     {"plots"},
     {"presets"},  # what a chapter or a program chooses between
     {"card"},
