@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sentlab.data import readers
-from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair
+from sentlab import data
+from sentlab.data import readers, sources
+from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, Triple
 
 
 def write(path: Path, text: str | bytes) -> Path:
@@ -340,3 +341,139 @@ def test_public_quotes_survive(real_data):
     assert len(rows) == 5749
     assert any((row.text_a + row.text_b).count('"') % 2 for row in rows)  # unbalanced: a CSV parser would merge rows
     assert all("\n" not in row.text_a + row.text_b and "\t" not in row.text_a + row.text_b for row in rows)
+
+
+MSMARCO = 'what is a dog\ta "dog\u2028 is an animal\tcats sleep\r\n who ran \the ran\tnobody\nno answer\t \tno\n'
+
+
+@pytest.mark.parametrize(("name", "pack"), [("t.tsv", bytes), ("t.tsv.gz", gzip.compress), ("t.tsv.xz", lzma.compress)])
+def test_msmarco_triples_plain_or_compressed(tmp_path, name, pack):
+    path = write(tmp_path / name, pack(("\ufeff" + MSMARCO).encode()))
+    rows = [
+        Triple("what is a dog", 'a "dog\u2028 is an animal', "cats sleep"),
+        Triple("who ran", "he ran", "nobody"),
+    ]
+    assert readers.read_msmarco(path) == (rows, {"blank text": 1})
+    assert readers.read_msmarco(path, limit=1) == (rows[:1], {})
+    assert readers.read_msmarco(write(path, pack(b""))) == ([], {})
+    for line, message in (
+        ("query\tpassage\n", "expected query, positive and negative passage, separated by tabs; found 2 columns"),
+        ("\n", "found 1 column$"),
+        ("1\tq\tp\tn\n", "found 4 columns"),
+        (b"q\tp \xff\tn\n", "expected UTF-8, found byte 0xff"),
+    ):
+        text = MSMARCO.encode() + (line if isinstance(line, bytes) else line.encode())
+        with pytest.raises(ValueError, match=rf"{name}:4: .*{message}"):
+            readers.read_msmarco(write(path, pack(text)))
+        assert readers.read_msmarco(path, limit=2) == (rows, {})  # what comes after the limit is not looked at
+
+
+def test_msmarco_keeps_a_query_once_and_names_a_file_that_is_cut_off(tmp_path):
+    lines = "".join(f"the query\tthe passage\tother {n}\n" for n in range(1000))
+    rows = readers.read_msmarco(write(tmp_path / "t.tsv", lines)).rows
+    assert len({id(row.anchor) for row in rows}) == len({id(row.positive) for row in rows}) == 1
+    for suffix, kind, packed in (
+        ("gz", "gzip", gzip.compress(lines.encode())),
+        ("xz", "xz", lzma.compress(lines.encode())),
+    ):
+        for broken in (packed[:-30], b"not packed"):
+            with pytest.raises(ValueError, match=rf"t\.tsv\.{suffix}: not a whole {kind} file"):
+                readers.read_msmarco(write(tmp_path / f"t.tsv.{suffix}", broken))
+
+
+ANSWERS = [  # question, sentence, label
+    ("how big is it", "it is big .", "0"),
+    ("how big is it", "it is `` two '' metres", "1"),
+    ("how big is it", "nobody knows", "0"),
+    ("who", "him", "1"),
+    ("who", "them", "1"),
+    ("who", "it", "0"),
+    ("who", "it", "0"),
+    ("who", "us", "1"),
+    ("who", "him", "0"),
+    ("why", "because", "1"),
+    ("when", "never", "0"),
+    ("how big is it", "3 metres", "1"),
+    ("where", " ", "1"),
+]
+
+
+def in_three_files(folder: Path, answers: list[tuple[str, str, str]]) -> list[Path]:
+    names = ("train_a.toks", "train_b.toks", "train_sim.txt")
+    return [
+        write(folder / name, "".join(f"{line}\n" for line in column))
+        for name, column in zip(names, zip(*answers, strict=True), strict=True)
+    ]
+
+
+def test_wikiqa_pairs_each_answer_with_a_wrong_sentence_of_its_question(tmp_path):
+    rows, left_out = readers.read_wikiqa(*in_three_files(tmp_path, ANSWERS))
+    assert [(row.anchor, row.positive) for row in rows] == [
+        ("how big is it", "it is `` two '' metres"),
+        ("how big is it", "3 metres"),
+        ("who", "him"),
+        ("who", "them"),
+        ("who", "us"),
+    ]
+    assert {row.negative for row in rows[:2]} == {"it is big .", "nobody knows"}  # each of them once
+    assert {row.negative for row in rows[2:]} == {"it"}  # "him" is right too; one wrong sentence serves them all
+    assert left_out == {"blank sentence": 1, "sentence of no triple": 4}  # it, him, because, never
+    again = readers.read_wikiqa(*in_three_files(tmp_path, ANSWERS[3:] + ANSWERS[:3])).rows
+    assert {row for row in again if row.anchor == "who"} == set(rows[2:])
+
+
+def test_wikiqa_draws_the_wrong_sentence_from_the_question(tmp_path):
+    answers = [(f"question {n}", f"sentence {i}", str(int(i == 0))) for n in range(50) for i in range(5)]
+    rows = readers.read_wikiqa(*in_three_files(tmp_path, answers)).rows
+    assert len(rows) == 50
+    assert {row.negative for row in rows} == {f"sentence {i}" for i in range(1, 5)}
+    assert rows == readers.read_wikiqa(*in_three_files(tmp_path, answers)).rows
+
+
+def test_wikiqa_as_released_gives_the_same_triples(tmp_path):
+    head = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
+    text = head + "".join(f"Q1\t{q}\tD1\tA title\tD1-0\t{s}\t{label}\r\n" for q, s, label in ANSWERS)
+    path = write(tmp_path / "WikiQA-train.tsv", text)
+    assert readers.read_wikiqa_tsv(path) == readers.read_wikiqa(*in_three_files(tmp_path, ANSWERS))
+    for line, message in (
+        ("Q1\tq\tD1\tt\tD1-0\ts\n", ":15: expected 7 tab-separated columns, found 6"),
+        ("Q1\tq\tD1\tt\tD1-0\ts\t2\n", ":15: expected a label of 0 or 1, found '2'"),
+    ):
+        with pytest.raises(ValueError, match=rf"WikiQA-train\.tsv{message}"):
+            readers.read_wikiqa_tsv(write(path, text + line))
+    with pytest.raises(ValueError, match=r"WikiQA-train\.tsv:1: .*no Label"):
+        readers.read_wikiqa_tsv(write(path, head.replace("\tLabel", "")))
+
+
+def test_wikiqa_errors_name_file_and_line(tmp_path):
+    paths = in_three_files(tmp_path, [*ANSWERS[:2], ("q", "s", "yes")])
+    with pytest.raises(ValueError, match=r"train_sim\.txt:3: expected a label of 0 or 1, found 'yes'"):
+        readers.read_wikiqa(*paths)
+    write(paths[2], "0\n")
+    with pytest.raises(ValueError, match=r"train_a\.toks has 3, .*train_b\.toks has 3, .*train_sim\.txt has 1 lines"):
+        readers.read_wikiqa(*paths)
+
+
+def test_triples_are_loaded_by_name(tmp_path):
+    in_three_files(tmp_path / "WikiQA", ANSWERS)
+    assert len(data.load("wikiqa", "train", tmp_path)) == 5
+    write(tmp_path / "WikiQACorpus/WikiQA-train.tsv", "Question\tSentence\tLabel\nq\ta\t1\nq\tb\t0\n")
+    assert data.load("wikiqa", "train", tmp_path).rows == (Triple("q", "a", "b"),)  # the release comes first
+    for suffix, pack in ((".gz", gzip.compress), ("", bytes)):
+        write(tmp_path / f"msmarco/triples.train.small.tsv{suffix}", pack(MSMARCO.encode()))
+        corpus = data.load("msmarco", "train", tmp_path)
+        assert (len(corpus), corpus.left_out) == (2, {"blank text": 1})
+        assert f"triples.train.small.tsv{suffix} in" in corpus.source
+    assert "2 rows, where the original has 39,780,811" in corpus.source
+    limits = {files.read.keywords["limit"] for files in sources.PUBLIC["msmarco"].files["train"]}
+    assert limits == {200_000 * 32}
+    with pytest.raises(ValueError, match="msmarco has no split 'test'; it has train"):
+        data.load("msmarco", "test", tmp_path)
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(("split", "rows", "unused"), [("train", 1019, 6653), ("dev", 136, 858), ("test", 283, 1789)])
+def test_public_wikiqa(real_data, split, rows, unused):
+    corpus = data.load("wikiqa", split, real_data)
+    assert (len(corpus), corpus.left_out) == (rows, {"sentence of no triple": unused})
+    assert all(row.positive != row.negative for row in corpus)

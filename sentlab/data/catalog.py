@@ -13,16 +13,17 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from sentlab.data import lexical_relations, readers, toy
+from sentlab.data.contexts import stsb_in_context
 from sentlab.data.hard_pairs import hard_pairs
 from sentlab.data.readers import NLI_LABELS, RawPair, Read
 from sentlab.data.readers_lexical import distinct
-from sentlab.data.rows import Corpus, LabelledPair, PhrasePair, ScoredPair, Triple
+from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple
 from sentlab.data.sources import PUBLIC, Hub
 
 YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
 STS_TASKS = (*YEARS, "stsb", "sick")
 UNLABELLED, TRIPLES, NLI = "sts-unlabelled", "nli-triples", "nli"
-PARAPHRASES, RELATIONS = "paraphrases", "lexical-relations"
+PARAPHRASES, RELATIONS, IN_CONTEXT = "paraphrases", "lexical-relations", "stsb-context"
 
 
 def load(name: str, split: str = "test", folder: str | Path | None = None) -> Corpus[Any]:
@@ -49,13 +50,19 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
     Wikipedia as plain strings, each once: the million that SimCSE and PT-BERT (section 4.1) train on, or else those of
     the articles in `text/`. `source` says which, and `left_out` how many were repeats or too short.
 
-    Quora, AskUbuntu, `wiki1m`, and the data of words and phrases must be in a folder: the hub is not asked for them.
-    All of Quora's release is `test`.
+    `msmarco` (split `train`) holds MS MARCO's triples of a query and two passages, the first 6,400,000 of 39,780,811,
+    as many as SLICE (sections 4.1 and 5) trains on. `wikiqa` holds questions, each with a sentence that answers it and
+    a candidate that does not. `stsb-context` is `stsb` with the second texts set into passages of the project's own,
+    others in `train` than in `dev` and `test`; `sentlab.data.contexts` makes it with a text generator, as SLICE does
+    (section 4.2).
+
+    Quora, AskUbuntu, `wiki1m`, `msmarco`, `wikiqa`, and the data of words and phrases must be in a folder: the hub is
+    not asked for them. All of Quora's release is `test`.
 
     Args:
-        name: sts12 .. sts16, stsb, sick, snli, mnli, quora, askubuntu, wiki1m, simlex, ws353-sim, ws353-rel, men,
-            scws, semeval-5a, ppdb, ppdb-bigrams, ppdb-synonyms, one of the sets made of others above, or a toy corpus;
-            `corpora()` lists them.
+        name: sts12 .. sts16, stsb, sick, snli, mnli, quora, askubuntu, wiki1m, msmarco, wikiqa, simlex, ws353-sim,
+            ws353-rel, men, scws, semeval-5a, ppdb, ppdb-bigrams, ppdb-synonyms, one of the sets made of others above,
+            or a toy corpus; `corpora()` lists them.
         split: `train`, `dev` or `test`. STS12 to STS16, Quora and the graded word pairs have only `test`; MNLI has
             `train` and `dev` (both halves), AskUbuntu `dev` and `test`; `corpora()` lists the others' too.
         folder: where the public files are. Toy corpora are made in memory, once, and do not look at it.
@@ -255,6 +262,10 @@ def _hard(name: str, split: str, folder: str | Path | None) -> Corpus[ScoredPair
     return hard_pairs(load(name, split, folder))
 
 
+def _in_context(split: str, folder: str | Path | None) -> Corpus[PhraseInContext]:
+    return stsb_in_context(load("stsb", split, folder))
+
+
 class _Joined(NamedTuple):
     """A corpus made of other sets: its splits and type of row, what it is made of, and how: (split, folder) in."""
 
@@ -269,6 +280,7 @@ JOINED = {
     TRIPLES: _Joined(("train", "dev"), Triple, "SNLI and MNLI", _triples),
     NLI: _Joined(("train", "dev"), LabelledPair, "SNLI and MNLI", _nli),
     PARAPHRASES: _Joined(("train",), PhrasePair, "ppdb-bigrams and ppdb-synonyms", _paraphrases),
+    IN_CONTEXT: _Joined(("train", "dev", "test"), PhraseInContext, "stsb", _in_context),
     RELATIONS: _Joined(("train",), PhrasePair, "NLTK's WordNet", lambda split, folder: _relations()),
     **{f"{name}-hard": _Joined(("test",), ScoredPair, name, partial(_hard, name)) for name in (*YEARS, "toy-sts")},
 }

@@ -17,10 +17,12 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import cycle, islice
 from pathlib import Path
+from random import Random
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair
+from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, Triple
 
 Row = TypeVar("Row")
 RawPair = tuple[str, str, str, str]  # text a, text b, gold as written, where it stands (`file:line`)
@@ -119,12 +121,7 @@ def read_sick(path: str | Path) -> Read[ScoredPair]:
 
 def read_snli(premises: str | Path, hypotheses: str | Path, labels: str | Path) -> Read[LabelledPair]:
     """SNLI in SentEval's layout: `s1.<split>`, `s2.<split>` and `labels.<split>`, line by line together."""
-    paths = (premises, hypotheses, labels)
-    columns = [_lines(path) for path in paths]
-    if len({len(column) for column in columns}) > 1:
-        counts = ", ".join(f"{path} has {len(column)}" for path, column in zip(paths, columns, strict=True))
-        raise ValueError(f"these files must go line by line together, but {counts} lines")
-    return labelled_pairs((*row, f"{labels}:{n}") for n, row in enumerate(zip(*columns, strict=True), 1))
+    return labelled_pairs(_together(premises, hypotheses, labels))
 
 
 def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
@@ -227,6 +224,66 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
     return Read(rows, dict(left_out))
 
 
+def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
+    """MS MARCO's passage triples, `triples.train.small.tsv`: query, positive and negative passage, separated by tabs.
+
+    The file is read line by line and no further than to the limit, for it has 39,780,811 lines and 27 GB. Its queries
+    and positive passages come again and again; each is in memory once.
+
+    Args:
+        path: the file, also compressed as `.gz` or `.xz`.
+        limit: the number of lines to read; None: all.
+    """
+    rows: list[Triple] = []
+    known: dict[str, str] = {}
+    blank = 0
+    for n, line in enumerate(islice(_streamed(path), limit), 1):
+        columns = [column.strip() for column in line.split("\t")]
+        if len(columns) != 3:
+            raise ValueError(
+                f"{path}:{n}: expected query, positive and negative passage, separated by tabs; found {len(columns)} "
+                f"column{'s' * (len(columns) > 1)}"
+            )
+        if all(columns):
+            query, positive = (known.setdefault(text, text) for text in columns[:2])
+            rows.append(Triple(query, positive, columns[2]))
+        else:
+            blank += 1
+    return Read(rows, {"blank text": blank} if blank else {})
+
+
+def read_wikiqa(questions: str | Path, sentences: str | Path, labels: str | Path) -> Read[Triple]:
+    """WikiQA, tokenised, in three files that go line by line together: `<split>_{a,b}.toks` and `<split>_sim.txt`.
+
+    Every sentence that answers its question makes a triple with one that does not: the question's wrong sentences in
+    an order that is drawn from the question, one after the other, and again from the first. Sentences that are in no
+    triple are counted; most questions of the original release have no answer at all.
+
+    Raises:
+        ValueError: the files differ in length, or a label is neither 0 nor 1.
+    """
+    return _answers(_together(questions, sentences, labels))
+
+
+def read_wikiqa_tsv(path: str | Path) -> Read[Triple]:
+    """WikiQA as released, `WikiQA-{train,dev,test}.tsv`; columns are found by the names in the header row.
+
+    They are `Question`, `Sentence` and `Label`; quotes are plain text. Triples are those of `read_wikiqa`.
+    """
+
+    def raw() -> Iterator[RawPair]:
+        lines = _lines(path)
+        header = lines[0].split("\t") if lines else []
+        question, sentence, label = _columns(header, ("Question", "Sentence", "Label"), path)
+        for n, line in enumerate(lines[1:], 2):
+            columns = line.split("\t")
+            if len(columns) != len(header):
+                raise ValueError(f"{path}:{n}: expected {len(header)} tab-separated columns, found {len(columns)}")
+            yield columns[question], columns[sentence], columns[label], f"{path}:{n}"
+
+    return _answers(raw())
+
+
 def read_plain(path: str | Path) -> Read[str]:
     """Plain text, one sentence a line; blank lines are left out and counted."""
     return _texts(_lines(path))
@@ -275,6 +332,27 @@ def labelled_pairs(raw: Iterable[RawPair]) -> Read[LabelledPair]:
     return _pairs(raw, row, missing=("", "-"))
 
 
+def _answers(raw: Iterable[RawPair]) -> Read[Triple]:
+    """Questions with candidates, each labelled 1 or 0, as triples; how is said in `read_wikiqa`."""
+
+    def row(question: str, sentence: str, label: str, where: str) -> LabelledPair:
+        if label not in ("0", "1"):
+            raise ValueError(f"{where}: expected a label of 0 or 1, found {label!r}")
+        return LabelledPair(question, sentence, label)
+
+    pairs, left_out = _pairs(raw, row, missing=())
+    found: dict[str, dict[str, dict[str, None]]] = {}  # question -> label -> sentences, each once, in file order
+    for pair in pairs:
+        found.setdefault(pair.text_a, {"1": {}, "0": {}})[pair.label][pair.text_b] = None
+    rows: list[Triple] = []
+    for question, sentences in found.items():
+        wrong = [sentence for sentence in sentences["0"] if sentence not in sentences["1"]]
+        Random(question).shuffle(wrong)
+        rows += (Triple(question, right, other) for right, other in zip(sentences["1"], cycle(wrong), strict=False))
+    unused = len(pairs) - len({(row.anchor, text) for row in rows for text in (row.positive, row.negative)})
+    return Read(rows, left_out | ({"sentence of no triple": unused} if unused else {}))
+
+
 def _pairs(raw: Iterable[RawPair], row: Callable[[str, str, str, str], Row], missing: tuple[str, ...]) -> Read[Row]:
     rows: list[Row] = []
     left_out: Counter[str] = Counter()
@@ -319,6 +397,17 @@ def _sts_inputs(path: str | Path) -> Iterator[tuple[str, str]]:
         yield columns[0], columns[1]
 
 
+def _together(first: str | Path, second: str | Path, last: str | Path) -> Iterator[RawPair]:
+    """The lines of three files that go line by line together, and where each of the last one stands."""
+    paths = (first, second, last)
+    columns = [_lines(path) for path in paths]
+    if len({len(column) for column in columns}) > 1:
+        counts = ", ".join(f"{path} has {len(column)}" for path, column in zip(paths, columns, strict=True))
+        raise ValueError(f"these files must go line by line together, but {counts} lines")
+    for n, (a, b, gold) in enumerate(zip(*columns, strict=True), 1):
+        yield a, b, gold, f"{last}:{n}"
+
+
 def _records(path: str | Path, wanted: tuple[str, ...], delimiter: str = ",") -> Iterator[tuple[tuple[str, ...], str]]:
     """The wanted columns of real CSV with a header row, stripped, and where each record begins (`file:line`)."""
     reader = csv.reader(io.StringIO(_text(path), newline=""), delimiter=delimiter, strict=True)
@@ -354,10 +443,15 @@ def _text(path: str | Path) -> str:
             data = unpack(data)
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
             raise ValueError(f"{path}: not a whole {kind} file ({error})") from error
+    return _decoded(data, path).removeprefix("\ufeff")
+
+
+def _decoded(data: bytes, path: str | Path, first: int = 1) -> str:
+    """UTF-8 as text; `first` is the number of the first line, for the message."""
     try:
-        return data.decode("utf-8").removeprefix("\ufeff")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = first + data.count(b"\n", 0, error.start)
         raise ValueError(f"{path}:{line}: expected UTF-8, found byte 0x{data[error.start]:02x}") from error
 
 
@@ -367,3 +461,15 @@ def _lines(path: str | Path) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
+
+
+def _streamed(path: str | Path) -> Iterator[str]:
+    """What `_lines` gives, without the whole file in memory."""
+    opened: Any = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
+    with opened(path, "rb") as file:
+        try:
+            for n, line in enumerate(file, 1):
+                text = _decoded(line, path, n).removesuffix("\n").removesuffix("\r")
+                yield text if n > 1 else text.removeprefix("\ufeff")
+        except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError) as error:
+            raise ValueError(f"{path}: not a whole {_PACKED[Path(path).suffix][0]} file ({error})") from error

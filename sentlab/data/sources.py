@@ -16,6 +16,7 @@ from sentlab.data.rows import (
     PhrasePair,
     RankingQuery,
     ScoredPair,
+    Triple,
     WordPair,
     WordPairInContext,
 )
@@ -79,7 +80,16 @@ def _words(rows: int, origin: str, *paths: str) -> Entry:
     return Entry(files={"test": files}, published={"test": rows}, row=WordPair, origin=origin)
 
 
+def _wikiqa(split: str) -> tuple[Files, ...]:
+    tokenised = tuple(f"WikiQA/{split}_{rest}" for rest in ("a.toks", "b.toks", "sim.txt"))
+    released = tuple(
+        Files((f"{folder}/WikiQA-{split}.tsv",), readers.read_wikiqa_tsv) for folder in ("WikiQACorpus", "WikiQA")
+    )
+    return (*released, Files(tokenised, readers.read_wikiqa))
+
+
 _NLI = ("premise", "hypothesis", "label")
+MSMARCO_ROWS = 6_400_000  # that are read: SLICE (section 5) trains for 200,000 steps of 32
 _THREE: dict[str, tuple[str, ...]] = {"train": ("train",), "dev": ("validation",), "test": ("test",)}
 PUBLIC: dict[str, Entry] = {
     "sts12": _sts("12", 3108),
@@ -162,6 +172,23 @@ PUBLIC: dict[str, Entry] = {
         published={"dev": 200, "test": 200},
         row=RankingQuery,
         origin="the files of the GitHub repository taolei87/askubuntu",
+    ),
+    "msmarco": Entry(
+        files={
+            "train": tuple(
+                Files((f"msmarco/triples.train.small.tsv{suffix}",), partial(readers.read_msmarco, limit=MSMARCO_ROWS))
+                for suffix in ("", ".gz")
+            )
+        },
+        published={"train": 39_780_811},
+        row=Triple,
+        origin="triples.train.small.tar.gz of MS MARCO's passage ranking, unpacked",
+    ),
+    "wikiqa": Entry(
+        files={split: _wikiqa(split) for split in ("train", "dev", "test")},
+        published={},  # with questions that have no answer
+        row=Triple,
+        origin="WikiQACorpus.zip by Yang et al. (2015), or the same tokenised, in three files a split",
     ),
     "wiki1m": Entry(
         files={

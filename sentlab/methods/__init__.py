@@ -8,10 +8,12 @@ from sentlab.methods.paser import PaSeR
 from sentlab.methods.paser_supervised import SupervisedPaSeR
 from sentlab.methods.ptbert import PTBERT
 from sentlab.methods.simcse import SimCSE
+from sentlab.methods.slice_spans import SLICE
 from sentlab.methods.universal import Universal
 
 __all__ = [
     "PTBERT",
+    "SLICE",
     "ConSERT",
     "ContrastiveTension",
     "MoCo",
