@@ -19,11 +19,12 @@ def table(paper: str, number: int | str) -> pd.DataFrame:
     """One table of a paper as it is set, mostly a row a system and a column a task; nan where the paper has a dash.
 
     Args:
-        paper: `paser`, `universal` or `ptbert`.
+        paper: `paser`, `universal`, `ptbert` or `slice`.
         number: the table's number in the paper; `5a` for part (a) of table 5.
 
     Returns:
-        Numbers as floats, as printed (STS columns: Spearman x 100); the cells of a table of examples are strings.
+        Numbers as floats, as printed (STS columns: Spearman x 100; SLICE's correlations: not times 100); the cells of a
+        table of examples are strings.
 
     Raises:
         KeyError: the table is not here; names those that are.

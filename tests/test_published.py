@@ -273,6 +273,53 @@ def test_ptbert_s_averages_are_all_the_mean_of_their_cells() -> None:
     assert wrong == {}
 
 
+def test_slice_s_numbers_are_what_the_paper_prints() -> None:
+    setups = {
+        "Baseline": "baseline", "Full Context": "full context",
+        "N-grams - Forward Pass per N-gram": "forward per n-gram",
+        "N-grams - Single Forward Pass": "single forward pass",
+    }  # fmt: skip
+    text = paper_text("slice")
+    header, *lines = text[text.index("Model | Pearson") : text.index("\n\nTable 1: ")].splitlines()
+    assert header == "Model | Pearson | Spearman"
+    printed, setup = [], ""
+    for line in filter(None, lines):  # the line of a set-up has no numbers; a star is before both numbers of a row
+        if line in setups:
+            setup = setups[line]
+            continue
+        found = re.fullmatch(r"(.+?)(?: \[\d+\])?(?: \|)? (\* )?(0\.\d+)(?: \|)? (\* )?(0\.\d+)", line)
+        assert found, line
+        name, star, pearson, both, spearman = found.groups()
+        assert star == both
+        printed.append((name, setup, float(pearson), float(spearman), bool(star)))
+    table = published.table("slice", 1)
+    assert list(table.columns) == ["setup", "pearson", "spearman", "significant"]
+    assert [(*row[:-1], row[-1] == "no") for row in table.itertuples()] == printed
+
+
+def test_slice_s_cells_by_hand() -> None:
+    table = published.table("slice", 1).set_index("setup", append=True)
+    assert table.index.is_unique
+    assert not table.isna().any(axis=None)
+    assert table.groupby("setup", sort=False).size().to_dict() == {
+        "baseline": 1, "full context": 6, "forward per n-gram": 5, "single forward pass": 7,
+    }  # fmt: skip
+    cells = [
+        ("BM-25 (Okapi)", "baseline", 0.342, 0.395, "best"), ("BERT", "full context", 0.286, 0.26, "yes"),
+        ("SBERT-msmarco", "full context", 0.557, 0.549, "best"), ("SLICE (ours)", "full context", 0.547, 0.535, "no"),
+        ("PhraseBERT", "forward per n-gram", 0.731, 0.743, "yes"),
+        ("SLICE (ours)", "forward per n-gram", 0.762, 0.757, "best"),
+        ("DensePhrases", "single forward pass", 0.562, 0.535, "yes"),
+        ("SLICE (ours)", "single forward pass", 0.677, 0.669, "best"),
+    ]  # fmt: skip
+    for row, setup, *values in cells:
+        assert table.loc[(row, setup)].tolist() == values, (row, setup)
+    marked = table[table["significant"] == "best"]
+    assert marked.index.get_level_values(0).tolist() == ["BM-25 (Okapi)", "SBERT-msmarco", *["SLICE (ours)"] * 2]
+    assert table["significant"].value_counts().to_dict() == {"yes": 14, "best": 4, "no": 1}
+    assert marked["pearson"].tolist() == table.groupby("setup", sort=False)["pearson"].max().tolist()
+
+
 def test_a_table_is_a_copy() -> None:
     one = published.table("paser", 1)
     one.loc["BERT-flow", "sts12"] = 0.0
