@@ -281,7 +281,8 @@ def test_toy_corpora_need_no_folder_and_are_listed(hub):
     assert set(table.index) == {
         *catalog.STS_TASKS, "snli", "mnli", "quora", "askubuntu", "simlex", "ws353-sim", "ws353-rel", "men", "scws",
         "semeval-5a", "ppdb", "ppdb-bigrams", "ppdb-synonyms", "sts-unlabelled", "nli-triples", "nli", "paraphrases",
-        "lexical-relations", "wiki1m", "msmarco", "wikiqa", "stsb-context", *(f"{name}-hard" for name in (*catalog.YEARS, "toy-sts")), *toy.NAMES
+        "lexical-relations", "wiki1m", "msmarco", "wikiqa", "stsb-context",
+        *(f"{name}-hard" for name in (*catalog.YEARS, "toy-sts")), *toy.NAMES
     }  # fmt: skip
     assert table.loc["wiki1m"].tolist() == ["train", "str", "folder"]
     assert table.loc["sts12-hard"].tolist() == ["test", "ScoredPair", "sts12"]
