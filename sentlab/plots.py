@@ -227,7 +227,7 @@ def curves(table: pd.DataFrame, x: str, ys: Sequence[str], hue: str) -> Figure:
                 errorbar=("sd", 1), legend="full" if axes is panels[-1] else False,
             )  # fmt: skip
             axes.set(title=y if len(ys) > 1 else "", ylabel="" if len(ys) > 1 else y)
-        panels[-1].legend(title=None)
+        panels[-1].legend(title=None, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 

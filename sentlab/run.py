@@ -11,8 +11,9 @@ Settings:
               world's), for views and chunks
     data      corpus to train on, by name, or `NAME/SPLIT`; the split is else `train`. For Universal: task -> corpus
     train     `TrainConfig`
-    dev       corpus whose `dev` split chooses the step to keep (Spearman x 100)
+    dev       corpus whose `dev` split chooses the step to keep (Spearman x 100; of phrases in contexts that of `spans`)
     watch     steps between two looks at alignment and uniformity on the dev corpus; null: none
+    setups    of SLICE's set-ups those in which phrases in contexts are evaluated; the default is `full` and `spans`
     test      corpora whose `test` split is evaluated, before and after training
     heads     of them, graded pairs on which a head is trained as well (`evaluate_relatedness`)
     poolings  sentence vectors that are evaluated, beside the encoder's own
@@ -34,7 +35,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
@@ -45,20 +46,22 @@ import torch
 
 from sentlab import data, methods, phrases, published, records, roles, views
 from sentlab.data import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, toy
-from sentlab.data.rows import PhrasePair, WordPair, WordPairInContext
+from sentlab.data.rows import PhraseInContext, PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
 from sentlab.evaluation import encode_groups, evaluate_sts, geometry, sts_dev, watch_geometry
 from sentlab.lexical import evaluate_in_context, evaluate_similarity
 from sentlab.methods.postprocess import Flow, Whitening, postprocessed
 from sentlab.methods.universal import task_rows
 from sentlab.metrics import cosine_similarity
+from sentlab.mining import evaluate_mining, mining_dev
 from sentlab.phrases import Phrase
 from sentlab.probes import evaluate_identification, evaluate_relatedness
 from sentlab.retrieval import evaluate_reranking, evaluate_retrieval, nearest
 from sentlab.training import TrainConfig, fit
 
 SENTENCES_TO_SAY, BEAMS = 500, 4  # of the sentences drawn, and of the search
-RAW = ("encoder", "dev", "test", "heads", "threads")  # the settings that decide what an encoder scores before training
+# the settings that decide what an encoder scores before training
+RAW = ("encoder", "dev", "test", "setups", "heads", "threads")
 _measured: dict[str, Any] = {}
 GEOMETRY = ("stsb", "toy-sts")  # of the test corpora, the first that is there is laid out
 
@@ -85,7 +88,7 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
     poolings = list(dict.fromkeys([encoder.pooling, *settings.get("poolings", [])]))
     raw = json.dumps([record.encoder["fingerprint"], poolings, *(settings.get(key) for key in RAW)])
     if raw not in _measured:  # every run of a sweep begins with the same encoder
-        _measured[raw] = measure(encoder, poolings, dev, tests, settings.get("heads", ()))
+        _measured[raw] = measure(encoder, poolings, dev, tests, settings)
     record.results["before"], record.geometry["before"] = copy.deepcopy(_measured[raw])
     if settings.get("method"):
         corpus = to_train_on(record)
@@ -97,7 +100,7 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
             started, config = time.monotonic(), TrainConfig(**settings["train"])
             watch = watch_geometry(dev, settings["watch"]) if settings.get("watch") else None
             history = fit(
-                method, corpus, config, sts_dev(dev), folder=folder, resume=True, progress=progress, on_step=watch
+                method, corpus, config, dev_score(dev), folder=folder, resume=True, progress=progress, on_step=watch
             )
             began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
             record.dev, record.seen, record.kept_step = history.dev, history.seen, history.kept_step
@@ -106,7 +109,7 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
             if names := settings.get("say"):
                 record.said = {name: said(method, remember(record, name, "test")) for name in names}
                 record.said["paper"] = said_of_the_paper(method)
-        measured = measure(encoder, poolings, dev, tests, settings.get("heads", ()))
+        measured = measure(encoder, poolings, dev, tests, settings)
         record.results["after"], record.geometry["after"] = measured
         encoder.save(folder / "encoder")
     record.examples = {name: EXAMPLES[name](encoder) for name in settings.get("examples", ())}
@@ -163,9 +166,9 @@ def remember(record: records.Record, name: str, split: str) -> Any:
 def measure(
     encoder: Encoder,
     poolings: Sequence[str],
-    dev: Corpus[ScoredPair],
+    dev: Corpus[Any],
     tests: Sequence[Corpus[Any]],
-    heads: Sequence[str],
+    settings: Mapping[str, Any],
 ) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, Any]]]:
     """Scores and geometry of each pooling, as a record keeps them."""
     trained_with = encoder.pooling
@@ -175,7 +178,7 @@ def measure(
     layout: dict[str, dict[str, Any]] = {}
     for pooling in poolings:
         encoder.pooling = pooling
-        found = {f"{dev.name}-dev": sts_dev(dev)(encoder)}
+        found = {f"{dev.name}-dev": dev_score(dev)(encoder)}
         if pairs:
             found |= evaluate_sts(encoder, list(pairs.values())).scores
         if set(data.STS_TASKS) <= found.keys():
@@ -192,12 +195,21 @@ def measure(
             if isinstance(corpus[0], LabelledPair):
                 train = data.load(corpus.name, "train")
                 found[corpus.name] = evaluate_identification(encoder, train, corpus).accuracy
-        found |= {f"{name} head": evaluate_relatedness(encoder, name).spearman for name in heads}
+            if isinstance(corpus[0], PhraseInContext):
+                for setup in settings.get("setups", ("full", "spans")):
+                    scores = evaluate_mining(encoder, corpus, setup).table().iloc[0].dropna()
+                    found |= {f"{corpus.name} {setup} {name}": float(score) for name, score in scores.items()}
+        found |= {f"{name} head": evaluate_relatedness(encoder, name).spearman for name in settings.get("heads", ())}
         results[pooling] = {name: round(score, 2) for name, score in found.items()}
         if laid_out is not None:
             layout[pooling] = {"corpus": laid_out.name, **asdict(geometry(encoder, laid_out))}
     encoder.pooling = trained_with
     return results, layout
+
+
+def dev_score(corpus: Corpus[Any]) -> Callable[[Encoder], float]:
+    """What chooses the step to keep: encoder -> Spearman x 100."""
+    return mining_dev(corpus) if isinstance(corpus[0], PhraseInContext) else sts_dev(corpus)
 
 
 def said(method: methods.PaSeR, corpus: Corpus[Any]) -> dict[str, int]:

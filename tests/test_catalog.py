@@ -282,6 +282,7 @@ def test_toy_corpora_need_no_folder_and_are_listed(hub):
         *catalog.STS_TASKS, "snli", "mnli", "quora", "askubuntu", "simlex", "ws353-sim", "ws353-rel", "men", "scws",
         "semeval-5a", "ppdb", "ppdb-bigrams", "ppdb-synonyms", "sts-unlabelled", "nli-triples", "nli", "paraphrases",
         "lexical-relations", "wiki1m", "msmarco", "wikiqa", "stsb-context",
+        "triples-in-context", "paraphrase-triples",
         *(f"{name}-hard" for name in (*catalog.YEARS, "toy-sts")), *toy.NAMES
     }  # fmt: skip
     assert table.loc["wiki1m"].tolist() == ["train", "str", "folder"]
@@ -360,3 +361,22 @@ def test_triples_pair_entailments_with_contradictions_of_the_same_premise(tmp_pa
     assert list(corpus.left_out.values()) == [2]
     with pytest.raises(ValueError, match="train, dev"):
         data.load("nli-triples", "test", tmp_path)
+
+
+@pytest.mark.realdata
+def test_triples_of_paraphrases_never_take_a_known_one_for_a_negative(real_data):
+    pairs = data.load("paraphrases", "train", real_data)
+    triples = data.load("paraphrase-triples", "train", real_data)
+    assert [(row.anchor, row.positive) for row in triples] == [(pair.phrase_a, pair.phrase_b) for pair in pairs]
+    known = {frozenset((pair.phrase_a, pair.phrase_b)) for pair in pairs}
+    assert not [row for row in triples if len({row.anchor, row.negative}) == 1]
+    assert not [row for row in triples if frozenset((row.anchor, row.negative)) in known]
+
+
+@pytest.mark.realdata
+def test_triples_in_context_are_of_stsb_and_nli(real_data):
+    triples = data.load("triples-in-context", "train", real_data)
+    anchors = {pair.text_a for pair in data.load("stsb", "train", real_data) if pair.score >= 4}
+    assert 5_000 < len(triples) < 20_000
+    assert sum(row.anchor in anchors for row in triples) >= len(anchors)
+    assert "not verbatim in its passage" not in triples.left_out

@@ -144,6 +144,26 @@ def test_several_tasks_train_one_encoder_and_every_level_is_scored(
     assert {"toy-nli-pairs/train", "toy-phrases/dev", "toy-words/test"} <= record.data.keys()
 
 
+def test_phrases_in_contexts_are_scored_in_the_set_ups_that_were_asked_for(tmp_path: Path) -> None:
+    chosen = settings(
+        Path("tiny"),  # to the test encoder's few words the contexts would be too long
+        method={"name": "SLICE", "max_size": 4},
+        data="toy-nli",
+        train={"steps": 2, "batch_size": 4, "learning_rate": 0.01, "keep": "dev"},
+        dev="toy-contexts",
+        test=["toy-contexts"],
+        setups=["spans"],
+        poolings=[],
+    )
+    chosen["encoder"] |= {"pooling": "mean", "max_length": 128}
+    record = run(write(tmp_path, "mine", {"settings": chosen}), folder=tmp_path / "runs")
+    scores = ["toy-contexts-dev", *(f"toy-contexts spans {name}" for name in ("pearson", "spearman", "found"))]
+    for when in ("before", "after"):
+        assert list(record.results[when]["mean"]) == scores
+    assert record.dev[0]["score"] == pytest.approx(record.results["after"]["mean"]["toy-contexts-dev"], abs=0.01)
+    assert record.results["before"] != record.results["after"]
+
+
 def test_numbers_of_different_origin_stand_in_blocks() -> None:
     rows = [{"a": score, "b": 7.0} for score in (60.0, 62.0, 67.0)]
     assert records.shown(rows).to_dict() == {"a": "63.0 ± 3.6", "b": "7.0"}  # the sample deviation, 13 ** 0.5

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from sentlab.data import lexical_relations, readers, toy
-from sentlab.data.contexts import stsb_in_context
+from sentlab.data.contexts import stsb_in_context, triples_in_context
 from sentlab.data.hard_pairs import hard_pairs
 from sentlab.data.readers import NLI_LABELS, RawPair, Read
 from sentlab.data.readers_lexical import distinct
@@ -24,6 +25,7 @@ YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
 STS_TASKS = (*YEARS, "stsb", "sick")
 UNLABELLED, TRIPLES, NLI = "sts-unlabelled", "nli-triples", "nli"
 PARAPHRASES, RELATIONS, IN_CONTEXT = "paraphrases", "lexical-relations", "stsb-context"
+TRIPLES_IN_CONTEXT, PARAPHRASE_TRIPLES = "triples-in-context", "paraphrase-triples"
 
 
 def load(name: str, split: str = "test", folder: str | Path | None = None) -> Corpus[Any]:
@@ -54,7 +56,9 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
     as many as SLICE (sections 4.1 and 5) trains on. `wikiqa` holds questions, each with a sentence that answers it and
     a candidate that does not. `stsb-context` is `stsb` with the second texts set into passages of the project's own,
     others in `train` than in `dev` and `test`; `sentlab.data.contexts` makes it with a text generator, as SLICE does
-    (section 4.2).
+    (section 4.2). `triples-in-context` (split `train`) has the first text of a pair, such a passage with the second,
+    and the passage of another pair: `stsb` train from a gold of 4 on, and entailments of `nli` dev.
+    `paraphrase-triples` (split `train`) holds the pairs of `paraphrases`, each with a phrase of another pair.
 
     Quora, AskUbuntu, `wiki1m`, `msmarco`, `wikiqa`, and the data of words and phrases must be in a folder: the hub is
     not asked for them. All of Quora's release is `test`.
@@ -266,6 +270,25 @@ def _in_context(split: str, folder: str | Path | None) -> Corpus[PhraseInContext
     return stsb_in_context(load("stsb", split, folder))
 
 
+def _triples_in_context(split: str, folder: str | Path | None) -> Corpus[Triple]:
+    return triples_in_context(load("stsb", "train", folder), load(NLI, "dev", folder))
+
+
+def _paraphrase_triples(split: str, folder: str | Path | None) -> Corpus[Triple]:
+    pairs = load(PARAPHRASES, split, folder)
+    known: dict[str, set[str]] = {}  # a phrase -> all that stands beside it in a pair
+    for pair in pairs:
+        known.setdefault(pair.phrase_a, set()).add(pair.phrase_b)
+        known.setdefault(pair.phrase_b, set()).add(pair.phrase_a)
+    rng, rows = Random(PARAPHRASE_TRIPLES), list[Triple]()
+    for pair in pairs:
+        other = pair.phrase_a
+        while other == pair.phrase_a or other in known[pair.phrase_a]:
+            other = pairs[rng.randrange(len(pairs))].phrase_b
+        rows.append(Triple(pair.phrase_a, pair.phrase_b, other))
+    return Corpus(PARAPHRASE_TRIPLES, split, tuple(rows), pairs.source, pairs.left_out)
+
+
 class _Joined(NamedTuple):
     """A corpus made of other sets: its splits and type of row, what it is made of, and how: (split, folder) in."""
 
@@ -281,6 +304,8 @@ JOINED = {
     NLI: _Joined(("train", "dev"), LabelledPair, "SNLI and MNLI", _nli),
     PARAPHRASES: _Joined(("train",), PhrasePair, "ppdb-bigrams and ppdb-synonyms", _paraphrases),
     IN_CONTEXT: _Joined(("train", "dev", "test"), PhraseInContext, "stsb", _in_context),
+    TRIPLES_IN_CONTEXT: _Joined(("train",), Triple, "stsb and nli", _triples_in_context),
+    PARAPHRASE_TRIPLES: _Joined(("train",), Triple, "paraphrases", _paraphrase_triples),
     RELATIONS: _Joined(("train",), PhrasePair, "NLTK's WordNet", lambda split, folder: _relations()),
     **{f"{name}-hard": _Joined(("test",), ScoredPair, name, partial(_hard, name)) for name in (*YEARS, "toy-sts")},
 }
