@@ -149,7 +149,7 @@ def test_phrases_in_contexts_are_scored_in_the_set_ups_that_were_asked_for(tmp_p
         Path("tiny"),  # to the test encoder's few words the contexts would be too long
         method={"name": "SLICE", "max_size": 4},
         data="toy-nli",
-        train={"steps": 2, "batch_size": 4, "learning_rate": 0.01, "keep": "dev"},
+        train={"steps": 2, "batch_size": 4, "learning_rate": 0.01, "keep": "dev", "seed": 0},
         dev="toy-contexts",
         test=["toy-contexts"],
         setups=["spans"],
