@@ -1,29 +1,35 @@
-"""Which of two recorded methods is better, and how sure that is: a paired bootstrap over the pairs of the test sets.
+"""Which of the recorded methods is better, and how sure that is: a paired bootstrap, and Williams's test.
 
     python -m sentlab.compare book/results/NAME.json ... [--again]
 
-Settings:
+Settings of a paired bootstrap over the pairs of STS sets:
     compare    comparisons, each [record, pooling, record, pooling]: how much better the first is than the second. A
                record is one of `python -m sentlab.run`, or a sweep over seeds, whose scores are then averaged
     test       corpora whose `test` split is scored (Spearman x 100, all pairs of a set together), and averaged
     resamples  how often pairs are drawn anew, the same ones for both methods
     seed       of what is drawn
 
-The encoders must be there: a run leaves its own in `runs/NAME/encoder`, a sweep with `keep` beside its records. The
-interval is over pairs, with the seeds' encoders as they are: it says what other pairs might have given, and nothing of
-what other seeds might have.
+Settings of Williams's test on phrases in contexts (SLICE, Table 1):
+    williams   set-up of `sentlab.mining` -> records; each is held against the best of its set-up. Of a sweep the first
+               run counts. `NAME start_end` takes the first and the last token of a span; `bm25` needs no record
+    test       one corpus
+
+The encoders must be there: a run leaves its own in `runs/NAME/encoder`, a sweep with `keep` beside its records; of a
+record without a method it is the one that it names. The interval is over pairs, with the seeds' encoders as they are:
+it says what other pairs might have given, and nothing of what other seeds might have.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
 from sentlab import records, sweep
@@ -31,7 +37,10 @@ from sentlab.data import Corpus, ScoredPair
 from sentlab.encoder import Encoder
 from sentlab.evaluation import pair_cosines
 from sentlab.metrics import paired_bootstrap, spearman
+from sentlab.mining import MiningResult, bm25, evaluate_mining, williams
 from sentlab.run import remember
+
+Tables = dict[str, dict[str, dict[str, float]]]
 
 
 def compare(path: Path) -> records.Record:
@@ -41,11 +50,19 @@ def compare(path: Path) -> records.Record:
         FileNotFoundError: an encoder is not there; says how to get it.
     """
     record, began = records.read(path), time.monotonic()
+    record.results = (williams_tests if "williams" in record.settings else bootstraps)(record, path.parent)
+    records.stamp(record, f"python -m sentlab.compare {path}", time.monotonic() - began)
+    record.save(path)
+    return record
+
+
+def bootstraps(record: records.Record, place: Path) -> Tables:
+    """`average` -> comparison -> the difference and the ends of its interval."""
     tests: list[Corpus[ScoredPair]] = [remember(record, name, "test") for name in record.settings["test"]]
     asked = [tuple(comparison) for comparison in record.settings["compare"]]
     systems = dict.fromkeys(side for a, pooling_a, b, pooling_b in asked for side in ((a, pooling_a), (b, pooling_b)))
     cosines = {  # each (pairs of all sets, seeds)
-        side: scored(encoders(path.parent / f"{side[0]}.json"), side[1], tests)
+        side: scored(encoders(place / f"{side[0]}.json"), side[1], tests)
         for side in tqdm(systems, desc="encode", unit=" methods")
     }
     # a pair's gold, and which set it is of: drawn together
@@ -58,10 +75,31 @@ def compare(path: Path) -> records.Record:
         )  # fmt: skip
         values = {"difference": difference, "low": low, "high": high}
         found[f"{a} {pooling_a} - {b} {pooling_b}"] = {name: round(value, 2) for name, value in values.items()}
-    record.results = {"average": found}
-    records.stamp(record, f"python -m sentlab.compare {path}", time.monotonic() - began)
-    record.save(path)
-    return record
+    return {"average": found}
+
+
+def williams_tests(record: records.Record, place: Path) -> Tables:
+    """Set-up -> row -> correlations and share found, x 100, and against the best of the set-up difference, t and p."""
+    (name,) = record.settings["test"]
+    corpus = remember(record, name, "test")
+    gold = [row.score for row in corpus]
+    tables: Tables = {}
+    for setup, rows in record.settings["williams"].items():
+        found = {row: mined(row, setup, corpus, place) for row in tqdm(rows, desc=setup, unit=" rows")}
+        tests = williams({row: result.similarities for row, result in found.items()}, gold)
+        scores = pd.concat([result.table().set_axis([row]) for row, result in found.items()])
+        table = scores.join(tests[["difference", "t", "p"]])
+        tables[setup] = {row: table.loc[row].dropna().round(4).to_dict() for row in rows}
+    return tables
+
+
+def mined(row: str, setup: Any, corpus: Corpus[Any], place: Path) -> MiningResult:
+    """What a row of a table of Williams's tests scores."""
+    if row == "bm25":
+        return bm25(corpus)
+    name, _, representation = row.partition(" ")
+    encoder = Encoder.from_pretrained(**encoders(place / f"{name}.json")[0])
+    return evaluate_mining(encoder, corpus, setup, representation=representation or "mean")  # type: ignore[arg-type]
 
 
 def average(gold: np.ndarray, cosines: np.ndarray, *, sets: int) -> float:
@@ -77,31 +115,31 @@ def average(gold: np.ndarray, cosines: np.ndarray, *, sets: int) -> float:
     )
 
 
-def scored(folders: Sequence[Path], pooling: str, tests: Sequence[Corpus[ScoredPair]]) -> np.ndarray:
+def scored(sources: Sequence[Mapping[str, Any]], pooling: str, tests: Sequence[Corpus[ScoredPair]]) -> np.ndarray:
     """The cosine of each pair of all sets, under each of the encoders: (n, encoders)."""
     columns = []
-    for folder in folders:
-        encoder = Encoder.from_pretrained(folder)
+    for source in sources:
+        encoder = Encoder.from_pretrained(**source)
         encoder.pooling = pooling
         columns.append(np.concatenate([pair_cosines(encoder, corpus) for corpus in tests]))
     return np.stack(columns, axis=1)
 
 
-def encoders(path: Path) -> list[Path]:
-    """Where the encoders of a record are, one, or one a run of a sweep."""
+def encoders(path: Path) -> list[dict[str, Any]]:
+    """What `Encoder.from_pretrained` takes for the encoders of a record: one, or one a run of a sweep."""
     record = records.read(path)
-    found: list[Any] = [Path("runs") / record.name / "encoder"]
+    if not record.settings.get("method"):
+        return [record.settings["encoder"]]
     if record.over:
-        found = [path.parent / sweep.FOLDER / run.name / "encoder" for run in sweep.read(path).records]
-    for folder in found:
+        places = [path.parent / sweep.FOLDER / run.name / "encoder" for run in sweep.read(path).records]
+        how = f"run it again with `keep` in its settings, its runs deleted: python -m sentlab.sweep {path}"
+    else:
+        places = [Path("runs") / record.name / "encoder"]
+        how = f"run it again: python -m sentlab.run --again {path}"
+    for folder in places:
         if not folder.is_dir():
-            how = (
-                "with `keep` in its settings, and its runs deleted: python -m sentlab.sweep"
-                if record.over
-                else ("with: python -m sentlab.run --again")
-            )
-            raise FileNotFoundError(f"{folder} is not there; run {record.name} again, {how} {path}")
-    return found
+            raise FileNotFoundError(f"the encoder of {record.name} is not in {folder}; {how}")
+    return [{"source": folder} for folder in places]
 
 
 def main() -> None:
@@ -113,8 +151,8 @@ def main() -> None:
     asked = parser.parse_args()
     for path in asked.records:
         if asked.again or not records.read(path).done:
-            for name, found in compare(path).results["average"].items():
-                print(f"{name}: {found['difference']:+.2f} [{found['low']:+.2f}, {found['high']:+.2f}]")
+            for what, table in compare(path).results.items():
+                print(f"{what}\n{pd.DataFrame(table).T.to_string()}")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ PRESETS = {
         sentences="toy-sentences",
         dev="toy-sts",
         tests=("toy-sts",),
-        train=TrainConfig(steps=500, batch_size=64, learning_rate=1e-3, eval_every=100),
+        train=TrainConfig(steps=450, batch_size=64, learning_rate=1e-3, eval_every=150),
     ),
     "real": Preset(
         "real",

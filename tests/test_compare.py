@@ -12,9 +12,11 @@ import pytest
 
 from sentlab import data, records
 from sentlab.compare import average, compare
+from sentlab.data import Corpus
 from sentlab.encoder import Encoder
 from sentlab.evaluation import pair_cosines
 from sentlab.metrics import spearman
+from sentlab.mining import bm25, evaluate_mining, williams
 from sentlab.sweep import sweep
 
 
@@ -92,8 +94,32 @@ def test_a_kept_sweep_leaves_the_encoders_and_what_was_seen(recorded: Path) -> N
         assert all(row["alignment"] > 0 > row["uniformity"] for row in run.seen)
 
 
+def test_williams_s_test_holds_each_row_against_the_best_of_its_set_up(recorded: Path) -> None:
+    rows = tuple(data.load("toy-contexts")[:40])
+    corpus = Corpus("toy-contexts", "test", rows, "the first forty")
+    raw = {"encoder": {"source": "tiny", "pooling": "mean", "max_length": 128}, "method": None}
+    (recorded / "raw.json").write_text(json.dumps({"settings": raw}))
+    path = recorded / "versus.json"
+    chosen = {"williams": {"spans": ["raw", "raw start_end"], "full": ["raw", "bm25"]}, "test": ["toy-contexts"]}
+    path.write_text(json.dumps({"settings": chosen}))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sentlab.compare.remember", lambda record, name, split: corpus)
+        found = compare(path).results
+    encoder = Encoder.from_pretrained("tiny", pooling="mean", max_length=128)
+    by_span = evaluate_mining(encoder, corpus, "spans")
+    by_ends = evaluate_mining(encoder, corpus, "spans", representation="start_end")
+    assert found["spans"]["raw"]["pearson"] == pytest.approx(by_span.pearson, abs=1e-3)
+    assert found["spans"]["raw start_end"]["found"] == pytest.approx(by_ends.found, abs=1e-3)
+    gold = [row.score for row in rows]
+    tests = williams({"raw": by_span.similarities, "raw start_end": by_ends.similarities}, gold)
+    for row in tests.index:
+        assert found["spans"][row]["p"] == pytest.approx(tests.loc[row, "p"], abs=1e-3)
+    assert found["full"]["bm25"]["spearman"] == pytest.approx(bm25(corpus).spearman, abs=1e-3)
+    assert "found" not in found["full"]["bm25"]
+
+
 def test_an_encoder_that_was_not_kept_is_asked_for(recorded: Path) -> None:
     for folder in (recorded / "sweeps").glob("*/encoder"):
         shutil.rmtree(folder)
-    with pytest.raises(FileNotFoundError, match=r"run both again, with `keep`"):
+    with pytest.raises(FileNotFoundError, match=r"encoder of both .* with `keep`"):
         compare(asking(recorded, ["both", "pseudo", "both", "mean"]))
