@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from sentlab import data, metrics
+from sentlab.data.hard_pairs import POSITIVE
 from sentlab.data.rows import Corpus, ScoredPair
 
 Aggregation = Literal["all", "mean", "wmean"]
@@ -145,7 +146,6 @@ def encode_groups(encoder: TextEncoder, *groups: Sequence[str]) -> list[np.ndarr
 
 LEVELS = 5  # gold 0-1, 1-2, ... 4-5
 BINS = 100  # of cosine, over -1 .. 1
-POSITIVE = 4.0  # from this gold score on, a pair counts as saying the same (Gao et al. 2021, Fig. 2)
 
 
 @dataclass(frozen=True)

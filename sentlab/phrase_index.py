@@ -42,10 +42,9 @@ from tqdm import tqdm
 from sentlab.encoder import SECONDS_BEFORE_PROGRESS, Encoder, checked
 from sentlab.encoder_files import quiet
 from sentlab.files import write_json
+from sentlab.phrase_index_files import FORMAT, MANIFEST, Extent, Segment, read_manifest
 from sentlab.spans import Scored, apart, check_sizes, scored, word_boundaries
 
-FORMAT = "sentlab phrase index 1"
-MANIFEST = "phrases.json"
 DTYPES = ("float16", "float32")
 CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of work on one core
 PASSAGES = 1024  # encoded at a time
@@ -68,16 +67,6 @@ class Hit:
     end: int
     words: str
     similarity: float
-
-
-@dataclass(frozen=True)
-class Extent:
-    """How much a segment holds, as the manifest says."""
-
-    name: str
-    texts: int
-    words: int
-    bytes: int
 
 
 class PhraseIndex:
@@ -104,7 +93,7 @@ class PhraseIndex:
         self.encoder = encoder
         self.min_size, self.max_size, self.dtype = min_size, max_size, dtype
         self._fingerprint = fingerprint(encoder)
-        self._segments: list[_Segment] = []
+        self._segments: list[Segment] = []
         self._scratch: TemporaryDirectory[str] | None = TemporaryDirectory(prefix="sentlab-phrases-")
         self.folder = Path(self._scratch.name)
         write_json(self.folder / MANIFEST, self._manifest())
@@ -122,7 +111,7 @@ class PhraseIndex:
             ValueError: the folder is no phrase index, it is damaged, or it was made with another encoder.
         """
         folder = Path(folder)
-        manifest = _read_manifest(folder)
+        manifest = read_manifest(folder)
         index = cls(encoder, **{name: manifest[name] for name in ("min_size", "max_size", "dtype")})
         if manifest["encoder"] != index._fingerprint:
             raise ValueError(
@@ -238,7 +227,7 @@ class PhraseIndex:
         return {"format": FORMAT, "encoder": self._fingerprint, **sizes, "segments": [asdict(e) for e in extents]}
 
     def _move_to(self, folder: Path, extents: list[Extent]) -> None:
-        self._segments = [_Segment(folder, extent, self.dtype, self._dim) for extent in extents]
+        self._segments = [Segment(folder, extent, self.dtype, self._dim) for extent in extents]
         self.folder = folder
         if self._scratch is not None:
             self._scratch.cleanup()
@@ -246,7 +235,7 @@ class PhraseIndex:
 
     def _clean(self) -> None:
         """Remove what an interrupted `add` has left: segments and manifests that were not committed."""
-        if _read_manifest(self.folder) != self._manifest():
+        if read_manifest(self.folder) != self._manifest():
             raise RuntimeError(f"{self.folder} was changed since this index was opened; open it again with load")
         committed = {segment.extent.name for segment in self._segments}
         for path in self.folder.iterdir():
@@ -273,7 +262,7 @@ class PhraseIndex:
         return Extent(name, len(texts), int(counts.sum()), sum(map(len, encoded)))
 
     def _commit(self, extent: Extent) -> None:
-        segment = _Segment(self.folder, extent, self.dtype, self._dim)
+        segment = Segment(self.folder, extent, self.dtype, self._dim)
         write_json(self.folder / MANIFEST, self._manifest(extent))
         self._segments.append(segment)
 
@@ -298,34 +287,6 @@ class PhraseIndex:
         begin, stop = int(segment.spans[start - first, 0]), int(segment.spans[end - first - 1, 1])
         before = sum(segment.extent.texts for segment in self._segments[:number])
         return Hit(before + text, begin, stop, segment.text(text)[begin:stop], similarity)
-
-
-class _Segment:
-    """The files of a segment, mapped into memory.
-
-    Raises:
-        ValueError: a file that is not there, or not of the size that was committed.
-    """
-
-    def __init__(self, folder: Path, extent: Extent, dtype: str, dim: int) -> None:
-        self.extent = extent
-
-        def mapped(name: str, dtype: str, *shape: int) -> np.ndarray:
-            path, size = folder / extent.name / name, np.dtype(dtype).itemsize * int(np.prod(shape))
-            found = path.stat().st_size if path.is_file() else None
-            if found != size:
-                what = "is missing" if found is None else f"has {found:,} bytes instead of {size:,}"
-                raise ValueError(f"the phrase index in {folder} is damaged: {extent.name}/{name} {what}; make it anew")
-            return np.memmap(path, dtype, "r", shape=shape) if size else np.empty(shape, dtype)
-
-        self.vectors = mapped("vectors", dtype, extent.words, dim)
-        self.spans = mapped("spans", "int32", extent.words, 2)
-        self.words = mapped("words", "int64", extent.texts + 1)
-        self.bytes = mapped("bytes", "int64", extent.texts + 1)
-        self.texts = mapped("texts", "uint8", extent.bytes)
-
-    def text(self, number: int) -> str:
-        return self.texts[self.bytes[number] : self.bytes[number + 1]].tobytes().decode()
 
 
 def passages(encoder: Encoder, texts: list[str]) -> list[tuple[int, int, int]]:
@@ -380,31 +341,6 @@ def fingerprint(encoder: Encoder) -> str:
         sample = value.detach().flatten()[:: max(1, value.numel() // SAMPLE)]
         digest.update(f"{name} {tuple(value.shape)}".encode() + sample.float().cpu().numpy().tobytes())
     return digest.hexdigest()[:16]
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    if not folder.is_dir():
-        raise FileNotFoundError(f"no folder {folder}; give one that PhraseIndex.save has written")
-    path = folder / MANIFEST
-    if not path.is_file():
-        raise ValueError(f"{folder} is no phrase index: it has no {MANIFEST}")
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"the phrase index in {folder} is damaged: {MANIFEST} is not JSON: {error}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ValueError(f"{path} is not of the format {FORMAT!r}; make the index anew")
-    keys = {"format", "encoder", "min_size", "max_size", "dtype", "dim", "segments"}
-    extents = manifest.get("segments")
-    known = isinstance(extents, list) and all(
-        isinstance(extent, dict)
-        and list(extent) == list(Extent.__dataclass_fields__)
-        and [type(value) for value in extent.values()] == [str, int, int, int]
-        for extent in extents
-    )
-    if manifest.keys() != keys or not known:
-        raise ValueError(f"the phrase index in {folder} is damaged: {MANIFEST} must hold {', '.join(sorted(keys))}")
-    return manifest
 
 
 def _groups(texts: Iterable[str]) -> Iterator[list[str]]:

@@ -28,7 +28,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from sentlab.card import write_card
 from sentlab.data import toy
-from sentlab.data.readers import SENTENCE_END
+from sentlab.data.readers_texts import SENTENCE_END
 from sentlab.encoder import Encoder
 from sentlab.files import replacing, write_json
 from sentlab.losses import mask_tokens, masked_lm_loss

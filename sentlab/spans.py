@@ -123,46 +123,6 @@ def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 2
     return scores if isinstance(tokens, Tensor) else scores.numpy()
 
 
-@torch.no_grad()
-def best_spans_batch(
-    queries: Tensor, tokens: Tensor, mask: Tensor, *, min_size: int = 1, max_size: int = 20
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The span of each text in a padded batch that is most similar to the query of the same row; without gradient.
-
-    For training: what is to be back-propagated is then the mean of that one span. In float32 whatever is given.
-
-    Args:
-        queries: (B, D).
-        tokens: (B, L, D); or sums of each word's tokens (`word_sums`), for spans of whole words.
-        mask: (B, L), true where a span may be: no padding and no special tokens. Spans do not step over a gap.
-        min_size, max_size: as in `best_spans`.
-
-    Returns:
-        score, start and end, (B,) each, as of `best_spans`; 0, 0, 0 for a row without a span, as where all is masked.
-
-    Raises:
-        ValueError: sizes that do not fit.
-
-    Source: SLICE, section 3.1.
-    """
-    check_sizes(min_size, max_size)
-    max_size = min(max_size, tokens.shape[1])
-    mask, tokens = mask.bool(), tokens.float().masked_fill(~mask.bool()[..., None], 0.0)  # padding may be nan
-    scores = tokens.new_full((len(tokens), max(tokens.shape[1], 1), max(max_size - min_size + 1, 1)), -torch.inf)
-    queries = F.normalize(queries.float(), dim=-1)[..., None]  # (B, D, 1)
-    sums, whole = tokens, mask  # (B, L - size + 1, D) and (B, L - size + 1)
-    for size in range(1, max_size + 1):
-        if size > 1:
-            sums, whole = sums[:, :-1] + tokens[:, size - 1 :], whole[:, :-1] & mask[:, size - 1 :]
-        if size >= min_size:
-            cosines = (sums @ queries)[..., 0] / sums.norm(dim=-1).clamp_min(torch.finfo(sums.dtype).tiny)
-            scores[:, : sums.shape[1], size - min_size] = cosines.masked_fill(~whole, -torch.inf)
-    best, at = rounded(scores).flatten(1).max(1)
-    start, none = at // scores.shape[2], best.isneginf()
-    end = start + at % scores.shape[2] + min_size
-    return best.masked_fill(none, 0.0), start.masked_fill(none, 0), end.masked_fill(none, 0)
-
-
 def word_boundaries(text: str, offsets: np.ndarray) -> np.ndarray:
     """Where the words of a text begin among its tokens: sub-words of one word stay together, and so does "don't".
 

@@ -29,7 +29,7 @@ LAYERS = (
     {"postprocess", "pseudo_tokens"},
     {"encoder", "encoder_files", "fast"},
     {"phrases", "roles", "views", "spans", "wordvectors"},
-    {"phrase_index"},
+    {"phrase_index", "phrase_index_files"},
     {"losses"},
     {"methods"},
     {"training"},

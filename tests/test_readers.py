@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sentlab import data
-from sentlab.data import readers, sources
+from sentlab.data import readers, readers_texts, sources
 from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, Triple
 
 
@@ -176,32 +176,32 @@ LEARNT = "One line of five words.\r\n\nToo short.\n  Another \u2028 line of five
 @pytest.mark.parametrize(("name", "pack"), [("t.txt", bytes), ("t.txt.gz", gzip.compress), ("t.txt.xz", lzma.compress)])
 def test_sentences_to_learn_from_are_distinct_and_not_too_short(tmp_path, name, pack):
     path = write(tmp_path / name, pack(LEARNT.encode()))
-    assert readers.read_sentences(path) == (
+    assert readers_texts.read_sentences(path) == (
         ["One line of five words.", "Another \u2028 line of five words."],
         {"blank line": 2, "fewer than 5 words": 1, "repeated sentence": 1},
     )
-    assert readers.read_sentences(write(path, pack(b"One line of five words."))).left_out == {}
+    assert readers_texts.read_sentences(write(path, pack(b"One line of five words."))).left_out == {}
     with pytest.raises(ValueError, match=r"t\.txt.*:3: expected UTF-8, found byte 0xe9"):
-        readers.read_sentences(write(path, pack(b"a\nb\n\xe9\n")))
+        readers_texts.read_sentences(write(path, pack(b"a\nb\n\xe9\n")))
 
 
 def test_articles_are_cut_into_sentences(tmp_path):
     text = 'He said "No, I will not." Then he left the big city. Was it 3.5 km away? Yes!'
     path = write(tmp_path / "t.txt", f"{text}\n\n(It may have been so.) It was.\nThen he left the big city.\n")
-    assert readers.read_articles(path) == (
+    assert readers_texts.read_articles(path) == (
         ['He said "No, I will not."', "Then he left the big city.", "Was it 3.5 km away?", "(It may have been so.)"],
         {"blank line": 1, "fewer than 5 words": 2, "repeated sentence": 1},
     )
-    assert " ".join(readers.SENTENCE_END.split(text)) == text  # cutting loses nothing
+    assert " ".join(readers_texts.SENTENCE_END.split(text)) == text  # cutting loses nothing
     with pytest.raises(ValueError, match=r"t\.txt:1: expected UTF-8, found byte 0xff"):
-        readers.read_articles(write(path, b"A sentence. And \xff another one.\n"))
+        readers_texts.read_articles(write(path, b"A sentence. And \xff another one.\n"))
 
 
 def test_a_broken_xz_file_is_named(tmp_path):
     packed = lzma.compress(LEARNT.encode())
     for broken in (packed[:-9], b"no xz", packed[:20] + b"\xff" * 40):
         with pytest.raises(ValueError, match=r"t\.txt\.xz: not a whole xz file"):
-            readers.read_sentences(write(tmp_path / "t.txt.xz", broken))
+            readers_texts.read_sentences(write(tmp_path / "t.txt.xz", broken))
 
 
 QUORA = ["id", "qid1", "qid2", "question1", "question2", "is_duplicate"]
@@ -353,9 +353,9 @@ def test_msmarco_triples_plain_or_compressed(tmp_path, name, pack):
         Triple("what is a dog", 'a "dog\u2028 is an animal', "cats sleep"),
         Triple("who ran", "he ran", "nobody"),
     ]
-    assert readers.read_msmarco(path) == (rows, {"blank text": 1})
-    assert readers.read_msmarco(path, limit=1) == (rows[:1], {})
-    assert readers.read_msmarco(write(path, pack(b""))) == ([], {})
+    assert readers_texts.read_msmarco(path) == (rows, {"blank text": 1})
+    assert readers_texts.read_msmarco(path, limit=1) == (rows[:1], {})
+    assert readers_texts.read_msmarco(write(path, pack(b""))) == ([], {})
     for line, message in (
         ("query\tpassage\n", "expected query, positive and negative passage, separated by tabs; found 2 columns"),
         ("\n", "found 1 column$"),
@@ -364,13 +364,13 @@ def test_msmarco_triples_plain_or_compressed(tmp_path, name, pack):
     ):
         text = MSMARCO.encode() + (line if isinstance(line, bytes) else line.encode())
         with pytest.raises(ValueError, match=rf"{name}:4: .*{message}"):
-            readers.read_msmarco(write(path, pack(text)))
-        assert readers.read_msmarco(path, limit=2) == (rows, {})  # what comes after the limit is not looked at
+            readers_texts.read_msmarco(write(path, pack(text)))
+        assert readers_texts.read_msmarco(path, limit=2) == (rows, {})  # what comes after the limit is not looked at
 
 
 def test_msmarco_keeps_a_query_once_and_names_a_file_that_is_cut_off(tmp_path):
     lines = "".join(f"the query\tthe passage\tother {n}\n" for n in range(1000))
-    rows = readers.read_msmarco(write(tmp_path / "t.tsv", lines)).rows
+    rows = readers_texts.read_msmarco(write(tmp_path / "t.tsv", lines)).rows
     assert len({id(row.anchor) for row in rows}) == len({id(row.positive) for row in rows}) == 1
     for suffix, kind, packed in (
         ("gz", "gzip", gzip.compress(lines.encode())),
@@ -378,7 +378,7 @@ def test_msmarco_keeps_a_query_once_and_names_a_file_that_is_cut_off(tmp_path):
     ):
         for broken in (packed[:-30], b"not packed"):
             with pytest.raises(ValueError, match=rf"t\.tsv\.{suffix}: not a whole {kind} file"):
-                readers.read_msmarco(write(tmp_path / f"t.tsv.{suffix}", broken))
+                readers_texts.read_msmarco(write(tmp_path / f"t.tsv.{suffix}", broken))
 
 
 ANSWERS = [  # question, sentence, label
@@ -407,7 +407,7 @@ def in_three_files(folder: Path, answers: list[tuple[str, str, str]]) -> list[Pa
 
 
 def test_wikiqa_pairs_each_answer_with_a_wrong_sentence_of_its_question(tmp_path):
-    rows, left_out = readers.read_wikiqa(*in_three_files(tmp_path, ANSWERS))
+    rows, left_out = readers_texts.read_wikiqa(*in_three_files(tmp_path, ANSWERS))
     assert [(row.anchor, row.positive) for row in rows] == [
         ("how big is it", "it is `` two '' metres"),
         ("how big is it", "3 metres"),
@@ -418,40 +418,40 @@ def test_wikiqa_pairs_each_answer_with_a_wrong_sentence_of_its_question(tmp_path
     assert {row.negative for row in rows[:2]} == {"it is big .", "nobody knows"}  # each of them once
     assert {row.negative for row in rows[2:]} == {"it"}  # "him" is right too; one wrong sentence serves them all
     assert left_out == {"blank sentence": 1, "sentence of no triple": 4}  # it, him, because, never
-    again = readers.read_wikiqa(*in_three_files(tmp_path, ANSWERS[3:] + ANSWERS[:3])).rows
+    again = readers_texts.read_wikiqa(*in_three_files(tmp_path, ANSWERS[3:] + ANSWERS[:3])).rows
     assert {row for row in again if row.anchor == "who"} == set(rows[2:])
 
 
 def test_wikiqa_draws_the_wrong_sentence_from_the_question(tmp_path):
     answers = [(f"question {n}", f"sentence {i}", str(int(i == 0))) for n in range(50) for i in range(5)]
-    rows = readers.read_wikiqa(*in_three_files(tmp_path, answers)).rows
+    rows = readers_texts.read_wikiqa(*in_three_files(tmp_path, answers)).rows
     assert len(rows) == 50
     assert {row.negative for row in rows} == {f"sentence {i}" for i in range(1, 5)}
-    assert rows == readers.read_wikiqa(*in_three_files(tmp_path, answers)).rows
+    assert rows == readers_texts.read_wikiqa(*in_three_files(tmp_path, answers)).rows
 
 
 def test_wikiqa_as_released_gives_the_same_triples(tmp_path):
     head = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
     text = head + "".join(f"Q1\t{q}\tD1\tA title\tD1-0\t{s}\t{label}\r\n" for q, s, label in ANSWERS)
     path = write(tmp_path / "WikiQA-train.tsv", text)
-    assert readers.read_wikiqa_tsv(path) == readers.read_wikiqa(*in_three_files(tmp_path, ANSWERS))
+    assert readers_texts.read_wikiqa_tsv(path) == readers_texts.read_wikiqa(*in_three_files(tmp_path, ANSWERS))
     for line, message in (
         ("Q1\tq\tD1\tt\tD1-0\ts\n", ":15: expected 7 tab-separated columns, found 6"),
         ("Q1\tq\tD1\tt\tD1-0\ts\t2\n", ":15: expected a label of 0 or 1, found '2'"),
     ):
         with pytest.raises(ValueError, match=rf"WikiQA-train\.tsv{message}"):
-            readers.read_wikiqa_tsv(write(path, text + line))
+            readers_texts.read_wikiqa_tsv(write(path, text + line))
     with pytest.raises(ValueError, match=r"WikiQA-train\.tsv:1: .*no Label"):
-        readers.read_wikiqa_tsv(write(path, head.replace("\tLabel", "")))
+        readers_texts.read_wikiqa_tsv(write(path, head.replace("\tLabel", "")))
 
 
 def test_wikiqa_errors_name_file_and_line(tmp_path):
     paths = in_three_files(tmp_path, [*ANSWERS[:2], ("q", "s", "yes")])
     with pytest.raises(ValueError, match=r"train_sim\.txt:3: expected a label of 0 or 1, found 'yes'"):
-        readers.read_wikiqa(*paths)
+        readers_texts.read_wikiqa(*paths)
     write(paths[2], "0\n")
     with pytest.raises(ValueError, match=r"train_a\.toks has 3, .*train_b\.toks has 3, .*train_sim\.txt has 1 lines"):
-        readers.read_wikiqa(*paths)
+        readers_texts.read_wikiqa(*paths)
 
 
 def test_triples_are_loaded_by_name(tmp_path):

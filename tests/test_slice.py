@@ -15,6 +15,7 @@ from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.methods import SLICE
 from sentlab.methods.slice_spans import best_span_similarities, find_best_spans
+from sentlab.spans import word_boundaries
 from sentlab.training import TrainConfig, fit
 
 TRIPLES = [
@@ -274,3 +275,14 @@ def test_bad_arguments_are_named(make: Callable[..., SLICE], small_encoder_folde
         make().collate([])
     with pytest.raises(TypeError, match="row 1 is a str"):
         make().collate([TRIPLES[0], "a dog"])  # type: ignore[list-item]
+
+
+def test_a_word_of_training_is_a_word_of_the_search() -> None:
+    encoder = Encoder.from_pretrained("tiny", pooling="mean", device="cpu")
+    text = "They don't sell unfashionable hats, do they?"
+    units = SLICE(encoder).collate([Triple("a hat", text, "no")])["units"][0, 0]
+    (_, offsets), *_ = encoder.encode_tokens([text])
+    edges = word_boundaries(text, offsets)
+    assert len(edges) - 1 < len(offsets)  # "don't" is one of them
+    inside = units[units >= 0].tolist()
+    assert [inside.index(word) for word in range(len(edges) - 1)] == edges[:-1].tolist()

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from sentlab import spans
-from sentlab.spans import best_spans, best_spans_batch, span_scores, top_spans, word_boundaries
+from sentlab.spans import best_spans, span_scores, top_spans, word_boundaries
 
 
 def slow_scores(query: np.ndarray, tokens: np.ndarray, min_size: int, max_size: int) -> np.ndarray:
@@ -189,43 +189,6 @@ def test_words_of_tokens() -> None:
     assert word_boundaries("", np.empty((0, 2), np.int64)).tolist() == [0]
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_padded_batch(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    low, high = (1, 20) if seed % 2 else (2, 4)
-    tokens = random.normal(size=(6, 12, 4)).astype(np.float32)
-    queries = random.normal(size=(6, 4)).astype(np.float32)
-    mask = random.random((6, 12)) < 0.8
-    mask[0], mask[1], mask[2, 1:], tokens[3] = False, True, False, 0.0
-    tokens[~mask] = np.nan  # what stands in the padding must not matter
-    found = best_spans_batch(*map(torch.tensor, (queries, tokens, mask)), min_size=low, max_size=high)
-    for i, (score, start, end) in enumerate(zip(*(values.tolist() for values in found), strict=True)):
-        slow = slow_scores(queries[i], np.nan_to_num(tokens[i]), low, high)
-        for a, b in np.ndindex(slow.shape):
-            if not mask[i, a : a + b + low].all():
-                slow[a, b] = -np.inf
-        if slow.max() == -np.inf:
-            assert (score, start, end) == (0, 0, 0)
-        else:
-            assert score == pytest.approx(slow.max(), abs=1e-5)
-            assert (start, end - start - low) == np.unravel_index(slow.argmax(), slow.shape)
-    assert not mask[0].any()
-    assert [values[0].item() for values in found] == [0, 0, 0]
-
-
-def test_a_batch_is_as_its_rows_alone() -> None:
-    torch.manual_seed(0)
-    queries, tokens = torch.randn(4, 8), torch.randn(4, 15, 8, requires_grad=True)
-    found = best_spans_batch(queries, tokens, torch.ones(4, 15), max_size=6)
-    assert not found[0].requires_grad
-    for i in range(4):
-        alone = best_spans(queries[i : i + 1], tokens[i], max_size=6)
-        assert alone.score.item() == pytest.approx(found[0][i].item(), abs=1e-5)
-        assert (alone.start.item(), alone.end.item()) == (found[1][i], found[2][i])
-    empty = best_spans_batch(queries, tokens[:, :0], torch.ones(4, 0))
-    assert all((values == 0).all() for values in empty)
-
-
 def test_a_chunk_is_bounded() -> None:
     tokens = np.random.default_rng(5).normal(size=(40_000, 2)).astype(np.float32)
     read: list[int] = []
@@ -252,9 +215,7 @@ def test_refusals_name_what_is_wrong() -> None:
     x = np.ones((2, 3), np.float32)
     for message, call in {
         r"1 <= min_size <= max_size; they are 0 and 20": lambda: best_spans(x, x, min_size=0),
-        r"they are 3 and 2": lambda: best_spans_batch(
-            torch.ones(1, 3), torch.ones(1, 2, 3), torch.ones(1, 2), min_size=3, max_size=2
-        ),
+        r"they are 3 and 2": lambda: span_scores(x[0], x, min_size=3, max_size=2),
         r"their shapes are \(2, 2\) and \(2, 3\)": lambda: best_spans(x[:, :2], x),
         r"their shapes are \(3,\) and \(2, 3\)": lambda: best_spans(x[0], x),
         "k must be at least 1, it is 0": lambda: top_spans(x, x, 0),

@@ -6,7 +6,7 @@ from collections import Counter
 
 from sentlab.data.rows import Corpus, ScoredPair
 
-POSITIVE = 4.0  # from this gold score on, a pair counts as saying the same, as in `sentlab.evaluation`
+POSITIVE = 4.0  # from this gold score on, a pair counts as saying the same (Gao et al. 2021, Fig. 2)
 NEGATIVE = 1.0  # up to this gold score, it counts as saying something else
 LONGER = 5  # words: a positive pair is hard if its lengths differ by more
 ALIKE = 2  # words: a negative pair is hard if its lengths differ by less

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sentlab.data import readers
+from sentlab.data import readers, readers_texts
 from sentlab.data import readers_lexical as lexical
 from sentlab.data.readers import Read
 from sentlab.data.rows import (
@@ -83,9 +83,9 @@ def _words(rows: int, origin: str, *paths: str) -> Entry:
 def _wikiqa(split: str) -> tuple[Files, ...]:
     tokenised = tuple(f"WikiQA/{split}_{rest}" for rest in ("a.toks", "b.toks", "sim.txt"))
     released = tuple(
-        Files((f"{folder}/WikiQA-{split}.tsv",), readers.read_wikiqa_tsv) for folder in ("WikiQACorpus", "WikiQA")
+        Files((f"{folder}/WikiQA-{split}.tsv",), readers_texts.read_wikiqa_tsv) for folder in ("WikiQACorpus", "WikiQA")
     )
-    return (*released, Files(tokenised, readers.read_wikiqa))
+    return (*released, Files(tokenised, readers_texts.read_wikiqa))
 
 
 _NLI = ("premise", "hypothesis", "label")
@@ -176,7 +176,10 @@ PUBLIC: dict[str, Entry] = {
     "msmarco": Entry(
         files={
             "train": tuple(
-                Files((f"msmarco/triples.train.small.tsv{suffix}",), partial(readers.read_msmarco, limit=MSMARCO_ROWS))
+                Files(
+                    (f"msmarco/triples.train.small.tsv{suffix}",),
+                    partial(readers_texts.read_msmarco, limit=MSMARCO_ROWS),
+                )
                 for suffix in ("", ".gz")
             )
         },
@@ -193,9 +196,9 @@ PUBLIC: dict[str, Entry] = {
     "wiki1m": Entry(
         files={
             "train": (
-                Files(("wiki1m_for_simcse.txt",), readers.read_sentences),
-                Files(("text/wikipedia-core.txt.xz",), readers.read_articles),
-                Files(("text/wikipedia-core.txt",), readers.read_articles),
+                Files(("wiki1m_for_simcse.txt",), readers_texts.read_sentences),
+                Files(("text/wikipedia-core.txt.xz",), readers_texts.read_articles),
+                Files(("text/wikipedia-core.txt",), readers_texts.read_articles),
             )
         },
         published={"train": 1_000_000},  # lines of the first

@@ -11,7 +11,7 @@ of the largest element, so it is the same, and no vectors of the other spans are
 
 Differs from the paper:
   - It takes words and sub-words for the same; here spans are of words, the sub-words of one stay together, and
-    `words=False` takes tokens. Punctuation marks are words, as BERT's tokenizer has it.
+    `words=False` takes tokens. What a word is says `sentlab.spans.word_boundaries`, here as in a search.
   - It does not say whether [CLS] and [SEP] count; here no span and no query holds them.
   - `in_batch=True` is ours: a query is told from the best spans of all other passages of the batch too.
 
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -30,6 +31,7 @@ from torch import Tensor, nn
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder, checked
 from sentlab.pooling import masked_mean
+from sentlab.spans import word_boundaries
 
 
 @torch.no_grad()
@@ -171,11 +173,11 @@ class SLICE(nn.Module):
         )
         tensors = {name: batch[name] for name in ("input_ids", "attention_mask")}
         tensors["units"] = torch.full_like(tensors["input_ids"], -1)
-        for row, encoding in zip(tensors["units"], batch.encodings, strict=True):
+        for row, encoding, text in zip(tensors["units"], batch.encodings, texts, strict=True):
             own = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]  # nor padding
-            keys = [encoding.word_ids[place] if self.words else place for place in own]
-            numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-            row[own] = torch.tensor([numbers[key] for key in keys], dtype=row.dtype)
+            offsets = np.array([encoding.offsets[place] for place in own], dtype=np.int64).reshape(-1, 2)
+            edges = word_boundaries(text, offsets) if self.words else np.arange(len(own) + 1)
+            row[own] = torch.from_numpy(np.repeat(np.arange(len(edges) - 1), np.diff(edges)))
         return {name: tensor.to(encoder.device) for name, tensor in tensors.items()}
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
