@@ -11,7 +11,8 @@ Settings of a paired bootstrap over the pairs of STS sets:
 
 Settings of Williams's test on phrases in contexts (SLICE, Table 1):
     williams   set-up of `sentlab.mining` -> records; each is held against the best of its set-up. Of a sweep the first
-               run counts. `NAME start_end` takes the first and the last token of a span; `bm25` needs no record
+               run counts. `spans 5` are those of at most five words; `NAME start_end` stands beside others with its own
+               set-up; `bm25` needs no record
     test       one corpus
 
 The encoders must be there: a run leaves its own in `runs/NAME/encoder`, a sweep with `keep` beside its records; of a
@@ -37,7 +38,7 @@ from sentlab.data import Corpus, ScoredPair
 from sentlab.encoder import Encoder
 from sentlab.evaluation import pair_cosines
 from sentlab.metrics import paired_bootstrap, spearman
-from sentlab.mining import MiningResult, bm25, evaluate_mining, williams
+from sentlab.mining import MAX_SIZE, MiningResult, bm25, evaluate_mining, williams
 from sentlab.run import remember
 
 Tables = dict[str, dict[str, dict[str, float]]]
@@ -93,13 +94,15 @@ def williams_tests(record: records.Record, place: Path) -> Tables:
     return tables
 
 
-def mined(row: str, setup: Any, corpus: Corpus[Any], place: Path) -> MiningResult:
+def mined(row: str, setup: str, corpus: Corpus[Any], place: Path) -> MiningResult:
     """What a row of a table of Williams's tests scores."""
     if row == "bm25":
         return bm25(corpus)
-    name, _, representation = row.partition(" ")
+    setup, _, size = setup.partition(" ")
+    name, _, own = row.partition(" ")
     encoder = Encoder.from_pretrained(**encoders(place / f"{name}.json")[0])
-    return evaluate_mining(encoder, corpus, setup, representation=representation or "mean")  # type: ignore[arg-type]
+    most = int(size) if size else MAX_SIZE
+    return evaluate_mining(encoder, corpus, own or setup, max_size=most)  # type: ignore[arg-type]
 
 
 def average(gold: np.ndarray, cosines: np.ndarray, *, sets: int) -> float:

@@ -1,15 +1,18 @@
 """Phrases in longer texts: does the similarity of a phrase with its context rank pairs as people grade the best match?
 
-SLICE (section 5 and Table 1) compares three set-ups by what of the context is set against the phrase:
+SLICE (section 5 and Table 1) compares set-ups by what of the context is set against the phrase:
 
   - `full`: the context, encoded as one text;
   - `ngrams`: every n-gram of 1 to MAX_SIZE words, encoded by itself; the most similar one counts;
   - `spans`: the same n-grams, each the mean of its tokens' vectors, out of a single pass of the context; the most
-    similar one counts.
+    similar one counts;
+  - `start_end`: as `spans`, but a span, and the phrase, is the vectors of its first and its last token side by side,
+    as in DensePhrases.
 
 What the paper leaves open, and what is done here:
   - What a word is. In both set-ups what `sentlab.spans.word_boundaries` says, so a punctuation mark is one too.
-  - The query. In `spans` it is the mean of the phrase's own tokens, as SLICE is trained; otherwise what `encode` gives.
+  - The query. In `spans` it is the mean of the phrase's own tokens, as SLICE is trained; in `full` and `ngrams` what
+    `encode` gives.
   - Ties. Of equally similar n-grams the first counts, and of those the shortest.
   - Texts longer than the encoder takes. Nothing is cut: such a corpus is refused.
 
@@ -23,7 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -35,8 +38,7 @@ from sentlab.evaluation import POSITIVE, TextEncoder, encode_groups
 from sentlab.spans import best_spans, word_boundaries
 from sentlab.wordvectors import tokens
 
-Setup = Literal["full", "ngrams", "spans"]
-Representation = Literal["mean", "start_end"]
+Setup = Literal["full", "ngrams", "spans", "start_end"]
 MAX_SIZE = 20  # words; at least as long as 90% of the paper's phrases
 DECIMALS = 6  # of a similarity; what is behind them is rounding error of float32
 CONTEXTS = 256  # whose token vectors are in memory at once
@@ -52,7 +54,7 @@ class MiningResult:
 
     Args:
         name: of the corpus, such as `stsb-context`.
-        setup: `full`, `ngrams`, `spans` or `bm25`.
+        setup: `full`, `ngrams`, `spans`, `start_end` or `bm25`.
         pearson, spearman: correlations of similarities and gold x 100; nan where all similarities are the same.
         found: of the rows with a gold of 4 or more, the share x 100 whose best n-gram is the true match: characters in
             both are at least half of the characters in either. nan without such a row, or where n-grams are not sought.
@@ -95,36 +97,28 @@ def evaluate_mining(
     setup: Setup = "spans",
     *,
     max_size: int = MAX_SIZE,
-    representation: Representation = "mean",
     folder: str | Path | None = None,
 ) -> MiningResult:
     """Score an encoder on phrases in contexts, by the similarity of each phrase with its context.
 
     Args:
-        encoder: anything with `encode`; for `spans` a `sentlab.Encoder`, whose last layer is used, whatever its pooling
-            and without a fitted `post`. Only of a `sentlab.Encoder` is it known what it would cut.
+        encoder: anything with `encode`; for `spans` and `start_end` a `sentlab.Encoder`, whose last layer is used,
+            whatever its pooling and without a fitted `post`. Only of a `sentlab.Encoder` is it known what it would cut.
         corpus: a corpus of PhraseInContext rows, or the name of one, whose `test` split is loaded.
-        setup: what of a context is compared: `full`, `ngrams` or `spans` (see above).
+        setup: what of a context is compared: `full`, `ngrams`, `spans` or `start_end` (see above).
         max_size: words an n-gram has at most; `full` has no use for it.
-        representation: of a span, and of the phrase: `mean` of its tokens' vectors, or `start_end`, the first and the
-            last of them side by side, as DensePhrases has it. For `spans` only.
         folder: passed to `sentlab.data.load` for a name.
 
     Raises:
-        TypeError: `spans` of an encoder that has no vectors of tokens.
-        ValueError: an unknown set-up or representation, max_size below 1, rows of another type, fewer than two, or
-            without a word, or texts that the encoder would cut.
+        TypeError: `spans` or `start_end` of an encoder that has no vectors of tokens.
+        ValueError: an unknown set-up, max_size below 1, rows of another type, fewer than two, or without a word, or
+            texts that the encoder would cut.
         FileNotFoundError: the corpus is nowhere to be found.
 
     Source: SLICE, section 5 and Table 1.
     """
-    if setup not in ("full", "ngrams", "spans") or representation not in ("mean", "start_end"):
-        raise ValueError(
-            f"setup is one of full, ngrams and spans, and representation mean or start_end; they are {setup!r} and "
-            f"{representation!r}"
-        )
-    if setup != "spans" and representation != "mean":
-        raise ValueError(f"representation={representation!r} is of token vectors, so it needs setup='spans'")
+    if setup not in get_args(Setup):
+        raise ValueError(f"unknown setup {setup!r}; choose one of {', '.join(get_args(Setup))}")
     if max_size < 1:
         raise ValueError(f"max_size must be at least 1 word, it is {max_size}")
     corpus = _load(corpus, folder)
@@ -137,15 +131,15 @@ def evaluate_mining(
         return _result(corpus, setup, *_best_ngrams(encoder, corpus, max_size))
     if not isinstance(encoder, Encoder):
         raise TypeError(
-            f"setup='spans' needs a sentlab.Encoder, which has a vector for each token; this is a "
+            f"setup={setup!r} needs a sentlab.Encoder, which has a vector for each token; this is a "
             f"{type(encoder).__name__}: use setup='ngrams'"
         )
-    return _result(corpus, setup, *_best_spans(encoder, corpus, max_size, representation))
+    return _result(corpus, setup, *_best_spans(encoder, corpus, max_size, setup))
 
 
-def mining_dev(corpus: Corpus[PhraseInContext], *, max_size: int = MAX_SIZE) -> Callable[[Encoder], float]:
-    """A dev score for `fit`: encoder -> Spearman x 100 of `spans`, a single pass."""
-    return lambda encoder: evaluate_mining(encoder, corpus, "spans", max_size=max_size).spearman
+def mining_dev(corpus: Corpus[PhraseInContext], setup: Setup = "spans") -> Callable[[Encoder], float]:
+    """A dev score for `fit`: encoder -> Spearman x 100 in a set-up."""
+    return lambda encoder: evaluate_mining(encoder, corpus, setup).spearman
 
 
 def bm25(corpus: str | Corpus[PhraseInContext] = "stsb-context", *, folder: str | Path | None = None) -> MiningResult:
@@ -226,7 +220,7 @@ def _best_ngrams(encoder: TextEncoder, corpus: Corpus[PhraseInContext], max_size
 
 
 def _best_spans(
-    encoder: Encoder, corpus: Corpus[PhraseInContext], max_size: int, representation: str
+    encoder: Encoder, corpus: Corpus[PhraseInContext], max_size: int, setup: Setup
 ) -> tuple[np.ndarray, np.ndarray]:
     """Similarities (n,) and characters (n, 2) of the best spans, each context encoded once."""
     similarities, matches = np.empty(len(corpus)), np.empty((len(corpus), 2), np.int64)
@@ -236,7 +230,7 @@ def _best_spans(
         contexts = encoder.encode_tokens([row.context for row in rows], progress=False)
         for i, (row, (own, _), (vectors, offsets)) in enumerate(zip(rows, phrases, contexts, strict=True), first):
             boundaries = word_boundaries(row.context, offsets)
-            if representation == "mean":
+            if setup == "spans":
                 query = own.mean(axis=0, keepdims=True)
                 best = best_spans(query, vectors, max_size=max_size, boundaries=boundaries)
                 similarities[i], start, end = (values.item() for values in best)

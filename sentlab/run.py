@@ -11,9 +11,10 @@ Settings:
               world's), for views and chunks
     data      corpus to train on, by name, or `NAME/SPLIT`; the split is else `train`. For Universal: task -> corpus
     train     `TrainConfig`
-    dev       corpus whose `dev` split chooses the step to keep (Spearman x 100; of phrases in contexts that of `spans`)
+    dev       corpus whose `dev` split chooses the step to keep (Spearman x 100)
     watch     steps between two looks at alignment and uniformity on the dev corpus; null: none
-    setups    of SLICE's set-ups those in which phrases in contexts are evaluated; the default is `full` and `spans`
+    setups    set-ups of `sentlab.mining` in which phrases in contexts are evaluated, the first of them on dev too; the
+              default is `spans` and `full`
     test      corpora whose `test` split is evaluated, before and after training
     heads     of them, graded pairs on which a head is trained as well (`evaluate_relatedness`)
     poolings  sentence vectors that are evaluated, beside the encoder's own
@@ -60,6 +61,7 @@ from sentlab.retrieval import evaluate_reranking, evaluate_retrieval, nearest
 from sentlab.training import TrainConfig, fit
 
 SENTENCES_TO_SAY, BEAMS = 500, 4  # of the sentences drawn, and of the search
+SETUPS = ("spans", "full")  # unless the settings name others
 # the settings that decide what an encoder scores before training
 RAW = ("encoder", "dev", "test", "setups", "heads", "threads")
 _measured: dict[str, Any] = {}
@@ -100,7 +102,14 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
             started, config = time.monotonic(), TrainConfig(**settings["train"])
             watch = watch_geometry(dev, settings["watch"]) if settings.get("watch") else None
             history = fit(
-                method, corpus, config, dev_score(dev), folder=folder, resume=True, progress=progress, on_step=watch
+                method,
+                corpus,
+                config,
+                dev_score(dev, settings),
+                folder=folder,
+                resume=True,
+                progress=progress,
+                on_step=watch,
             )
             began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
             record.dev, record.seen, record.kept_step = history.dev, history.seen, history.kept_step
@@ -178,7 +187,7 @@ def measure(
     layout: dict[str, dict[str, Any]] = {}
     for pooling in poolings:
         encoder.pooling = pooling
-        found = {f"{dev.name}-dev": dev_score(dev)(encoder)}
+        found = {f"{dev.name}-dev": dev_score(dev, settings)(encoder)}
         if pairs:
             found |= evaluate_sts(encoder, list(pairs.values())).scores
         if set(data.STS_TASKS) <= found.keys():
@@ -196,7 +205,7 @@ def measure(
                 train = data.load(corpus.name, "train")
                 found[corpus.name] = evaluate_identification(encoder, train, corpus).accuracy
             if isinstance(corpus[0], PhraseInContext):
-                for setup in settings.get("setups", ("full", "spans")):
+                for setup in settings.get("setups", SETUPS):
                     scores = evaluate_mining(encoder, corpus, setup).table().iloc[0].dropna()
                     found |= {f"{corpus.name} {setup} {name}": float(score) for name, score in scores.items()}
         found |= {f"{name} head": evaluate_relatedness(encoder, name).spearman for name in settings.get("heads", ())}
@@ -207,9 +216,11 @@ def measure(
     return results, layout
 
 
-def dev_score(corpus: Corpus[Any]) -> Callable[[Encoder], float]:
+def dev_score(corpus: Corpus[Any], settings: Mapping[str, Any]) -> Callable[[Encoder], float]:
     """What chooses the step to keep: encoder -> Spearman x 100."""
-    return mining_dev(corpus) if isinstance(corpus[0], PhraseInContext) else sts_dev(corpus)
+    if isinstance(corpus[0], PhraseInContext):
+        return mining_dev(corpus, settings.get("setups", SETUPS)[0])
+    return sts_dev(corpus)
 
 
 def said(method: methods.PaSeR, corpus: Corpus[Any]) -> dict[str, int]:

@@ -100,20 +100,23 @@ def test_williams_s_test_holds_each_row_against_the_best_of_its_set_up(recorded:
     raw = {"encoder": {"source": "tiny", "pooling": "mean", "max_length": 128}, "method": None}
     (recorded / "raw.json").write_text(json.dumps({"settings": raw}))
     path = recorded / "versus.json"
-    chosen = {"williams": {"spans": ["raw", "raw start_end"], "full": ["raw", "bm25"]}, "test": ["toy-contexts"]}
+    both = ["raw", "raw start_end"]
+    chosen = {"williams": {"spans": both, "spans 2": both, "full": ["raw", "bm25"]}, "test": ["toy-contexts"]}
     path.write_text(json.dumps({"settings": chosen}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sentlab.compare.remember", lambda record, name, split: corpus)
         found = compare(path).results
     encoder = Encoder.from_pretrained("tiny", pooling="mean", max_length=128)
     by_span = evaluate_mining(encoder, corpus, "spans")
-    by_ends = evaluate_mining(encoder, corpus, "spans", representation="start_end")
+    by_ends = evaluate_mining(encoder, corpus, "start_end")
     assert found["spans"]["raw"]["pearson"] == pytest.approx(by_span.pearson, abs=1e-3)
     assert found["spans"]["raw start_end"]["found"] == pytest.approx(by_ends.found, abs=1e-3)
     gold = [row.score for row in rows]
     tests = williams({"raw": by_span.similarities, "raw start_end": by_ends.similarities}, gold)
     for row in tests.index:
         assert found["spans"][row]["p"] == pytest.approx(tests.loc[row, "p"], abs=1e-3)
+    short = evaluate_mining(encoder, corpus, "spans", max_size=2)
+    assert found["spans 2"]["raw"]["pearson"] == pytest.approx(short.pearson, abs=1e-3)
     assert found["full"]["bm25"]["spearman"] == pytest.approx(bm25(corpus).spearman, abs=1e-3)
     assert "found" not in found["full"]["bm25"]
 

@@ -84,12 +84,12 @@ def test_ngrams_equal_a_loop(encoder: Encoder, max_size: int) -> None:
 
 
 @pytest.mark.parametrize("max_size", [1, 2, 5, 50])
-@pytest.mark.parametrize("representation", ["mean", "start_end"])
-def test_spans_equal_a_loop_over_one_pass(encoder: Encoder, max_size: int, representation: str) -> None:
+@pytest.mark.parametrize("setup", ["spans", "start_end"])
+def test_spans_equal_a_loop_over_one_pass(encoder: Encoder, max_size: int, setup: mining.Setup) -> None:
     def vector(tokens: np.ndarray) -> np.ndarray:
-        return tokens.mean(0) if representation == "mean" else np.concatenate([tokens[0], tokens[-1]])
+        return tokens.mean(0) if setup == "spans" else np.concatenate([tokens[0], tokens[-1]])
 
-    result = evaluate_mining(encoder, REAL, "spans", max_size=max_size, representation=representation)
+    result = evaluate_mining(encoder, REAL, setup, max_size=max_size)
     for row, similarity, match in zip(REAL, result.similarities, result.matches, strict=True):
         (own, _), (tokens, offsets) = encoder.encode_tokens([row.phrase, row.context])
         spans = every_span(row.context, max_size)
@@ -259,9 +259,7 @@ def test_texts_that_would_be_cut_are_refused_and_counted(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"setup": "span"}, "setup is one of full, ngrams and spans"),
-        ({"representation": "start"}, "mean or start_end"),
-        ({"setup": "ngrams", "representation": "start_end"}, "needs setup='spans'"),
+        ({"setup": "span"}, "unknown setup 'span'; choose one of full, ngrams, spans, start_end"),
         ({"max_size": 0}, "at least 1 word"),
         ({"corpus": Corpus("sts", "test", (ScoredPair("a", "b", 1.0),) * 2, "")}, "it holds ScoredPair"),
         ({"corpus": corpus(("a", "a b", "a", 1.0))}, "it holds 1"),
@@ -287,7 +285,7 @@ def test_stsb_in_context_with_the_bundled_encoder(real_data: Path) -> None:
     some = Corpus(dev.name, dev.split, dev.rows[::125], dev.source)
     encoder = Encoder.from_pretrained(pooling="mean", max_length=128, device="cpu")
     results: list[MiningResult] = [evaluate_mining(encoder, some, setup) for setup in ("full", "ngrams", "spans")]
-    results += [evaluate_mining(encoder, some, representation="start_end"), bm25(some)]
+    results += [evaluate_mining(encoder, some, "start_end"), bm25(some)]
     assert np.isfinite([[result.pearson, result.spearman] for result in results]).all()
     assert 0 <= min(result.found for result in results[1:4]) <= 100
     table = williams({str(i): result.similarities for i, result in enumerate(results)}, [row.score for row in some])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.methods import SLICE
+from sentlab.methods import SLICE, StartEnd
 from sentlab.methods.slice_spans import best_span_similarities, find_best_spans
 from sentlab.spans import word_boundaries
 from sentlab.training import TrainConfig, fit
@@ -27,8 +28,8 @@ TRIPLES = [
 
 @pytest.fixture
 def make(small_encoder_folder: Path) -> Callable[..., SLICE]:
-    def build(**settings: float) -> SLICE:
-        return SLICE(Encoder.from_pretrained(small_encoder_folder, pooling="mean", device="cpu"), **settings).eval()
+    def build(kind: type[SLICE] = SLICE, **settings: float) -> SLICE:
+        return kind(Encoder.from_pretrained(small_encoder_folder, pooling="mean", device="cpu"), **settings).eval()
 
     return build
 
@@ -49,14 +50,18 @@ def slow_similarity(method: SLICE, phrase: str, passage: str, sizes: range, word
     if not words:
         units = [[v] for v in vectors.tolist()]
     spans = [units[i : i + size] for size in sizes for i in range(len(units) - size + 1)]
-    q = mean(query.tolist())
-    return max((1 + cosine(q, mean([v for unit in span for v in unit]))) / 2 for span in spans)
+    vector = (lambda tokens: tokens[0] + tokens[-1]) if isinstance(method, StartEnd) else mean
+    q = vector(query.tolist())
+    return max((1 + cosine(q, vector([v for unit in span for v in unit]))) / 2 for span in spans)
 
 
 @pytest.mark.parametrize(("sizes", "scale"), [((1, 10), 30.0), ((2, 3), 5.0), ((1, 1), 30.0), ((1, 50), 1.0)])
 @pytest.mark.parametrize("words", [True, False])
-def test_loss_equals_section_3_1(make: Callable[..., SLICE], sizes: tuple[int, int], scale: float, words: bool) -> None:
-    method = make(min_size=sizes[0], max_size=sizes[1], scale=scale, words=words)
+@pytest.mark.parametrize("kind", [SLICE, StartEnd])
+def test_loss_equals_section_3_1(
+    make: Callable[..., SLICE], sizes: tuple[int, int], scale: float, words: bool, kind: type[SLICE]
+) -> None:
+    method = make(kind, min_size=sizes[0], max_size=sizes[1], scale=scale, words=words)
     slow = 0.0
     for row in TRIPLES:
         true, false = (
@@ -67,8 +72,9 @@ def test_loss_equals_section_3_1(make: Callable[..., SLICE], sizes: tuple[int, i
     assert method.loss(method.collate(TRIPLES))["contrastive"].item() == pytest.approx(slow, abs=2e-5)
 
 
-def test_in_batch_equals_a_loop_over_all_passages(make: Callable[..., SLICE]) -> None:
-    method, slow = make(in_batch=True, max_size=4, scale=20.0), 0.0
+@pytest.mark.parametrize("kind", [SLICE, StartEnd])
+def test_in_batch_equals_a_loop_over_all_passages(make: Callable[..., SLICE], kind: type[SLICE]) -> None:
+    method, slow = make(kind, in_batch=True, max_size=4, scale=20.0), 0.0
     for row in TRIPLES:
         own = slow_similarity(method, row.anchor, row.positive, range(1, 5))
         every = [
@@ -79,7 +85,7 @@ def test_in_batch_equals_a_loop_over_all_passages(make: Callable[..., SLICE]) ->
         slow -= math.log(math.exp(20 * own) / sum(math.exp(20 * one) for one in every)) / len(TRIPLES)
     assert method.loss(method.collate(TRIPLES))["contrastive"].item() == pytest.approx(slow, abs=2e-5)
     alone = method.collate(TRIPLES[:1])  # then there are no other passages, and both losses are one
-    assert torch.equal(method.loss(alone)["contrastive"], make(max_size=4, scale=20.0).loss(alone)["contrastive"])
+    assert torch.equal(method.loss(alone)["contrastive"], make(kind, max_size=4, scale=20.0).loss(alone)["contrastive"])
 
 
 def random_groups(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
@@ -132,6 +138,30 @@ def test_the_gradient_is_that_of_the_full_maximum(sizes: tuple[int, int]) -> Non
     outside = results[0][2][units < 0]  # type: ignore[index]
     assert (outside == 0).all()
     assert (results[0][2] != 0).any()  # type: ignore[operator]
+
+
+def test_the_gradient_of_first_and_last_tokens_is_that_of_the_full_maximum(make: Callable[..., SLICE]) -> None:
+    method = make(StartEnd, max_size=3)
+    queries, tokens, units = random_groups()
+    queries = torch.cat([queries, queries.flip(-1)], dim=-1).detach().requires_grad_()
+    tokens.requires_grad_()
+    found = method._similarities(queries, tokens, units)  # (G, Q, P)
+    slow = torch.zeros_like(found)
+    for g, q, p in itertools.product(*map(range, found.shape)):
+        words = [(units[g, p] == word).nonzero().flatten().tolist() for word in range(int(units[g, p].max()) + 1)]
+        spans = [words[i : i + size] for size in (1, 2, 3) for i in range(len(words) - size + 1)]
+        ends = [torch.cat([tokens[g, p, span[0][0]], tokens[g, p, span[-1][-1]]]) for span in spans]
+        if ends:
+            cosines = F.cosine_similarity(queries[g, q], torch.stack(ends), dim=-1)
+            slow[g, q, p] = ((1 + cosines) / 2).max()
+    torch.testing.assert_close(found, slow)
+    weights = torch.randn_like(found)
+    for mine, right in zip(
+        torch.autograd.grad((weights * found).sum(), (queries, tokens)),
+        torch.autograd.grad((weights * slow).sum(), (queries, tokens)),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, right)
 
 
 def test_only_the_best_spans_are_kept_for_the_way_back() -> None:
@@ -219,7 +249,7 @@ def test_batches_number_words_or_tokens_and_leave_special_tokens_out(make: Calla
         make().collate(rows)
 
 
-@pytest.mark.parametrize("settings", [{}, {"in_batch": True}])
+@pytest.mark.parametrize("settings", [{}, {"in_batch": True}, {"kind": StartEnd}])
 def test_extreme_passages(make: Callable[..., SLICE], settings: dict) -> None:
     method = make(max_size=100, scale=10.0, **settings)
     row = Triple("a dog", "dog", "")  # one token, and special tokens alone
@@ -235,7 +265,7 @@ def test_extreme_passages(make: Callable[..., SLICE], settings: dict) -> None:
     assert math.isfinite(method.loss(cut)["contrastive"].item())
 
 
-@pytest.mark.parametrize("settings", [{}, {"in_batch": True}, {"words": False}])
+@pytest.mark.parametrize("settings", [{}, {"in_batch": True}, {"words": False}, {"kind": StartEnd}])
 def test_fit_learns_the_rows(make: Callable[..., SLICE], settings: dict) -> None:
     method = make(**settings)
     before = method.loss(method.collate(TRIPLES))["contrastive"].item()

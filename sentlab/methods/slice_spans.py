@@ -14,6 +14,8 @@ Differs from the paper:
     `words=False` takes tokens. What a word is says `sentlab.spans.word_boundaries`, here as in a search.
   - It does not say whether [CLS] and [SEP] count; here no span and no query holds them.
   - `in_batch=True` is ours: a query is told from the best spans of all other passages of the batch too.
+  - `StartEnd` stands in for DensePhrases, which is trained on questions and their answers: here on SLICE's rows by
+    SLICE's loss, so that the two differ in what a span's vector is and in nothing else.
 
 Differs from the released code:
   - None was released.
@@ -21,7 +23,7 @@ Differs from the released code:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -56,19 +58,30 @@ def find_best_spans(
 
     Source: SLICE, section 3.1, spans(S), sim_true and sim_false.
     """
-    count = units.amax(dim=-1) + 1  # (G, P)
-    most = int(count.max())
+    most = int(units.max()) + 1
     cumulated = tokens.new_zeros((*units.shape[:2], most + 1, tokens.shape[-1]), dtype=torch.float64)
     cumulated.scatter_add_(2, (units + 1).unsqueeze(-1).expand_as(tokens), tokens.double())
     cumulated = cumulated.cumsum(dim=2)  # (G, P, W + 1, D)
     dots = torch.einsum("gqd,gpwd->gqpw", F.normalize(queries.double(), dim=-1), cumulated)
-    best = dots.new_full(dots.shape[:3], -torch.inf)
+
+    def cosines(size: int) -> Tensor:
+        norms = (cumulated[:, :, size:] - cumulated[:, :, :-size]).norm(dim=-1).unsqueeze(1)  # (G, 1, P, W + 1 - size)
+        return (dots[..., size:] - dots[..., :-size]) / norms.clamp(min=torch.finfo(norms.dtype).tiny)
+
+    return _best(cosines, queries, units, min_size, max_size)
+
+
+def _best(
+    cosines: Callable[[int], Tensor], queries: Tensor, units: Tensor, min_size: int, max_size: int
+) -> tuple[Tensor, Tensor]:
+    """What `find_best_spans` returns, of size -> the cosines of all spans of so many units, (G, Q, P, W + 1 - size)."""
+    count = units.amax(dim=-1) + 1  # (G, P)
+    most = int(count.max())
+    best = torch.full((*queries.shape[:2], units.shape[1]), -torch.inf, dtype=torch.float64, device=units.device)
     start = end = torch.zeros_like(best, dtype=torch.long)
     for size in range(min_size, min(max_size, most) + 1):
-        norms = (cumulated[:, :, size:] - cumulated[:, :, :-size]).norm(dim=-1).unsqueeze(1)  # (G, 1, P, W + 1 - size)
-        cosines = (dots[..., size:] - dots[..., :-size]) / norms.clamp(min=torch.finfo(norms.dtype).tiny)
         outside = torch.arange(size, most + 1, device=count.device) > count.unsqueeze(-1)  # (G, P, W + 1 - size)
-        score, place = cosines.masked_fill(outside.unsqueeze(1), -torch.inf).max(dim=-1)  # (G, Q, P)
+        score, place = cosines(size).masked_fill(outside.unsqueeze(1), -torch.inf).max(dim=-1)  # (G, Q, P)
         better = score > best
         best = torch.where(better, score, best)
         start, end = torch.where(better, place, start), torch.where(better, place + size, end)
@@ -184,17 +197,68 @@ class SLICE(nn.Module):
         """`contrastive`: L, the cross entropy of telling p_true from p_false by their similarities (section 3.1)."""
         rows = len(batch["units"])
         hidden = self.encoder.hidden_states(batch["query_input_ids"], batch["query_attention_mask"])[-1]
-        queries = masked_mean(hidden.float(), batch["query_units"] >= 0)  # (B, D)
+        queries = self._phrases(hidden.float(), batch["query_units"])
         ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)
         tokens = self.encoder.hidden_states(ids, mask)[-1].float()  # (2B, L, D)
         groups = 1 if self.in_batch else rows  # all queries with all passages, or each with its own two
         queries = queries.view(groups, -1, queries.shape[-1])
         tokens = tokens.view(groups, -1, *tokens.shape[1:])
         with torch.autocast(tokens.device.type, enabled=False):  # it would multiply the matrices in bfloat16
-            units = batch["units"].view(*tokens.shape[:3])
-            similarities = best_span_similarities(queries, tokens, units, self.min_size, self.max_size).flatten(0, 1)
+            similarities = self._similarities(queries, tokens, batch["units"].view(*tokens.shape[:3])).flatten(0, 1)
         positives = torch.arange(rows, device=tokens.device) * 2 if self.in_batch else ids.new_zeros(rows)
         return {"contrastive": F.cross_entropy(self.scale * similarities, positives)}  # (B, 2), or (B, 2B)
 
+    def _phrases(self, tokens: Tensor, units: Tensor) -> Tensor:
+        """The phrases' vectors, of their tokens' (B, L', D)."""
+        return masked_mean(tokens, units >= 0)  # (B, D)
+
+    def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
+        return best_span_similarities(queries, tokens, units, self.min_size, self.max_size)
+
     def after_step(self) -> None:
         """Nothing changes between steps."""
+
+
+class StartEnd(SLICE):
+    """SLICE, but for what a span's vector is: those of its first and its last token side by side, as in DensePhrases.
+
+    Args and Raises: as in `SLICE`.
+
+    Source: Lee et al. (2021), "Learning Dense Representations of Phrases at Scale", section 3; SLICE, section 5.
+    """
+
+    def _phrases(self, tokens: Tensor, units: Tensor) -> Tensor:
+        first, last = _ends(units >= 0)
+        rows = torch.arange(len(tokens), device=tokens.device)
+        return torch.cat([tokens[rows, first], tokens[rows, last]], dim=-1)  # (B, 2D)
+
+    def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
+        words = torch.arange(max(1, int(units.max()) + 1), device=units.device)  # one, where no passage has any
+        first, last = _ends(units.unsqueeze(-2) == words.unsqueeze(-1))  # (G, P, W) each
+        starts, ends = (
+            tokens.gather(2, place.unsqueeze(-1).expand(-1, -1, -1, tokens.shape[-1])) for place in (first, last)
+        )  # (G, P, W, D) each
+        with torch.no_grad():
+            left, right = queries.double().chunk(2, dim=-1)
+            from_start = torch.einsum("gqd,gpwd->gqpw", left, starts.double())
+            from_end = torch.einsum("gqd,gpwd->gqpw", right, ends.double())
+            squares = [x.double().square().sum(-1).unsqueeze(1) for x in (starts, ends)]  # (G, 1, P, W) each
+
+            def cosines(size: int) -> Tensor:
+                count = len(words) + 1 - size
+                norms = (squares[0][..., :count] + squares[1][..., size - 1 :]).sqrt()
+                dots = from_start[..., :count] + from_end[..., size - 1 :]
+                return dots / norms.clamp(min=torch.finfo(norms.dtype).tiny)  # but for the query's length
+
+            start, end = _best(cosines, queries, units, self.min_size, self.max_size)
+        group = torch.arange(len(units), device=units.device).view(-1, 1, 1)
+        passage = torch.arange(units.shape[1], device=units.device)
+        spans = torch.cat([starts[group, passage, start], ends[group, passage, (end - 1).clamp(min=0)]], dim=-1)
+        cosine = F.cosine_similarity(queries.unsqueeze(2), spans, dim=-1)  # (G, Q, P)
+        return ((1 + cosine) / 2).masked_fill(start == end, 0.0)
+
+
+def _ends(inside: Tensor) -> tuple[Tensor, Tensor]:
+    """The first and the last place of what is true, (..., L) -> (...) each; 0 and L - 1 where nothing is."""
+    found = inside.to(torch.uint8)
+    return found.argmax(dim=-1), inside.shape[-1] - 1 - found.flip(-1).argmax(dim=-1)
