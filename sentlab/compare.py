@@ -12,7 +12,8 @@ Settings of a paired bootstrap over the pairs of STS sets:
 Settings of Williams's test on phrases in contexts (SLICE, Table 1):
     williams   set-up of `sentlab.mining` -> records; each is held against the best of its set-up. Of a sweep the first
                run counts. `spans 5` are those of at most five words; `NAME start_end` stands beside others with its own
-               set-up; `bm25` needs no record
+               set-up; `NAME words` is the mean of the encoder's word embeddings, without any context; `bm25` needs no
+               record
     test       one corpus
 
 The encoders must be there: a run leaves its own in `runs/NAME/encoder`, a sweep with `keep` beside its records; of a
@@ -40,6 +41,7 @@ from sentlab.evaluation import pair_cosines
 from sentlab.metrics import paired_bootstrap, spearman
 from sentlab.mining import MAX_SIZE, MiningResult, bm25, evaluate_mining, williams
 from sentlab.run import remember
+from sentlab.wordvectors import WordVectors
 
 Tables = dict[str, dict[str, dict[str, float]]]
 
@@ -100,8 +102,12 @@ def mined(row: str, setup: str, corpus: Corpus[Any], place: Path) -> MiningResul
         return bm25(corpus)
     setup, _, size = setup.partition(" ")
     name, _, own = row.partition(" ")
-    encoder = Encoder.from_pretrained(**encoders(place / f"{name}.json")[0])
+    encoder: Any = Encoder.from_pretrained(**encoders(place / f"{name}.json")[0])
     most = int(size) if size else MAX_SIZE
+    if own == "words":
+        embeddings = encoder.word_embeddings.weight.detach().float().numpy()
+        encoder = WordVectors(encoder.tokenizer.get_vocab(), embeddings, f"word embeddings of {name}")
+        own = ""
     return evaluate_mining(encoder, corpus, own or setup, max_size=most)  # type: ignore[arg-type]
 
 

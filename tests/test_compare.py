@@ -18,6 +18,7 @@ from sentlab.evaluation import pair_cosines
 from sentlab.metrics import spearman
 from sentlab.mining import bm25, evaluate_mining, williams
 from sentlab.sweep import sweep
+from sentlab.wordvectors import WordVectors
 
 
 def settings(folder: Path) -> dict[str, Any]:
@@ -101,7 +102,8 @@ def test_williams_s_test_holds_each_row_against_the_best_of_its_set_up(recorded:
     (recorded / "raw.json").write_text(json.dumps({"settings": raw}))
     path = recorded / "versus.json"
     both = ["raw", "raw start_end"]
-    chosen = {"williams": {"spans": both, "spans 2": both, "full": ["raw", "bm25"]}, "test": ["toy-contexts"]}
+    full = ["raw", "raw words", "bm25"]
+    chosen = {"williams": {"spans": both, "spans 2": both, "full": full}, "test": ["toy-contexts"]}
     path.write_text(json.dumps({"settings": chosen}))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sentlab.compare.remember", lambda record, name, split: corpus)
@@ -115,6 +117,9 @@ def test_williams_s_test_holds_each_row_against_the_best_of_its_set_up(recorded:
     tests = williams({"raw": by_span.similarities, "raw start_end": by_ends.similarities}, gold)
     for row in tests.index:
         assert found["spans"][row]["p"] == pytest.approx(tests.loc[row, "p"], abs=1e-3)
+    vectors = encoder.word_embeddings.weight.detach().numpy()
+    words = evaluate_mining(WordVectors(encoder.tokenizer.get_vocab(), vectors, ""), corpus, "full")
+    assert found["full"]["raw words"]["pearson"] == pytest.approx(words.pearson, abs=1e-3)
     short = evaluate_mining(encoder, corpus, "spans", max_size=2)
     assert found["spans 2"]["raw"]["pearson"] == pytest.approx(short.pearson, abs=1e-3)
     assert found["full"]["bm25"]["spearman"] == pytest.approx(bm25(corpus).spearman, abs=1e-3)
