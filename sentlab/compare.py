@@ -107,7 +107,7 @@ def mined(row: str, setup: str, corpus: Corpus[Any], place: Path) -> MiningResul
     if own == "words":
         embeddings = encoder.word_embeddings.weight.detach().float().numpy()
         encoder = WordVectors(encoder.tokenizer.get_vocab(), embeddings, f"word embeddings of {name}")
-        own = ""
+        own = "ngrams" if setup == "spans" else ""  # which without context are the same
     return evaluate_mining(encoder, corpus, own or setup, max_size=most)  # type: ignore[arg-type]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from sentlab.evaluation import BINS, LEVELS, Geometry
 
@@ -255,4 +256,37 @@ def agreement(table: pd.DataFrame, x: str, y: str, hue: str) -> Figure:
     with _panels(1, width=6.0, height=4.0) as (figure, (axes,)):
         sns.scatterplot(table, x=x, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()], s=60)
         axes.legend(title=None, loc="best")
+    return figure
+
+
+def span_scores(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
+    """The cosine of a phrase with every span of a text, a panel an encoder; the best span is framed.
+
+    A column is a span's first word and a row its last: single words are on the diagonal, longer spans further below it.
+    All panels have the same scale of colours.
+
+    Args:
+        scores: encoder -> (W, K), row i and column k the span of k + 1 words from word i on, -inf where there is none
+            (`sentlab.spans.span_scores`).
+        words: W of them.
+    """
+    grids = {}  # (W, W): row j and column i the span from word i to word j
+    for name, found in scores.items():
+        first, more = np.nonzero(np.isfinite(found))
+        grids[name] = np.full((len(words), len(words)), np.nan)
+        grids[name][first + more, first] = found[first, more]
+    drawn = list(grids.values())
+    low, high = np.nanmin(drawn), np.nanmax(drawn)
+    with _panels(len(scores), width=4.4, height=4.6) as (figure, panels):
+        for axes, (name, grid) in zip(panels, grids.items(), strict=True):
+            bar = axes.inset_axes((0.84, 0.5, 0.03, 0.45)) if axes is panels[-1] else None  # where there are no spans
+            sns.heatmap(
+                grid, ax=axes, cmap="viridis", vmin=low, vmax=high, xticklabels=list(words), yticklabels=list(words),
+                cbar=bar is not None, cbar_ax=bar, cbar_kws={"label": "cosine"},
+            )  # fmt: skip
+            best, longer = divmod(int(scores[name].argmax()), scores[name].shape[1])
+            axes.add_patch(Rectangle((best, best + longer), 1, 1, fill=False, edgecolor="red", linewidth=2))
+            axes.set(title=name, xlabel="first word of the span", ylabel="last word" if axes is panels[0] else "")
+            axes.tick_params(labelsize=7)
+            axes.tick_params(axis="x", rotation=90)
     return figure

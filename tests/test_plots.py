@@ -128,3 +128,25 @@ def test_attention_is_shown_in_shares_of_attending_to_all_alike() -> None:
     np.testing.assert_allclose(second.collections[0].get_array().reshape(2, 3), weights[::-1] * 3)
     assert [label.get_text() for label in second.get_xticklabels()] == ["[CLS]", "a", "dog"]
     assert (first.get_ylabel(), second.get_ylabel()) == ("pseudo tokens", "")
+
+
+def test_every_span_has_its_cell_and_the_best_one_is_framed() -> None:
+    scores = np.array([[0.1, 0.4], [0.2, 0.9], [0.3, -np.inf]])  # of one word and of two, from each word on
+    words = ["an", "aged", "horse"]
+    figure = plots.span_scores({"before": scores, "after": scores - 0.5}, words)
+    for axes, moved in zip(figure.axes, (0.0, 0.5), strict=True):
+        drawn = axes.collections[0].get_array().reshape(3, 3)
+        assert drawn.mask.tolist() == [[False, True, True], [False, False, True], [True, False, False]]
+        np.testing.assert_allclose(drawn.compressed(), np.array([0.1, 0.4, 0.2, 0.9, 0.3]) - moved)
+        (frame,) = axes.patches
+        assert frame.get_xy() == (1, 2)  # from "aged" to "horse"
+        assert axes.collections[0].get_clim() == pytest.approx((-0.4, 0.9))  # of both panels
+        assert [label.get_text() for label in axes.get_xticklabels()] == words
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == words
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["before", "after"]
+
+
+def test_a_text_with_one_span_is_drawn() -> None:
+    (axes,) = plots.span_scores({"raw": np.array([[0.5]])}, ["horse"]).axes
+    assert axes.collections[0].get_array().ravel().tolist() == [0.5]
+    assert axes.patches[0].get_xy() == (0, 0)

@@ -354,7 +354,7 @@ def _lines(path: str | Path) -> list[str]:
     return [line.removesuffix("\r") for line in lines]
 
 
-def _streamed(path: str | Path) -> Iterator[str]:
+def streamed(path: str | Path) -> Iterator[str]:
     """What `_lines` gives, without the whole file in memory."""
     opened: Any = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
     with opened(path, "rb") as file:

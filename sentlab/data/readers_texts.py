@@ -11,7 +11,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 
-from sentlab.data.readers import RawPair, Read, _lines, _named, _pairs, _streamed, _texts, _together
+from sentlab.data.readers import RawPair, Read, _lines, _named, _pairs, _texts, _together, streamed
 from sentlab.data.rows import LabelledPair, Triple
 
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'’”)])) +(?=[\"'‘“(]*[A-Z0-9])")
@@ -48,7 +48,7 @@ def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
     rows: list[Triple] = []
     known: dict[str, str] = {}
     blank = 0
-    for n, line in enumerate(islice(_streamed(path), limit), 1):
+    for n, line in enumerate(islice(streamed(path), limit), 1):
         columns = [column.strip() for column in line.split("\t")]
         if len(columns) != 3:
             raise ValueError(

@@ -1,0 +1,458 @@
+"""A library of real text, mined for phrases: time, memory and what is found, with an index of phrases and without one.
+
+    python benchmarks/library.py --text FILE-OR-FOLDER ... [--encoder NAME-OR-FOLDER] [--words 2000000]
+                                 [--out book/results/library.json]
+
+The texts are `.txt` files, a paragraph a line, also compressed as `.xz` or `.gz`. Of each file equally many words are
+read: whole lines drawn at random, in the order of the file, the last one drawn cut off. A paragraph is a line, or, of a
+line that is longer, as much as the encoder reads at once, so that all ways look for a phrase in the same paragraphs:
+
+    index         `sentlab.PhraseIndex` in float16: a vector a word, all spans of up to 20 words are compared
+    paragraphs    a vector a paragraph in float16, a matrix product; finds paragraphs
+    bm25          the words themselves (BM25, as in `sentlab.mining`); finds paragraphs
+    span vectors  a vector a span in float16, a matrix product; made of a part of the paragraphs, evenly spread
+    ngrams        every span as a text of its own through the encoder; only made, and of a smaller part
+
+Each search has a process of its own, which opens what lies on disk. Memory is what opening and searching add to the
+memory of that process; pages of files that are mapped into memory do not count, for the system takes them back when it
+needs them. Seconds are those of the CPU, one thread, which other work on the computer changes least (Linux).
+Whatever was measured on a part says on how many words; nothing here is scaled up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from bm25s import BM25
+
+from sentlab.data.readers import streamed
+from sentlab.encoder import Encoder
+from sentlab.mining import K1, B
+from sentlab.phrase_index import PhraseIndex, passages
+from sentlab.records import Record, stamp
+from sentlab.run import weights_fingerprint
+from sentlab.wordvectors import tokens
+
+PHRASES = (
+    "a storm at sea",
+    "she could not sleep that night",
+    "he asked her to marry him",
+    "an unexpected letter",
+    "the death of his father",
+    "the king was killed in battle",
+    "the capital and largest city",
+    "made of iron and steel",
+)
+MAX_SIZE = 20  # words a span
+POOLING, MAX_LENGTH = "mean", 128
+HITS, CONTEXT, START = 3, 60, 200  # hits a phrase; characters shown on either side of one, and of a paragraph
+SEED = 0  # of the lines that are drawn
+SPAN_WORDS, NGRAM_WORDS = 50_000, 1_000  # in the parts of which span vectors and n-grams are made
+CHUNK = 65_536  # vectors in a matrix product
+ROUNDS = 3
+SAME = 0.002  # two similarities of the same span in float16 differ by less
+
+Found = list[list[Any]]  # for each phrase its hits: similarity, paragraph or span, and for spans of it start and end
+Search = Callable[[Sequence[str]], Found]
+Row = TypeVar("Row")
+Table = dict[str, dict[str, float]]
+
+
+def text_files(paths: Sequence[Path]) -> list[Path]:
+    """The files, and of folders all text files in them.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder, or no text file in the folder.
+    """
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(file for file in path.glob("*.txt*") if file.is_file()) if path.is_dir() else [path]
+        if not inside or not inside[0].is_file():
+            raise FileNotFoundError(f"no text file {path}; --text takes .txt, .txt.xz or .txt.gz, or a folder of them")
+        found += inside
+    return found
+
+
+def drawn_lines(path: Path, words: int) -> list[str]:
+    """Lines of a file, drawn until there are that many words, in the order of the file."""
+    lines = list(streamed(path))
+    order = [number for number, line in enumerate(lines) if line.strip()]
+    Random(SEED).shuffle(order)
+    kept: dict[int, str] = {}
+    for number in order:
+        if words <= 0:
+            break
+        taken = lines[number].split()[:words]
+        kept[number] = " ".join(taken)
+        words -= len(taken)
+    return [kept[number] for number in sorted(kept)]
+
+
+def open_index(place: Path, encoder: Encoder) -> Search:
+    index = PhraseIndex.load(place / "index", encoder)
+
+    def search(phrases: Sequence[str]) -> Found:
+        return [[[h.similarity, h.text, h.start, h.end] for h in hits] for hits in index.search(phrases, HITS)]
+
+    return search
+
+
+def open_paragraphs(place: Path, encoder: Encoder) -> Search:
+    vectors = np.load(place / "paragraphs.npy", mmap_mode="r")
+    return lambda phrases: nearest(vectors, encoder.encode(phrases))
+
+
+def open_bm25(place: Path, encoder: Encoder) -> Search:
+    index = BM25.load(place / "bm25", show_progress=False)
+
+    def search(phrases: Sequence[str]) -> Found:
+        scores = [index.get_scores(tokens(phrase)) for phrase in phrases]
+        return [[[float(row.max()), int(row.argmax())]] for row in scores]
+
+    return search
+
+
+def open_span_vectors(place: Path, encoder: Encoder) -> Search:
+    vectors = np.load(place / "spans.npy", mmap_mode="r")
+    return lambda phrases: nearest(vectors, np.stack([own.mean(0) for own, _ in encoder.encode_tokens(phrases)]))
+
+
+WAYS: dict[str, Callable[[Path, Encoder], Search]] = {
+    "index": open_index,
+    "paragraphs": open_paragraphs,
+    "bm25": open_bm25,
+    "span vectors": open_span_vectors,
+}
+FILES = {"index": "index", "paragraphs": "paragraphs.npy", "bm25": "bm25", "span vectors": "spans.npy"}
+
+
+def normalised(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+
+
+def nearest(vectors: np.ndarray, queries: np.ndarray) -> Found:
+    """Of many vectors (n, D) of length 1 the nearest one to each query (Q, D), and their cosine."""
+    queries = normalised(queries)
+    best = [[-np.inf, 0] for _ in queries]
+    for first in range(0, len(vectors), CHUNK):
+        scores = queries @ vectors[first : first + CHUNK].astype(np.float32).T  # (Q, c)
+        for row, at in enumerate(scores.argmax(1)):
+            best[row] = max(best[row], [float(scores[row, at]), first + int(at)], key=lambda found: found[0])
+    return [[found] for found in best]
+
+
+def make_paragraphs(place: Path, encoder: Encoder, paragraphs: list[str]) -> None:
+    np.save(place / "paragraphs.npy", encoder.encode(paragraphs, normalize=True).astype(np.float16))
+
+
+def make_index(folder: Path, encoder: Encoder, paragraphs: list[str]) -> None:
+    index = PhraseIndex(encoder, max_size=MAX_SIZE)
+    index.add(paragraphs)
+    index.save(folder)
+
+
+def make_bm25(place: Path, paragraphs: list[str]) -> None:
+    index = BM25(k1=K1, b=B, method="robertson")
+    index.index([tokens(paragraph) for paragraph in paragraphs], show_progress=False)
+    index.save(place / "bm25", show_progress=False)
+
+
+def make_span_vectors(place: Path) -> None:
+    """The normalised vector of every span of the part, of the vectors of words in its index."""
+    words = [vectors.astype(np.float64) for vectors, _ in indexed_words(place / "part")]
+    shape = (count_spans(place / "part"), words[0].shape[1])
+    out, row = np.lib.format.open_memmap(place / "spans.npy", "w+", np.float16, shape), 0
+    for vectors in words:
+        cumulated = np.pad(vectors.cumsum(0), ((1, 0), (0, 0)))
+        for size in range(1, min(MAX_SIZE, len(vectors)) + 1):
+            spans = normalised(cumulated[size:] - cumulated[:-size])
+            out[row : row + len(spans)] = spans
+            row += len(spans)
+
+
+def indexed_words(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Of each paragraph of an index its words: their vectors (w, D) and characters (w, 2)."""
+    dim = json.loads((folder / "phrases.json").read_text())["dim"]
+    for segment in sorted(path for path in folder.iterdir() if path.is_dir()):
+        firsts = np.fromfile(segment / "words", np.int64)
+        vectors = np.fromfile(segment / "vectors", np.float16).reshape(-1, dim)
+        places = np.fromfile(segment / "spans", np.int32).reshape(-1, 2)
+        yield from zip(np.split(vectors, firsts[1:-1]), np.split(places, firsts[1:-1]), strict=True)
+
+
+def ngrams(paragraph: str, places: np.ndarray) -> list[str]:
+    """All spans of a paragraph's words, whose characters are (w, 2), as texts."""
+    starts, ends = places.T
+    return [
+        paragraph[starts[first] : ends[last]]
+        for first in range(len(places))
+        for last in range(first, min(first + MAX_SIZE, len(places)))
+    ]
+
+
+def count_spans(folder: Path) -> int:
+    """How many spans the paragraphs of an index have."""
+    words = np.array([len(vectors) for vectors, _ in indexed_words(folder)])
+    return int(np.maximum(words[:, None] - np.arange(MAX_SIZE), 0).sum())
+
+
+def count_words(paragraphs: Sequence[str]) -> int:
+    return sum(len(paragraph.split()) for paragraph in paragraphs)
+
+
+def spread(rows: list[Row], share: float) -> list[Row]:
+    """About that share of the rows, evenly spread; at most all."""
+    return rows[:: max(1, round(1 / share))]
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """Seconds of the CPU."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def private_memory() -> int:
+    """Bytes of memory that are this process's own, and not pages of a file."""
+    found = re.search(r"RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found
+    return int(found[1]) * 1024
+
+
+def most_memory(work: Callable[[], Any]) -> int:
+    """Bytes that some work adds at most to the memory of this process, looked at every few milliseconds."""
+    before = most = private_memory()
+    done = threading.Event()
+
+    def look() -> None:
+        nonlocal most
+        while not done.wait(0.002):
+            most = max(most, private_memory())
+
+    watch = threading.Thread(target=look)
+    watch.start()
+    try:
+        work()
+    finally:
+        done.set()
+        watch.join()
+    return max(most, private_memory()) - before
+
+
+def load_encoder(source: str) -> Encoder:
+    return Encoder.from_pretrained(source, pooling=POOLING, max_length=MAX_LENGTH, device="cpu")
+
+
+def measure(way: str, place: Path, source: str) -> dict[str, Any]:
+    """What a search costs, and what it finds: the child's work."""
+    encoder = load_encoder(source)
+    encoder.encode_tokens(PHRASES)  # loads what is loaded once
+    memory = most_memory(lambda: WAYS[way](place, encoder)(PHRASES))
+    search = WAYS[way](place, encoder)
+    works: dict[str, Callable[[], Any]] = {
+        "open": lambda: WAYS[way](place, encoder),
+        "search one": lambda: search(PHRASES[:1]),
+        "search all": lambda: search(PHRASES),
+    }
+    times = {name: float(np.median([seconds(work) for _ in range(ROUNDS)])) for name, work in works.items()}
+    return {"seconds": times, "memory": memory, "found": search(PHRASES)}
+
+
+def alone(way: str, place: Path, source: str) -> dict[str, Any]:
+    """`measure` in a process of its own."""
+    command = [sys.executable, __file__, "--alone", way, str(place), "--encoder", source]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def size_on_disk(path: Path) -> int:
+    return sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path]) if file.is_file())
+
+
+def without_place(path: Path) -> str:
+    """A path as a record may hold it: below SENTLAB_DATA or the current folder, or only its name."""
+    data = os.environ.get("SENTLAB_DATA")
+    for name, above in (("SENTLAB_DATA", Path(data) if data else None), ("", Path.cwd())):
+        if above and path.resolve().is_relative_to(above.resolve()):
+            return str(Path(name) / path.resolve().relative_to(above.resolve()))
+    return path.name
+
+
+@dataclass(frozen=True)
+class Library:
+    """Paragraphs of the lines of some files.
+
+    Args:
+        files: where the lines come from.
+        lines: of all files.
+        file: of each line the number of its file.
+        places: of each paragraph its line, and its characters [start, end) there.
+    """
+
+    files: list[Path]
+    lines: list[str]
+    file: list[int]
+    places: list[tuple[int, int, int]]
+
+    @classmethod
+    def read(cls, files: list[Path], words: int, encoder: Encoder) -> Library:
+        """Equally many words of each file.
+
+        Raises:
+            ValueError: there are none.
+        """
+        drawn = [drawn_lines(file, words // len(files)) for file in files]
+        lines = [line for found in drawn for line in found]
+        if not lines:
+            raise ValueError(f"{words:,} words were to be read of {', '.join(map(str, files))}, and none was found")
+        file = [number for number, found in enumerate(drawn) for _ in found]
+        return cls(files, lines, file, passages(encoder, lines))
+
+    @property
+    def paragraphs(self) -> list[str]:
+        return [self.lines[line][start:end] for line, start, end in self.places]
+
+    def hit(self, similarity: float, paragraph: int, start: int, end: int) -> dict[str, Any]:
+        """A span that was found, with what stands around it."""
+        line, offset, _ = self.places[paragraph]
+        text, start, end = self.lines[line], offset + start, offset + end
+        around = {"before": text[max(0, start - CONTEXT) : start], "after": text[end : end + CONTEXT]}
+        return {"similarity": round(similarity, 4), "words": text[start:end], **around, "file": self._name(line)}
+
+    def paragraph(self, score: float, paragraph: int) -> dict[str, Any]:
+        """A paragraph that was found."""
+        line, start, end = self.places[paragraph]
+        text = self.lines[line][start : min(end, start + START)]
+        return {"score": round(score, 4), "words": text, "file": self._name(line)}
+
+    def about(self) -> dict[str, dict[str, Any]]:
+        """What the files are, for a record."""
+        found = {}
+        for number, file in enumerate(self.files):
+            lines = [line for line, of in zip(self.lines, self.file, strict=True) if of == number]
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+            about = {"rows": sum(self.file[line] == number for line, _, _ in self.places), "words": count_words(lines)}
+            found[file.name] = about | {"fingerprint": digest[:16], "source": without_place(file)}
+        return found
+
+    def _name(self, line: int) -> str:
+        return self.files[self.file[line]].name
+
+
+def compare(paragraphs: list[str], encoder: Encoder, source: str, place: Path) -> tuple[Table, dict[str, Found]]:
+    """What each way costs, and what it finds; all that is made lies in a folder."""
+    part = spread(paragraphs, SPAN_WORDS / count_words(paragraphs))
+    made = {
+        "index": seconds(lambda: make_index(place / "index", encoder, paragraphs)),
+        "paragraphs": seconds(lambda: make_paragraphs(place, encoder, paragraphs)),
+        "bm25": seconds(lambda: make_bm25(place, paragraphs)),
+        "part": seconds(lambda: make_index(place / "part", encoder, part)),
+        "span vectors": seconds(lambda: make_span_vectors(place)),
+    }
+    made["span vectors"] += made["part"]
+    searches = {way: alone(way, place, source) for way in WAYS}
+    ways: Table = {
+        way: {
+            "words": count_words(part if way == "span vectors" else paragraphs),
+            "seconds to make": round(made[way], 2),
+            "bytes": size_on_disk(place / FILES[way]),
+            "bytes of memory": search["memory"],
+            **{f"seconds to {what}": round(value, 5) for what, value in search["seconds"].items()},
+        }
+        for way, search in searches.items()
+    }
+    words = sum(len(vectors) for vectors, _ in indexed_words(place / "index"))
+    ways["index"] |= {"words and marks": words, "spans": count_spans(place / "index")}
+    ways["index"]["bytes in float32"] = ways["index"]["bytes"] + 2 * words * encoder.dim
+
+    own = [hits[0].similarity for hits in PhraseIndex.load(place / "part", encoder).search(PHRASES, 1)]
+    plain = [hits[0][0] for hits in searches["span vectors"]["found"]]
+    same = int((np.abs(np.subtract(own, plain)) < SAME).sum())
+    ways["span vectors"] |= {"spans": count_spans(place / "part"), "same best": same}
+
+    read = [(text, places) for text, (_, places) in zip(part, indexed_words(place / "part"), strict=True)]
+    read = spread(read, NGRAM_WORDS / count_words(part))
+    texts = [ngram for text, places in read for ngram in ngrams(text, places)]
+    ways["ngrams"] = {"words": count_words([text for text, _ in read]), "spans": len(texts)}
+    ways["ngrams"]["seconds to make"] = round(seconds(lambda: encoder.encode(texts)), 2)
+    return ways, {way: search["found"] for way, search in searches.items()}
+
+
+def run(files: list[Path], source: str, words: int, out: Path) -> Record:
+    """Make and search the library in all ways, and write the record.
+
+    Raises:
+        ValueError: there are no words in the files.
+    """
+    began, encoder = time.monotonic(), load_encoder(source)
+    library = Library.read(files, words, encoder)
+    shown = without_place(Path(source)) if Path(source).is_dir() else source
+    texts = [without_place(file) for file in files]
+    record = Record(out.stem, {"encoder": {"source": shown, "pooling": POOLING, "max_length": MAX_LENGTH}})
+    record.settings |= {"text": texts, "words": words, "seed": SEED, "phrases": list(PHRASES), "max_size": MAX_SIZE}
+    record.settings |= {"dtype": "float16", "threads": 1}
+    record.encoder = {"source": shown, "fingerprint": weights_fingerprint(encoder), "dim": encoder.dim}
+    record.data = library.about()
+    with TemporaryDirectory(prefix="sentlab-library-") as scratch:
+        record.results["ways"], found = compare(library.paragraphs, encoder, source, Path(scratch))
+    for row, phrase in enumerate(PHRASES):
+        record.examples[phrase] = {
+            "index": [library.hit(*span) for span in found["index"][row]],
+            "paragraphs": library.paragraph(*found["paragraphs"][row][0]),
+            "bm25": library.paragraph(*found["bm25"][row][0]),
+        }
+    command = f"python benchmarks/library.py --text {' '.join(texts)} --encoder {shown} --words {words}"
+    stamp(record, command, time.monotonic() - began)
+    record.save(out)
+    return record
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument("--text", nargs="+", type=Path, help="text files, or folders of them", metavar="FILE")
+    parser.add_argument("--encoder", default="tiny", help="what Encoder.from_pretrained takes", metavar="NAME")
+    parser.add_argument("--words", type=int, default=2_000_000, help="of all files together")
+    parser.add_argument("--out", type=Path, default=Path("book/results/library.json"))
+    parser.add_argument("--alone", nargs=2, help=argparse.SUPPRESS)
+    asked = parser.parse_args(arguments)
+    # one thread of the CPU, here and in the processes that this one starts
+    os.environ.update({"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""})
+    torch.set_num_threads(1)
+    if asked.alone:
+        way, place = asked.alone
+        print(json.dumps(measure(way, Path(place), asked.encoder)))
+        return 0
+    if not asked.text:
+        parser.error("name the texts: --text FILE-OR-FOLDER ...")
+    try:
+        record = run(text_files(asked.text), asked.encoder, asked.words, asked.out)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    print(record.provenance())
+    for way, row in record.results["ways"].items():
+        print(f"{way:<14}", ", ".join(f"{name} {value:,}" for name, value in row.items()))
+    for phrase, found in record.examples.items():
+        print(f"\n{phrase}", *(f"{hit['similarity']:.3f}  {hit['words']}" for hit in found["index"]), sep="\n  ")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
