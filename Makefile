@@ -12,7 +12,7 @@ ifneq ($(shell cat $(MADE) 2>/dev/null),$(CURDIR))
 .PHONY: $(MADE)
 endif
 
-.PHONY: help venv book test lab bench lint clean distclean
+.PHONY: help venv book test lab results bench lint clean distclean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -37,6 +37,9 @@ test: $(MADE) ## run the tests
 
 lab: $(MADE) ## open the chapters in JupyterLab
 	cd book && $(PY) -m jupyterlab
+
+results: $(MADE) ## run the recorded results that are missing, and name what cannot be run
+	@$(PY) -m sentlab.results
 
 bench: $(MADE) ## time encoding, a training step of PaSeR and the search of spans against the plain ways
 	@$(PY) benchmarks/encode.py

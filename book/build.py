@@ -46,6 +46,16 @@ def read(stamp: Path) -> str:
     return stamp.read_text() if stamp.exists() else ""
 
 
+def ship_records() -> None:
+    """Copy the records beside the pages, which link to them; not the encoders
+    that sweeps keep, which lie deeper."""
+    results = ROOT / "book" / "results"
+    for path in [*results.glob("*.json"), *results.glob("*/*.json")]:
+        copy = BUILD / "html" / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+
+
 def main() -> int:
     code = fingerprint(
         ROOT,
@@ -91,6 +101,7 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
+    ship_records()
     BUILT_FROM.write_text(everything)
     print(f"The book is ready. Open {PAGE}")
     return 0

@@ -1,6 +1,7 @@
 """Run what a record's settings say, and write the results into it.
 
     python -m sentlab.run book/results/NAME.json ... [--again]
+    accelerate launch --num_processes 4 -m sentlab.run ...    (on several GPUs)
 
 Settings:
     encoder   source, pooling, max_length: as `Encoder.from_pretrained` takes them; what another record has trained is
@@ -44,6 +45,7 @@ from random import Random
 from typing import Any
 
 import torch
+from accelerate import Accelerator
 
 from sentlab import data, methods, phrases, published, records, roles, views
 from sentlab.data import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, toy
@@ -71,6 +73,8 @@ GEOMETRY = ("stsb", "toy-sts")  # of the test corpora, the first that is there i
 def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> records.Record:
     """Do one run and write its record; training goes on from its last checkpoint if it was interrupted.
 
+    Of several processes each loads, measures and trains, on a GPU of its own, and the first one writes.
+
     Args:
         path: the record; its `settings` say what to do.
         folder: for checkpoints; None: `runs/NAME`, beside which the trained encoder is saved.
@@ -81,7 +85,7 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
     folder = folder or Path("runs") / record.name
     if settings.get("threads"):
         torch.set_num_threads(settings["threads"])
-    began = time.monotonic()
+    began, processes = time.monotonic(), Accelerator()  # which chooses this process's GPU
     source = settings["encoder"]["source"]
     encoder = Encoder.from_pretrained(**settings["encoder"])
     record.encoder = {"source": source, "fingerprint": weights_fingerprint(encoder), "dim": encoder.dim}
@@ -120,10 +124,15 @@ def run(path: Path, *, folder: Path | None = None, progress: bool = True) -> rec
                 record.said["paper"] = said_of_the_paper(method)
         measured = measure(encoder, poolings, dev, tests, settings)
         record.results["after"], record.geometry["after"] = measured
-        encoder.save(folder / "encoder")
+        if processes.is_main_process:
+            encoder.save(folder / "encoder")
     record.examples = {name: EXAMPLES[name](encoder) for name in settings.get("examples", ())}
-    records.stamp(record, f"python -m sentlab.run {path}", time.monotonic() - began)
-    record.save(path)
+    several = processes.num_processes > 1
+    launch = f"accelerate launch --num_processes {processes.num_processes}" if several else "python"
+    records.stamp(record, f"{launch} -m sentlab.run {path}", time.monotonic() - began)
+    record.device = f"{processes.num_processes} x {record.device}" if several else record.device
+    if processes.is_main_process:
+        record.save(path)
     return record
 
 
@@ -285,6 +294,8 @@ def main() -> None:
             parser.error(f"{path} is a sweep: python -m sentlab.sweep {path}")
         if asked.again or not record.done:
             record = run(path)
+            if not Accelerator().is_main_process:
+                continue
             for when, table in record.results.items():
                 for pooling, row in table.items():
                     print(f"{record.name} {when} {pooling}: {row}")

@@ -40,6 +40,7 @@ LAYERS = (
     {"pretrain", "run"},  # programs
     {"sweep"},
     {"compare"},
+    {"results"},
     {"__init__"},
 )
 RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}
