@@ -42,9 +42,7 @@ results: $(MADE) ## run the recorded results that are missing, and name what can
 	@$(PY) -m sentlab.results
 
 bench: $(MADE) ## time encoding, a training step of PaSeR and the search of spans against the plain ways
-	@$(PY) benchmarks/encode.py
-	@$(PY) benchmarks/paser_step.py
-	@$(PY) benchmarks/spans.py
+	@failed=0; for name in encode paser_step spans; do $(PY) benchmarks/$$name.py || failed=1; done; exit $$failed
 
 lint: $(MADE) ## check style and types, and that no notebook holds stored outputs
 	$(PY) -m ruff check .
