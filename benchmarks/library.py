@@ -45,7 +45,7 @@ from sentlab.data.readers import streamed
 from sentlab.encoder import Encoder
 from sentlab.mining import K1, B
 from sentlab.phrase_index import PhraseIndex, passages
-from sentlab.records import Record, stamp
+from sentlab.records import FOLDER, Record, stamp
 from sentlab.run import weights_fingerprint
 from sentlab.wordvectors import tokens
 
@@ -418,6 +418,7 @@ def run(files: list[Path], source: str, words: int, out: Path) -> Record:
             "bm25": library.paragraph(*found["bm25"][row][0]),
         }
     command = f"python benchmarks/library.py --text {' '.join(texts)} --encoder {shown} --words {words}"
+    command += f" --out {FOLDER / out.name}"
     stamp(record, command, time.monotonic() - began)
     record.save(out)
     return record

@@ -74,7 +74,8 @@ def test_the_ways_are_measured_and_agree(
 
     texts = ["SENTLAB_DATA/shelf/articles.txt.xz", "SENTLAB_DATA/shelf/book.txt"]
     assert record.settings["text"] == texts
-    assert record.command == f"python benchmarks/library.py --text {' '.join(texts)} --encoder tiny --words 1200"
+    asked = f"--text {' '.join(texts)} --encoder tiny --words 1200 --out book/results/mined.json"
+    assert record.command == f"python benchmarks/library.py {asked}"
     assert [about["source"] for about in record.data.values()] == texts
     assert [len(about["fingerprint"]) for about in record.data.values()] == [16, 16]
     assert record.encoder["dim"] == 128
