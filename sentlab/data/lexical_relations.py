@@ -97,14 +97,14 @@ def _synonyms(lemmas: Lemmas) -> Pairs:
 
 def _hypernyms(lemmas: Lemmas) -> Pairs:
     for sense, phrases in lemmas.items():
-        for above in sense.hypernyms():
+        for above in sorted(sense.hypernyms()):  # NLTK keeps them in a set
             yield from product(phrases, lemmas.get(above, ()))
 
 
 def _opposites(lemmas: Lemmas) -> Pairs:
     for phrases in lemmas.values():
         for phrase, lemma in phrases.items():
-            for opposite in lemma.antonyms():
+            for opposite in sorted(lemma.antonyms()):
                 others = lemmas.get(opposite.synset(), {})
                 yield from ((phrase, other) for other, found in others.items() if found == opposite)
 
@@ -113,7 +113,7 @@ def _siblings(lemmas: Lemmas, rng: Random) -> Pairs:
     """Of the senses directly below one, in random order, each with the next; all pairs would be over a million."""
     below: dict[Any, list[Any]] = {}  # by what is above, which need not have a usable lemma itself
     for sense in lemmas:
-        for above in sense.hypernyms():
+        for above in sorted(sense.hypernyms()):  # NLTK keeps them in a set
             below.setdefault(above, []).append(sense)
     for senses in below.values():
         rng.shuffle(senses)
