@@ -33,7 +33,7 @@ CHUNK = 256  # contexts whose token vectors are in memory at once
 Pair = WordPair | PhrasePair | WordPairInContext
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class SimilarityResult:
     """What `evaluate_similarity` or `evaluate_in_context` found.
 
@@ -44,6 +44,7 @@ class SimilarityResult:
             0 where a vector is zero, by the cosine with the vector of [UNK] where a tokenizer makes that of a word.
         left_out: corpus -> reason -> number of pairs left out.
         sources: corpus -> where its pairs came from.
+        cosines: corpus -> the cosine of each pair, float64 (n,), in order.
     """
 
     scores: dict[str, float]
@@ -51,6 +52,7 @@ class SimilarityResult:
     unknown: dict[str, int]
     left_out: dict[str, dict[str, int]]
     sources: dict[str, str]
+    cosines: dict[str, np.ndarray]
 
     @property
     def average(self) -> float:
@@ -263,4 +265,5 @@ def _result(corpora: list[Corpus[Any]], vectors: list[np.ndarray], unknown: list
         },
         left_out={corpus.name: dict(corpus.left_out) for corpus in corpora},
         sources={corpus.name: corpus.source for corpus in corpora},
+        cosines={corpus.name: values for corpus, values in zip(corpora, cosines, strict=True)},
     )

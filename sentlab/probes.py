@@ -80,7 +80,7 @@ class RelatednessResult:
         return self.table().to_html(float_format="{:.2f}".format)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class IdentificationResult:
     """What `evaluate_identification` found.
 
@@ -94,6 +94,7 @@ class IdentificationResult:
         pairs: split -> number of pairs.
         left_out: split -> reason -> number of pairs left out.
         sources: split -> where its pairs came from.
+        right: whether each test pair's label is predicted, bool (n,), in order.
     """
 
     name: str
@@ -104,6 +105,7 @@ class IdentificationResult:
     pairs: dict[str, int]
     left_out: dict[str, dict[str, int]]
     sources: dict[str, str]
+    right: np.ndarray
 
     def table(self) -> pd.DataFrame:
         """One row, named after the test corpus."""
@@ -129,8 +131,8 @@ def evaluate_relatedness(
 ) -> RelatednessResult:
     """Train a head on graded pairs of sentences and correlate what it predicts with human scores.
 
-    The head sees [|u - v|; u * v], gives a distribution over the scores 1 to 5, and predicts its mean. It is trained on
-    the train split, chosen by Pearson's correlation on the dev split, and reported on the test split.
+    The head sees `[|u - v|; u * v]`, gives a distribution over the scores 1 to 5, and predicts its mean. It is trained
+    on the train split, chosen by Pearson's correlation on the dev split, and reported on the test split.
 
     Args:
         encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on the distinct sentences.
@@ -202,8 +204,8 @@ def evaluate_identification(
 ) -> IdentificationResult:
     """Train a logistic regression on labelled pairs and count how many of the test pairs it labels as they are.
 
-    It sees [u; v; |u - v|; u * v], standardised to mean 0 and variance 1 on the training pairs. Its strength is the one
-    of `STRENGTHS` that is best in a cross validation of five folds of the training pairs, the smallest of equals.
+    It sees `[u; v; |u - v|; u * v]`, standardised to mean 0 and variance 1 on the training pairs. Its strength is the
+    one of `STRENGTHS` that is best in a cross validation of five folds of the training pairs, the smallest of equals.
 
     Args:
         encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on the distinct texts.
@@ -238,12 +240,14 @@ def evaluate_identification(
         cv=StratifiedKFold(FOLDS, shuffle=True, random_state=seed),
     )
     search.fit(train_features, labels)
+    right = search.predict(test_features) == np.array(gold)
     return IdentificationResult(
         name=test.name,
-        accuracy=100 * float(search.score(test_features, gold)),
+        accuracy=100 * float(right.mean()),
         larger_class=100 * max(Counter(gold).values()) / len(gold),
         train_accuracy=100 * float(search.best_score_),
         strength=float(search.best_params_["logisticregression__C"]),
+        right=right,
         **_provenance(("train", "test"), [train, test]),
     )
 

@@ -34,7 +34,7 @@ STEPS = 10**9  # cosines are whole multiples of 1 / STEPS
 PLACES = 2**31  # more than a corpus has texts, and STEPS * PLACES fits into 63 bits
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class RetrievalResult:
     """What `evaluate_retrieval` or `evaluate_reranking` found.
 
@@ -50,6 +50,7 @@ class RetrievalResult:
             the candidates as given.
         left_out: reason -> number of rows that the files hold, and of queries, that are not scored.
         source: where the corpus came from.
+        precisions: average precision of each query that was scored, x 100, float64 (Q,), in order.
     """
 
     name: str
@@ -62,6 +63,7 @@ class RetrievalResult:
     own_text: int
     left_out: dict[str, int]
     source: str
+    precisions: np.ndarray
 
     def table(self) -> pd.DataFrame:
         """One row, named after the corpus: MAP and MRR x 100, and what they are means of."""
@@ -294,9 +296,10 @@ def _result(
     own_text: int = 0,
 ) -> RetrievalResult:
     """Means over the queries; `flags` tells for each query which places, best first, hold a relevant text."""
+    precisions = 100 * np.array([metrics.average_precision(ranking) for ranking in flags])
     return RetrievalResult(
         name=corpus.name,
-        map=100 * float(np.mean([metrics.average_precision(ranking) for ranking in flags])),
+        map=float(precisions.mean()),
         mrr=100 * float(np.mean([metrics.reciprocal_rank(ranking, at) for ranking in flags])),
         at=at,
         queries=len(flags),
@@ -305,6 +308,7 @@ def _result(
         own_text=own_text,
         left_out={**corpus.left_out, **{why: n for why, n in lost.items() if n}},
         source=corpus.source,
+        precisions=precisions,
     )
 
 
