@@ -159,11 +159,12 @@ class Encoder(nn.Module):
 
     @property
     def dim(self) -> int:
-        """D of the vectors that `encode` returns: the hidden size, unless `post` leaves fewer dimensions."""
+        """D of the vectors that `encode` returns, the hidden size unless `post` leaves fewer dimensions."""
         return self.model.config.hidden_size if self.post is None else self.post.out_dim
 
     @property
     def device(self) -> torch.device:
+        """Where the weights are, and the tensors that `tokenize` makes."""
         return self.word_embeddings.weight.device
 
     @property

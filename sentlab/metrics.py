@@ -47,7 +47,7 @@ def cosine_similarity(x: Any, y: Any) -> np.ndarray:
 
 
 def alignment(x: Any, y: Any, alpha: float = 2.0) -> float:
-    """How near the two sides of positive pairs lie: mean of |x_i - y_i|^alpha, the lower the better, 0 at best.
+    """How near the two sides of positive pairs lie: mean of `|x_i - y_i|^alpha`, the lower the better, 0 at best.
 
     Wang and Isola (2020), "Understanding contrastive representation learning through alignment and uniformity on the
     hypersphere", section 4.1. They take vectors of length 1; here rows are scaled to it first.
@@ -62,7 +62,7 @@ def alignment(x: Any, y: Any, alpha: float = 2.0) -> float:
 
 
 def uniformity(x: Any, t: float = 2.0) -> float:
-    """How evenly vectors cover the sphere: log of the mean over distinct pairs of exp(-t |x_i - x_j|^2).
+    """How evenly vectors cover the sphere: log of the mean over distinct pairs of `exp(-t |x_i - x_j|^2)`.
 
     Wang and Isola (2020), section 4.1, with the pairs i < j as in their code. The lower the better; 0 where all rows
     point the same way, and never below -4t. Rows are scaled to length 1 first. Memory grows with n, not its square.

@@ -1,4 +1,4 @@
-"""An index of phrases: every span of words of every text, searched by meaning (SLICE, section 3).
+"""An index of phrases: every span of words of every text, searched by meaning (SLICE, section 3)::
 
     index = sentlab.PhraseIndex(encoder)
     index.add(texts)
@@ -9,7 +9,7 @@
 What is kept is one vector a word, the sum of its tokens' vectors, beside the texts: `sentlab.spans` makes of them the
 similarities of all spans. Spans are of whole words, a punctuation mark is one, and never cross the end of a text.
 
-A folder of the index holds a manifest and segments, each of some texts:
+A folder of the index holds a manifest and segments, each of some texts::
 
     phrases.json      what the index is, and its segments with their sizes; what it does not name is not there
     00000/vectors     float16 or float32 (W, D)          00000/texts    the texts in UTF-8, one after the other

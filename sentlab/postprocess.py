@@ -187,7 +187,7 @@ class Flow(nn.Module):
 
     @property
     def out_dim(self) -> int:
-        """D: nothing is left out."""
+        """D, for nothing is left out."""
         return self.in_dim
 
     def allocate(self, in_dim: int) -> Flow:
@@ -256,7 +256,7 @@ class Flow(nn.Module):
         return vectors
 
     def log_det(self, vectors: Tensor) -> Tensor:
-        """log |det dz/dx| at each vector, (..., D) -> (...). Additive coupling makes it the same everywhere."""
+        """`log |det dz/dx|` at each vector, (..., D) -> (...). Additive coupling makes it the same everywhere."""
         return torch.stack([step.log_scale for step in self._made()]).sum().expand(vectors.shape[:-1])
 
     def log_prob(self, vectors: Tensor) -> Tensor:

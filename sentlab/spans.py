@@ -1,13 +1,13 @@
 """Every span of a text at once: its cosine with a query, where a span's vector is the mean of its tokens' vectors.
 
 SLICE (`methods/slice_spans.py`) compares a phrase with all spans of MIN_SIZE to MAX_SIZE tokens of a passage. A cosine
-does not see the length of a vector, so the sum of the tokens x_i ... x_j-1 serves as well as their mean:
+does not see the length of a vector, so the sum of the tokens x_i ... x_j-1 serves as well as their mean::
 
     cos(q, [i, j)) = sum of q . x_t / (|q| |x_i + ... + x_j-1|)
 
 The numerators cumulate T dot products a query; the lengths, which all queries share, cumulate the dot products of each
-token with the few after it: |x_i + ... + x_j-1|^2 is the sum of all x_s . x_t within. So T x D numbers serve T x K
-spans, whose vectors are never made, and only a chunk of the text is in work at a time.
+token with the few after it: `|x_i + ... + x_j-1|^2` is the sum of all x_s . x_t within. So T x D numbers serve T x
+K spans, whose vectors are never made, and only a chunk of the text is in work at a time.
 
 How it stays exact, to 1e-5 in float32, however long the text: sums grow by one token with each size and are not
 differences of sums from the start of the text, so nothing large cancels; and spans whose own tokens all but cancel,

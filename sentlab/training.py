@@ -1,7 +1,7 @@
 """Training: one plain loop for every method, on one process or several, that can be killed at any step and goes on.
 
-A method is a torch module with `.encoder`, `.collate(rows)` -> batch, `.loss(batch)` -> named, already weighted losses,
-and `.after_step()`. `fit` minimises the sum of the named losses.
+A method is a torch module with `encoder`, `collate(rows)` -> batch, `loss(batch)` -> named, already weighted losses,
+and `after_step()`. `fit` minimises the sum of the named losses.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A view is any function of a list of words and a random generator that returns another list of words. Synonyms, deletion
 and swaps are those of EDA (Wei and Zou 2019) that PaSeR uses (section 3.1.3; Table 4 compares them). PT-BERT compares
 itself with deletion, swaps, duplication and its own order of semantic roles (section 4.4, Tables 3 and 4), SimCSE with
-crops and deletion. Settings are bound with `functools.partial`, and `compose` puts one view behind another:
+crops and deletion. Settings are bound with `functools.partial`, and `compose` puts one view behind another::
 
     view = compose(partial(synonym_replacement, synonyms=toy.synonyms), random_swap)
     text = " ".join(view(split_words(sentence), Random(7)))

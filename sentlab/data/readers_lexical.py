@@ -160,7 +160,7 @@ def read_ppdb(path: str | Path) -> Read[PhrasePair]:
         ValueError: another number of fields (PPDB 1.0 has no label), an unknown label, or an `Equivalence` that is no
             number from 0 to 1.
 
-    Source: Pavlick et al. (2015); Li and Zhao (2021), section 3.1.
+    Source: Pavlick et al. (2015); Li and Zhao (2020), section 3.1.
     """
     rows: list[PhrasePair] = []
     left_out: Counter[str] = Counter()
@@ -192,7 +192,7 @@ def balanced(pairs: Sequence[PhrasePair], seed: int = 0, most: int | None = None
     Raises:
         ValueError: `most` is below 1.
 
-    Source: Li and Zhao (2021), section 3.1.
+    Source: Li and Zhao (2020), section 3.1.
     """
     if most is not None and most < 1:
         raise ValueError(f"most is a number of pairs of each relation, 1 or more, not {most}")

@@ -143,7 +143,7 @@ class Corpus(Sequence[Row], Generic[Row]):
 
     @property
     def fingerprint(self) -> str:
-        """First 16 hexadecimal digits of the SHA-256 of all rows: two corpora with equal rows share it."""
+        """First 16 hexadecimal digits of the SHA-256 of all rows; two corpora with equal rows share it."""
         digest = hashlib.sha256()
         for row in self.rows:
             plain: Any = row if isinstance(row, str) else asdict(row)  # type: ignore[call-overload]

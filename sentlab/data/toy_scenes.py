@@ -49,12 +49,12 @@ class Scene:
 
     @property
     def meaning(self) -> tuple[str | bool, ...]:
-        """Every role and the polarity: what two paraphrases share."""
+        """Every role and the polarity, which is what two paraphrases share."""
         return tuple(getattr(self, f.name) for f in fields(self) if f.name != "past")
 
     @property
     def core(self) -> str:
-        """The class of the event with its participants in any order: what decides the split of a scene."""
+        """The class of the event with its participants in any order, which decides the split of a scene."""
         people = sorted((self.agent, self.theme, self.recipient))
         return "|".join([lexicon().senses[self.event].section, *people])
 

@@ -19,6 +19,8 @@ Differs from the paper:
 
 Differs from the released code:
   - Its momentum branch takes the second step (Eq. 3) with the attention that the gradient trains.
+  - A linear layer and tanh follow h in training there; here they make the pooled key, as in the paper's Fig. 2.
+  - Its keys are the batch's own and those of four batches of 64 before, 320 in all; here 256, the batch's own included.
   - It is evaluated on the plain [CLS] (`at_test="cls"`), which pseudo tokens never touch.
 """
 

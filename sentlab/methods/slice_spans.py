@@ -2,7 +2,7 @@
 
 "SLICE (Span-aggregated Late Interaction Contextualized Embeddings)". A row is a phrase q, a passage p_true that holds
 something similar, and a passage p_false that does not. Of each passage only the span most similar to q has a part in
-the loss (section 3.1), so nobody needs to say which span that is:
+the loss (section 3.1), so nobody needs to say which span that is::
 
     L = -scale sim_true + log(exp(scale sim_true) + exp(scale sim_false)),   similarities in [0, 1]
 

@@ -2,9 +2,11 @@
 
 Li and Zhao (2020), "Learning Better Universal Representations from Pre-trained Contextualized Language Models". One
 encoder reads both sides of a pair, each on its own. A linear layer and a softmax on features of both vectors then say
+
   - `nli`: whether a sentence entails another, contradicts it or does neither (section 3.2);
   - `pi`: whether a word or phrase is a paraphrase of another, or one of `negatives` drawn at random;
   - `ptc`: whether two words or phrases are equivalent, one entails the other, or they are independent.
+
 Every batch is of one task, and every second one is of `nli` (section 3.3): `task_rows` puts them together so.
 
 Differs from the paper:
@@ -173,7 +175,7 @@ class Universal(nn.Module):
         return [(row.phrase_a, row.phrase_b, "paraphrase"), *others]
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The mean cross entropy of the batch's task, under its name: softmax(W [u; v; |u - v|]) (section 3.2)."""
+        """The mean cross entropy of the batch's task, under its name: `softmax(W [u; v; |u - v|])` (section 3.2)."""
         task = list(self.heads)[int(batch["task"])]
         vectors = self.encoder(batch["input_ids"], batch["attention_mask"])  # (N, D)
         features = losses.pair_features(vectors[batch["first"]], vectors[batch["second"]], self.pair_features)  # (P, F)
