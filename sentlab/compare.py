@@ -23,7 +23,6 @@ it says what other pairs might have given, and nothing of what other seeds might
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -151,18 +150,5 @@ def encoders(path: Path) -> list[dict[str, Any]]:
     return [{"source": folder} for folder in places]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m sentlab.compare", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("records", nargs="+", type=Path, help="records to fill")
-    parser.add_argument("--again", action="store_true", help="also those that hold results already")
-    asked = parser.parse_args()
-    for path in asked.records:
-        if asked.again or not records.read(path).done:
-            for what, table in compare(path).results.items():
-                print(f"{what}\n{pd.DataFrame(table).T.to_string()}")
-
-
 if __name__ == "__main__":
-    main()
+    records.command_line("sentlab.compare", __doc__, compare)

@@ -32,7 +32,9 @@ class Preset:
     train: TrainConfig
 
     def __str__(self) -> str:
-        where = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{torch.get_num_threads()} CPU threads"
+        threads = torch.get_num_threads()
+        cpu = f"{threads} CPU thread{'s' if threads > 1 else ''}"
+        where = torch.cuda.get_device_name() if torch.cuda.is_available() else cpu
         return f"preset {self.name}: encoder {self.encoder}, trained on {self.sentences}, on {where}"
 
 

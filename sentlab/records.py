@@ -5,11 +5,13 @@ A record is written by `python -m sentlab.run FILE`, which fills the results int
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ import torch
 from sentlab.files import write_json
 
 FOLDER = Path("book/results")
+NOT_WRITTEN = {"name", "sweep"}  # of a record: what its file does not hold
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "nltk", "rake-nltk")
 
 
@@ -40,6 +43,7 @@ class Record:
         seen: alignment and uniformity along training, where the settings ask for it.
         data: corpus -> rows, fingerprint, source.
         encoder, device, versions, date, seconds, command: where the numbers come from.
+        sweep: name of the sweep that it was read with, if any; not in the file, for sweeps share runs.
     """
 
     name: str
@@ -59,13 +63,15 @@ class Record:
     date: str = ""
     seconds: float = 0.0
     command: str = ""
+    sweep: str = ""
 
     @property
     def done(self) -> bool:
+        """Whether it has results; a settings file that was not run has none."""
         return bool(self.results)
 
     def save(self, path: str | Path) -> None:
-        write_json(path, {key: value for key, value in asdict(self).items() if key != "name"})
+        write_json(path, {key: value for key, value in asdict(self).items() if key not in NOT_WRITTEN})
 
     def provenance(self) -> str:
         """One line on where the numbers come from."""
@@ -84,7 +90,7 @@ def read(path: str | Path) -> Record:
         content = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
-    known = Record.__dataclass_fields__.keys() - {"name"}
+    known = Record.__dataclass_fields__.keys() - NOT_WRITTEN
     if not isinstance(content, dict) or "settings" not in content or content.keys() - known:
         raise ValueError(f"{path} is no record: it needs `settings` and may hold {', '.join(sorted(known))}")
     return Record(name=path.stem, **content)
@@ -112,14 +118,43 @@ def load(pattern: str = "*", place: str | Path | None = None) -> list[Record]:
     return found
 
 
-def shown(rows: Sequence[Mapping[str, float]]) -> pd.Series:
+def linked(text: str, name: str) -> str:
+    """A recorded number as a link to its record, in HTML, as the cells of a table show it.
+
+    It leads to the page of all records, which JupyterLab opens; in the built book the address ends in `.html`.
+
+    Args:
+        text: the number as it is shown, such as `54.3 ± 0.6`.
+        name: of its record; of its sweep where several runs are behind it.
+    """
+    name = escape(name)
+    address = f"records.ipynb#record-{name}"
+    return f'<a class="sentlab-record" href="{address}" title="record {name}">{escape(text)}</a>'
+
+
+def origin(runs: Sequence[Record]) -> str:
+    """The name that a number of these runs links to: of one run its own, of several their sweep's, or else the first's.
+
+    Args:
+        runs: one or more, of one sweep, or none of a sweep and of names that follow each other.
+    """
+    sweep = runs[0].sweep if len(runs) > 1 else ""
+    return sweep or runs[0].name
+
+
+def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Record] = ()) -> pd.Series:
     """Mean and standard deviation as text, such as `54.3 ± 0.6`, or `54.3` where rows agree or there is one only.
 
     Args:
         rows: the scores of runs that differ in their seed, each task -> score.
+        runs: these runs, where each number is to link to their record, as it does in every table of the book.
     """
-    table = pd.DataFrame(rows).agg(["mean", "std"])
-    return table.apply(lambda task: f"{task['mean']:.1f}" + (f" ± {task['std']:.1f}" if task["std"] > 0 else ""))
+
+    def text(task: pd.Series) -> str:
+        number = f"{task['mean']:.1f}" + (f" ± {task['std']:.1f}" if task["std"] > 0 else "")
+        return linked(number, origin(runs)) if runs else number
+
+    return pd.DataFrame(rows).agg(["mean", "std"]).apply(text)
 
 
 def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) -> Any:
@@ -127,7 +162,7 @@ def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) ->
 
     Args:
         parts: origin, such as `the paper` -> its numbers, with equal names of rows for equal things. Numbers are shown
-            with one decimal, text as it is, and what a part does not have as a dash.
+            with one decimal, text as it is, be it `linked`, and what a part does not have as a dash.
         caption: what the numbers are.
     """
     table = pd.concat(parts, axis=1)
@@ -166,3 +201,22 @@ def _cpu() -> str:
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def command_line(module: str, explanation: str | None, fill: Callable[[Path], Record]) -> None:
+    """What `python -m MODULE book/results/NAME.json ... [--again]` does: fill records, and print their tables.
+
+    Args:
+        module, explanation: shown by `--help`.
+        fill: the path of a record -> the record with its results, which are a table each.
+    """
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {module}", description=explanation, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("records", nargs="+", type=Path, help="records to fill")
+    parser.add_argument("--again", action="store_true", help="also those that hold results already")
+    asked = parser.parse_args()
+    for path in asked.records:
+        if asked.again or not read(path).done:
+            for what, table in fill(path).results.items():
+                print(f"{what}\n{pd.DataFrame(table).T.to_string()}")

@@ -11,7 +11,8 @@ Settings:
     words     `nltk` (WordNet's synonyms, NLTK's tagger and the roles that rules make of its tags) or `toy` (the toy
               world's), for views and chunks
     data      corpus to train on, by name, or `NAME/SPLIT`; the split is else `train`. For Universal: task -> corpus
-    train     `TrainConfig`
+    draw      `rows` and `seed`: how many rows of that corpus to take, at random; null: all of them
+    train     `TrainConfig`; null for a map that is fitted
     dev       corpus whose `dev` split chooses the step to keep (Spearman x 100)
     watch     steps between two looks at alignment and uniformity on the dev corpus; null: none
     setups    set-ups of `sentlab.mining` in which phrases in contexts are evaluated, the first of them on dev too; the
@@ -144,9 +145,12 @@ def to_train_on(record: records.Record) -> Any:
         return remember(record, name, split or "train")
 
     named = record.settings["data"]
-    return (
-        corpus(named) if isinstance(named, str) else task_rows(**{task: corpus(name) for task, name in named.items()})
-    )
+    if not isinstance(named, str):
+        return task_rows(**{task: corpus(name) for task, name in named.items()})
+    rows = corpus(named)
+    if draw := record.settings.get("draw"):
+        return Random(draw["seed"]).sample(rows.rows, draw["rows"])
+    return rows
 
 
 def bound(settings: dict[str, Any], corpus: Any) -> Any:

@@ -99,7 +99,7 @@ def sweep(
             kept = path.with_suffix("")
             run(path, folder=kept, progress=False)
             if own.get("keep"):
-                (kept / "checkpoint.safetensors").unlink()
+                (kept / "checkpoint.safetensors").unlink(missing_ok=True)  # a fitted map has none
             else:  # the numbers are what a sweep is for
                 shutil.rmtree(kept, ignore_errors=True)
         found.append(records.read(path))
@@ -126,6 +126,7 @@ def read(path: str | Path) -> Sweep:
         place = path.parent / FOLDER / _file(own)
         if not place.exists() or not (run := records.read(place)).done:
             raise ValueError(f"{place} has no results yet: python -m sentlab.sweep {path}")
+        run.sweep = record.name
         found.append(run)
     return Sweep(record.over, found)
 

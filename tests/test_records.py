@@ -9,10 +9,12 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from sentlab import data, published, records
+from sentlab import data, published, records, results, sweep
 from sentlab.encoder import Encoder
 from sentlab.phrases import Phrase
 from sentlab.run import run, said
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def settings(encoder: Path, **changes: object) -> dict[str, object]:
@@ -175,6 +177,41 @@ def test_numbers_of_different_origin_stand_in_blocks() -> None:
     for cell in ("1.2", "4.0", "5.0 ± 0.1", "–", "the paper", "scores"):
         assert f">{cell}<" in page, cell
     assert page.count(".col2") == 1  # the line between the blocks
+
+
+def test_recorded_numbers_link_to_their_record() -> None:
+    link = records.linked("< 0.001", "a&b")
+    assert link.startswith('<a class="sentlab-record" href="records.ipynb#record-a&amp;b"')
+    assert 'title="record a&amp;b"' in link
+    assert link.endswith(">&lt; 0.001</a>")
+
+    rows = [{"stsb": score} for score in (60.0, 62.0, 67.0)]
+    runs = [records.Record(f"MoCo-{seed}", {}, sweep="moco") for seed in range(3)]
+    assert records.shown(rows, runs)["stsb"] == records.linked("63.0 ± 3.6", "moco")
+    assert records.shown(rows[:1], runs[:1])["stsb"] == records.linked("60.0", "MoCo-0")
+    page = records.side_by_side({"recorded": records.shown(rows, runs), "here": pd.Series({"stsb": 1.0})}, "scores")
+    assert f">{records.linked('63.0 ± 3.6', 'moco')}<" in page.to_html()
+    assert ">1.0<" in page.to_html()
+
+
+def test_numbers_of_several_runs_link_to_what_is_a_file(tmp_path: Path) -> None:
+    place = ROOT / records.FOLDER
+    heads = {path.stem: records.read(path) for path in place.glob("*.json")}
+    sweeps = {name for name, record in heads.items() if record.over}
+    whole = {entry.name for entry in results.entries(place) if entry.program == "sweep" and entry.runs}
+    assert len(whole) > 10
+    for name in whole:
+        runs = sweep.read(place / f"{name}.json").records
+        assert (place / sweep.FOLDER / f"{runs[0].name}.json").is_file()
+        assert records.origin(runs[:1]) == runs[0].name
+        assert len(runs) == 1 or records.origin(runs) == name
+    seeds = records.load("paser-tiny-seed*", place)
+    assert records.origin(seeds) == "paser-tiny-seed0"
+    assert not {seed.name for seed in seeds} & sweeps
+
+    runs[0].save(tmp_path / "run.json")  # as it was read, with its sweep's name, which stays out of the file
+    assert "sweep" not in json.loads((tmp_path / "run.json").read_text())
+    assert records.read(tmp_path / "run.json").sweep == ""
 
 
 def test_only_finished_records_load_and_errors_speak(tmp_path: Path) -> None:
