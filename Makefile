@@ -33,7 +33,7 @@ book: $(MADE) ## run every chapter and render the book to _build/html
 	@$(PY) book/build.py
 
 test: $(MADE) ## run the tests
-	@$(PY) -m pytest
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 lab: $(MADE) ## open the chapters in JupyterLab
 	cd book && $(PY) -m jupyterlab

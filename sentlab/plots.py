@@ -12,10 +12,13 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from sentlab.evaluation import BINS, LEVELS, Geometry
 
 PALETTE = sns.color_palette("colorblind")
+LEVEL = 0.05  # of a test
 STYLE: Any = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",
@@ -31,12 +34,22 @@ STYLE: Any = {
 
 @contextmanager
 def _panels(
-    count: int, width: float = 3.2, height: float = 3.0, *, sharey: bool = True
+    count: int, width: float = 3.2, height: float = 3.0, *, columns: int = 0, sharex: bool = False, sharey: bool = True
 ) -> Iterator[tuple[Figure, list[Any]]]:
-    """A figure with `count` panels side by side, closed (but kept) at the end so that notebooks show it once."""
+    """A figure with `count` panels, closed (but kept) at the end so that notebooks show it once.
+
+    Args:
+        width, height: of a panel, in inches.
+        columns: panels side by side; 0: all of them.
+    """
+    columns = columns or count
+    rows = -(-count // columns)
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(1, count, figsize=(max(4.8, width * count), height), sharey=sharey, squeeze=False)
-        yield figure, list(axes[0])
+        size = max(4.8, width * columns), height * rows
+        figure, grid = plt.subplots(rows, columns, figsize=size, sharex=sharex, sharey=sharey, squeeze=False)
+        for unused in grid.flat[count:]:
+            unused.remove()
+        yield figure, list(grid.flat[:count])
         figure.tight_layout()
         plt.close(figure)
 
@@ -48,20 +61,26 @@ def cosine_by_gold(geometries: Mapping[str, Geometry]) -> Figure:
         geometries: encoder -> its `geometry` on one corpus.
     """
     with _panels(len(geometries)) as (figure, panels):
-        colours = sns.color_palette("viridis", LEVELS)
-        edges = np.linspace(-1.0, 1.0, BINS + 1)
-        centres = (edges[:-1] + edges[1:]) / 2
         for axes, (name, found) in zip(panels, geometries.items(), strict=True):
-            for i, (counts, colour) in enumerate(zip(np.array(found.counts), colours, strict=True)):
-                held = counts > 0  # empty bins would stretch the picture over the whole range
-                if held.sum() > 1:  # one bin has no density
-                    sns.kdeplot(
-                        x=centres[held], weights=counts[held], ax=axes, color=colour,
-                        label=f"{i}–{i + 1}", fill=True, alpha=0.2, clip=(-1, 1),
-                    )  # fmt: skip
+            draw_densities(axes, found)
             axes.set(title=name, xlabel="cosine similarity", ylabel="density")
         panels[-1].legend(title="gold", loc="upper left")
     return figure
+
+
+def draw_densities(axes: Any, found: Geometry) -> None:
+    """The density of cosines of each gold level, into a panel."""
+    edges = np.linspace(-1.0, 1.0, BINS + 1)
+    centres = (edges[:-1] + edges[1:]) / 2
+    for i, (counts, colour) in enumerate(
+        zip(np.array(found.counts), sns.color_palette("viridis", LEVELS), strict=True)
+    ):
+        held = counts > 0  # empty bins would stretch the picture over the whole range
+        if held.sum() > 1:  # one bin has no density
+            sns.kdeplot(
+                x=centres[held], weights=counts[held], ax=axes, color=colour,
+                label=f"{i}–{i + 1}", fill=True, alpha=0.2, clip=(-1, 1),
+            )  # fmt: skip
 
 
 def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str, float], label: str) -> Figure:
@@ -75,12 +94,30 @@ def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str
     with _panels(1, width=6.4, height=4.2) as (figure, (axes,)):
         x, y = ([getattr(found, name) for found in geometries.values()] for name in ("uniformity", "alignment"))
         points = axes.scatter(x, y, c=[scores[name] for name in geometries], cmap="viridis", s=60, zorder=3)
-        for name, across, up in zip(geometries, x, y, strict=True):
-            axes.annotate(f"{name} ({scores[name]:.1f})", (across, up), (6, 5), textcoords="offset points", fontsize=8)
         axes.margins(0.15)
         axes.set(xlabel="uniformity (lower is better)", ylabel="alignment (lower is better)")
         figure.colorbar(points, label=label)
+        figure.tight_layout()  # before labels find their places
+        _label_apart(axes, [f"{name} ({scores[name]:.1f})" for name in geometries], list(zip(x, y, strict=True)))
     return figure
+
+
+def _label_apart(axes: Any, labels: Sequence[str], points: Sequence[tuple[float, float]]) -> None:
+    """Label points, each as near as it goes without covering a point or a label before it."""
+    taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in axes.transData.transform(points)]
+    ways = [(7 * far * x, 6 * far * y) for far in range(1, 9) for y in (1, -1, 0, 2, -2) for x in (1, -1)]
+    for label, point in zip(labels, points, strict=True):
+        line = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
+        text = axes.annotate(
+            label, point, ways[0], textcoords="offset points", fontsize=8, va="center", arrowprops=line
+        )
+        for x, y in [*ways, ways[0]]:  # the first one again where there is no room
+            text.set(position=(x, y), ha="left" if x > 0 else "right")
+            text.get_window_extent()  # moves it there
+            box = Text.get_window_extent(text)  # without the line
+            if axes.bbox.contains(*box.min) and axes.bbox.contains(*box.max) and not box.count_overlaps(taken):
+                break
+        taken.append(box)
 
 
 def sweep(table: pd.DataFrame, score: str) -> Figure:
@@ -289,4 +326,25 @@ def span_scores(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figur
             axes.set(title=name, xlabel="first word of the span", ylabel="last word" if axes is panels[0] else "")
             axes.tick_params(labelsize=7)
             axes.tick_params(axis="x", rotation=90)
+    return figure
+
+
+def leaderboard(results: Mapping[str, Mapping[str, Mapping[str, float]]], beside: Sequence[str] = ()) -> Figure:
+    """Scores and their intervals, a panel a column; filled points are not told apart from the best (p of 0.05 or more).
+
+    Args:
+        results: column -> row -> `score`, `low`, `high` and, but for the best, `p`, as `sentlab.leaderboard` has them.
+        beside: rows that do not compete; they are grey.
+    """
+    with _panels(len(results), width=2.3, height=4.4, columns=5) as (figure, panels):
+        for axes, (column, rows) in zip(panels, results.items(), strict=True):
+            for place, (row, found) in enumerate(rows.items()):
+                colour = "0.6" if row in beside else PALETTE[0]
+                filled = row not in beside and found.get("p", 1.0) >= LEVEL
+                axes.plot([found["low"], found["high"]], [place] * 2, color=colour, lw=1.5, zorder=1)
+                axes.scatter(found["score"], place, s=34, color=colour if filled else "white", ec=colour, zorder=2)
+            axes.set_yticks(range(len(rows)), list(rows))
+            axes.set(title=column)
+            axes.grid(axis="x", alpha=0.3)
+        panels[0].invert_yaxis()
     return figure

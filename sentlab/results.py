@@ -2,9 +2,9 @@
 
     python -m sentlab.results [--list]
 
-Every record in book/results without results is run, be it a run, a sweep or a comparison, and none before those whose
-encoders it reads. What cannot be run is named with what it lacks, and the rest goes on; the exit status is then 1.
-Records in book/results/paper-scale are listed and never started.
+Every record in book/results without results is run, by the program that its settings are those of, and none before
+those whose encoders it reads. What cannot be run is named with what it lacks, and the rest goes on; the exit status is
+then 1. Records in book/results/paper-scale are listed and never started.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from tqdm import tqdm
 
 from sentlab import data, records
 from sentlab.compare import compare, encoders
+from sentlab.cost import cost
 from sentlab.encoder_files import locate
+from sentlab.layout import layout
+from sentlab.leaderboard import leaderboard
 from sentlab.run import run
 from sentlab.sweep import FOLDER as SWEEPS
 from sentlab.sweep import read as read_sweep
@@ -32,6 +35,8 @@ from sentlab.sweep import sweep
 PAPER_SCALE = "paper-scale"
 STATES = ("done", "missing", "not run")
 LONGEST = 400  # characters of an error that are shown
+# programs whose records have rows of encoders, each known by a setting that no other has
+OF_ROWS = {"columns": "leaderboard", "corpus": "cost", "umap": "layout"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Entry:
     Args:
         path: its file.
         record: its content.
-        program: what runs it: `run`, `sweep` or `compare`; `other` where it was made by none of them.
+        program: what runs it, one of `PROGRAMS`; `other` where it was made by none of them.
         runs: its results: itself, or of a sweep all of its runs; empty where results are missing.
         command: what makes them; of `other` the one that the record tells.
     """
@@ -95,6 +100,9 @@ def _entry(path: Path, shown: Path) -> Entry:
 def _program(record: records.Record) -> str:
     if {"compare", "williams"} & record.settings.keys():
         return "compare"
+    for setting, program in OF_ROWS.items():
+        if setting in record.settings:
+            return program
     return "sweep" if record.over else "run" if "dev" in record.settings else "other"
 
 
@@ -112,6 +120,8 @@ def _reads(entry: Entry) -> list[str]:
         sides = [name for a, _, b, _ in settings.get("compare", ()) for name in (a, b)]
         rows = [row.partition(" ")[0] for names in settings.get("williams", {}).values() for row in names]
         return [name for name in dict.fromkeys([*sides, *rows]) if name != "bm25"]
+    if entry.program in OF_ROWS.values():
+        return list(dict.fromkeys(row[0] for row in settings["rows"].values()))
     if entry.program == "other":
         return []
     return [name for source in _sources(entry.record) if (name := _trained_by(source))]
@@ -131,14 +141,14 @@ def lacks(entry: Entry) -> list[str]:
     """What an entry needs and what is not there: encoders, corpora, a GPU; a line each."""
     found: list[str] = []
     if entry.program == "other":
-        return ["a program of its own: its settings are those of no run, sweep or comparison"]
-    if entry.program == "compare":
+        return ["a program of its own: its settings are those of no other"]
+    if entry.program in ("compare", *OF_ROWS.values()):
         for name in _reads(entry):
             try:
                 encoders(entry.path.parent / f"{name}.json")
             except (FileNotFoundError, ValueError) as error:
                 found.append(str(error))
-        corpora = [(name, "test") for name in entry.record.settings["test"]]
+        corpora = _tested(entry.record.settings)
         return found + [reason for corpus in corpora if (reason := _absent(*corpus))]
     settings = entry.record.settings
     for source in _sources(entry.record):
@@ -159,6 +169,13 @@ def lacks(entry: Entry) -> list[str]:
     return found
 
 
+def _tested(settings: dict[str, Any]) -> list[tuple[str, str]]:
+    """The corpora of a comparison, a leaderboard or a record of costs, each with its split; a layout has its own."""
+    tests = [test.split()[0] for column in settings.get("columns", {}).values() for test in column]
+    corpora = [(name, "test") for name in (*settings.get("test", ()), *dict.fromkeys(tests))]
+    return [*corpora, (settings["corpus"], "dev")] if "corpus" in settings else corpora
+
+
 @cache  # many records read the same corpora
 def _absent(name: str, split: str) -> str:
     """Why a corpus cannot be loaded; empty if it can."""
@@ -174,7 +191,14 @@ def _run_sweep(path: Path) -> None:
     sweep(record.settings, record.over, folder=path.parent / SWEEPS)
 
 
-PROGRAMS: dict[str, Callable[[Path], Any]] = {"run": run, "sweep": _run_sweep, "compare": compare}
+PROGRAMS: dict[str, Callable[[Path], Any]] = {
+    "run": run,
+    "sweep": _run_sweep,
+    "compare": compare,
+    "layout": layout,
+    "leaderboard": leaderboard,
+    "cost": cost,
+}
 
 
 def fill(folder: Path) -> dict[str, str]:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from browser import Browser, chromium
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+# processes that test side by side share the cores
+if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(workers)))
 
 WORDS = """
 the a an of in on to and is are was were man woman boy girl dog cat bird horse child doctor teacher farmer
@@ -47,3 +53,10 @@ def small_encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     BertForMaskedLM(config).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Headless Chromium without a network; skips where there is none."""
+    with chromium(tmp_path_factory.mktemp("profile")) as found:
+        yield found

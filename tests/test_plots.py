@@ -6,9 +6,10 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 mpl.use("Agg")
-from sentlab import plots
+from sentlab import plots, plots_geometry
 from sentlab.evaluation import BINS, LEVELS, Geometry
 
 
@@ -79,6 +80,45 @@ def test_every_encoder_is_a_labelled_point() -> None:
     axes = plots.alignment_uniformity(found, {"raw": 20.0, "PaSeR": 60.0}, "Spearman × 100").axes[0]
     assert axes.collections[0].get_offsets().tolist() == [[-0.5, 0.1], [-2.0, 0.2]]
     assert [text.get_text() for text in axes.texts] == ["raw (20.0)", "PaSeR (60.0)"]
+
+
+def test_labels_of_points_that_lie_together_stand_apart() -> None:
+    names = [f"encoder {i}" for i in range(13)]
+    near = np.random.default_rng(0).normal(scale=0.02, size=(12, 2))
+    found = {name: geometry(0, alignment=0.2 + x, uniformity=-2 + y) for name, (x, y) in zip(names, near, strict=False)}
+    found |= {
+        "encoder 12": geometry(0, alignment=0.9, uniformity=-0.1)
+    }  # in the corner, where its label would stick out
+    figure = plots.alignment_uniformity(found, dict.fromkeys(names, 50.0), "Spearman × 100")
+    figure.canvas.draw()
+    axes = figure.axes[0]
+    boxes = [Text.get_window_extent(label) for label in axes.texts]  # without the lines that lead to the points
+    assert [box.count_overlaps(boxes) for box in boxes] == [1] * 13  # each with itself alone
+    assert all(axes.bbox.contains(*corner) for box in boxes for corner in (box.min, box.max))
+    points = axes.transData.transform(axes.collections[0].get_offsets())
+    assert not any(box.contains(*point) for box in boxes for point in points)
+
+
+def test_ridges_share_one_scale_of_cosines() -> None:
+    figure = plots_geometry.cosine_ridges({name: geometry(i) for i, name in enumerate(("raw", "SimCSE", "PaSeR"))})
+    assert [axes.get_ylabel() for axes in figure.axes] == ["raw", "SimCSE", "PaSeR"]
+    assert len({axes.get_xlim() for axes in figure.axes}) == 1
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["0–1", "1–2", "2–3", "3–4", "4–5"]
+    assert [len(axes.collections) for axes in figure.axes] == [LEVELS] * 3
+
+
+def test_topics_have_a_colour_and_a_marker_and_scenes_a_line() -> None:
+    topics, scenes = [name for name in "abcdef" for _ in range(4)], [i // 2 for i in range(24)]
+    plane = np.random.default_rng(0).normal(size=(24, 2))
+    figure = plots_geometry.topic_planes({"PCA": plane, "UMAP": -plane, "more": plane}, topics, scenes, columns=2)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["PCA", "UMAP", "more"]
+    lines, *dots = figure.axes[1].collections
+    np.testing.assert_allclose(lines.get_segments(), -plane.reshape(12, 2, 2))
+    np.testing.assert_allclose(np.concatenate([group.get_offsets() for group in dots]), -plane)
+    looks = {(*group.get_facecolors()[0], len(group.get_paths()[0])) for group in dots}
+    assert len(looks) == 6
+    assert len({look[:3] for look in looks}) == 5  # the sixth topic has the first one's colour in another shape
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list("abcdef")
 
 
 def test_a_sweep_is_a_line_a_map_or_dots() -> None:
