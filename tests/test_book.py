@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import nbformat
 import pytest
 import yaml
+from browser import Browser
+
+from sentlab import records
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOK = ROOT / "book"
@@ -29,6 +35,12 @@ def toc_entries() -> list[str]:
 
 def chapter_paths() -> list[Path]:
     return sorted([*BOOK.glob("*.ipynb"), *BOOK.glob("*.md")])
+
+
+def code_of(path: Path) -> str:
+    """The code of a notebook, all cells one behind the other."""
+    notebook = nbformat.read(path, as_version=nbformat.NO_CONVERT)
+    return "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
 
 
 def text_problems(text: str) -> list[str]:
@@ -86,6 +98,25 @@ def test_references_exist_and_are_complete() -> None:
     texts = {path.name: path.read_text(encoding="utf-8") for path in chapter_paths()}
     cited = {(n, key.strip()) for n, text in texts.items() for keys in CITED.findall(text) for key in keys.split(",")}
     assert {(name, key) for name, key in cited if key not in keys} == set()
+
+
+def records_named(code: str) -> set[str]:
+    """Names of records that a chapter types for its links: `linked(text, "x")`, `claim(...)`, `sources = "x", ...`."""
+    named: list[ast.expr] = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("linked"):
+            named += node.args[1:]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("claim"):
+            named += node.args[4:]
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "sources":
+            named += node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+    return {node.value for node in named if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+
+
+def test_records_that_chapters_link_to_are_files() -> None:
+    named = {(path.name, name) for path in BOOK.glob("*.ipynb") for name in records_named(code_of(path))}
+    assert ("paser-experiments.ipynb", "paser-depth") in named
+    assert {pair for pair in named if not (BOOK / "results" / f"{pair[1]}.json").is_file()} == set()
 
 
 CLEAN = nbformat.v4.new_notebook(
@@ -177,8 +208,77 @@ def test_pages_lead_nowhere_dead(pages: dict[Path, Page]) -> None:
     assert dead_links(pages) == []
 
 
+def test_recorded_numbers_lead_to_their_records(pages: dict[Path, Page]) -> None:
+    links = {
+        path.stem: {link for link in page.links if link.startswith("records.html#record-")}
+        for path, page in pages.items()
+        # beside them lie pages of source, some under the names of chapters
+        if path.parent.name == "book" and path.name != "records.html"
+    }
+    # that they all have their anchor is part of the test above
+    chapters = ("pooling", "data", "paser", "library", "paper-and-code")
+    chapters += tuple(path.stem for path in BOOK.glob("*-experiments.ipynb"))
+    assert [chapter for chapter in chapters if not links[chapter]] == []
+    assert min(len(links[chapter]) for chapter in chapters if chapter.endswith("-experiments")) > 5
+    unlinked = [path.name for path, page in pages.items() if any("records.ipynb#" in link for link in page.links)]
+    assert unlinked == []
+
+
 def test_pages_describe_their_images(pages: dict[Path, Page]) -> None:
     assert [f"{path.name}: {image}" for path, page in pages.items() for image in page.mute] == []
+
+
+def test_pages_show_without_errors_in_the_width_there_is(pages: dict[Path, Page], browser: Browser) -> None:
+    broken = "[...document.images].filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
+    found = []
+    for path in sorted(pages):
+        for width in (1280, 390) if path.parent.name == "book" else ():
+            browser.problems.clear()
+            browser.open(path, width=width, height=900)
+            found += [f"{path.name}: {problem}" for problem in browser.problems + browser.get(broken)]
+            if (wide := browser.get("document.documentElement.scrollWidth")) > width:
+                found.append(f"{path.name}: {wide} pixels wide on a screen of {width}")
+    assert found == []
+
+
+@pytest.fixture(scope="module")
+def build() -> ModuleType:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BOOK)
+        return importlib.import_module("build")
+
+
+def test_links_to_records_are_made_for_the_pages(build: ModuleType) -> None:
+    link = records.linked("54.3 ± 0.6", "moco")
+    page = Page(build.link_records(f"<p>records.ipynb#record-moco {link}</p>"))
+    assert page.links == ["records.html#record-moco"]
+    assert build.link_records("<p>records.ipynb#record-moco</p>") == "<p>records.ipynb#record-moco</p>"
+
+
+def test_what_runs_is_kept_and_what_fails_is_left_to_jupyter_book(
+    build: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(BOOK)  # for the processes, too
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    monkeypatch.setattr(build, "BUILD", tmp_path / "_build")
+    (tmp_path / "book").mkdir()
+    (tmp_path / "_config.yml").write_text("execute: {timeout: 60}")
+    for name, code in {"good": "import os; print(os.environ['TQDM_DISABLE'])", "bad": "1 / 0"}.items():
+        nbformat.write(
+            nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)]), tmp_path / f"book/{name}.ipynb"
+        )
+    assert build.run_chapters() == ["bad.ipynb"]
+    said = capsys.readouterr().out
+    assert "bad.ipynb: FAILED" in said
+    assert "good.ipynb: " in said
+    cache = build.get_cache(str(tmp_path / "_build" / ".jupyter_cache"))
+    (record,) = cache.list_cache_records()
+    kept = cache.get_cache_bundle(record.pk).nb
+    assert kept.cells[0].outputs[0]["text"] == "1\n"
+    assert cache.match_cache_notebook(nbformat.read(tmp_path / "book/good.ipynb", as_version=4)).pk == record.pk
+    (tmp_path / "book/bad.ipynb").unlink()
+    assert build.run_chapters() == []
+    assert capsys.readouterr().out == ""  # nothing waits
 
 
 def test_problems_of_pages_are_seen(tmp_path: Path) -> None:
