@@ -43,7 +43,7 @@ class Everywhere(PaSeR):
         vectors = POOLINGS[self.encoder.pooling](tuple(h[: 2 * count] for h in hidden), mask.repeat(2, 1))
         signal = decoding_signal(vectors[:count], vectors[count:], self.m, self.n)
         targets = F.pad(batch["targets"], (0, length - batch["targets"].shape[1]), value=IGNORE)  # (B, L)
-        states = self.decoder(signal, self._teacher_inputs(targets), self.encoder.word_embeddings)  # (B, L, D)
+        states = self.decoder(signal, self.encoder.word_embeddings(self._teacher_inputs(targets)))  # (B, L, D)
         labels = ids.masked_fill(~batch["chosen"], IGNORE)
         pairs = {"generative": (states, targets), "mlm": (hidden[-1][-count:], labels)}
         return {

@@ -180,9 +180,13 @@ class Encoder(nn.Module):
         return {name: batch[name].to(self.device) for name in ("input_ids", "attention_mask")}
 
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
-        """(B, L), (B, L) -> the embedding output, then each layer's; (B, L, D) each."""
+        """(B, L), or (B, L, D) where words have been looked up, and (B, L) -> the embedding output, then each layer's;
+        (B, L, D) each."""
         output = self.backbone(
-            input_ids=input_ids, attention_mask=attention_mask, output_hidden_states=True, return_dict=True
+            **{"input_ids" if input_ids.ndim == 2 else "inputs_embeds": input_ids},
+            attention_mask=attention_mask,
+            output_hidden_states=True,
+            return_dict=True,
         )
         return output.hidden_states
 

@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.overrides import TorchFunctionMode
 
-ROWS_IN_CACHE = 32  # of logits, at a time
+ROWS_IN_CACHE = 64  # of logits, at a time
 
 
 def mask_tokens(
@@ -50,45 +51,91 @@ def mask_tokens(
     return corrupted, chosen
 
 
-def label_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross entropy in float32; zero, still attached to the graph, when there is no label.
+def head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:
+    """Mean cross entropy in float32 of the logits that a head makes of states; zero, still attached to the graph, when
+    there is no label.
+
+    In float32 on a CPU, where the head ends in a linear layer, the logits of a few rows at a time are in memory, with
+    all that they are needed for while they are in the cache: the same losses and gradients, up to rounding.
 
     Args:
-        logits: (N, V), any floating type. Float32 ones on a CPU are used up: their gradient is written over them.
+        head: (N, D) -> (N, V) logits, any floating type.
+        states: (N, D).
         labels: (N,), class ids.
 
     Returns:
         A float32 scalar, in nats per label.
     """
     if len(labels) == 0:
-        return logits.float().sum()  # the sum over nothing: zero, with a (zero) gradient for whatever made the logits
-    if logits.device.type != "cpu":
-        return F.cross_entropy(logits.float(), labels)
-    loss: Tensor = _InPlaceCrossEntropy.apply(logits.float(), labels)
-    return loss
+        return head(states).float().sum()  # over nothing: zero, with a (zero) gradient for all that made the logits
+    layers = [part for part in head.modules() if isinstance(part, nn.Linear)]
+    in_parts = states.device.type == "cpu" and states.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+    if in_parts and layers:
+        with _Without(layers[-1]) as last:
+            x = head(states)
+        if x is last.x:  # nothing comes behind that layer
+            loss: Tensor = _LinearCrossEntropy.apply(x, layers[-1].weight, layers[-1].bias, labels)
+            return loss
+    return F.cross_entropy(head(states).float(), labels)
 
 
-class _InPlaceCrossEntropy(torch.autograd.Function):
-    """`F.cross_entropy` without a second and a third matrix of N x V numbers, which a CPU takes longer to get hold of
-    than to fill: the gradient of the mean replaces the logits, a few rows at a time while they are in the cache."""
+class _Without(TorchFunctionMode):
+    """While active, a linear layer returns what goes into it, and keeps that as `x`."""
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        self.layer, self.x = layer, None
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is not F.linear or kwargs or args[1] is not self.layer.weight:
+            return func(*args, **(kwargs or {}))
+        self.x = args[0]
+        return self.x
+
+
+class _LinearCrossEntropy(torch.autograd.Function):
+    """Cross entropy behind a linear layer; the forward pass makes the gradients as well, while it has the logits."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, labels: Tensor) -> Tensor:
-        gradient, losses = logits.detach(), []
-        for rows, own in zip(gradient.split(ROWS_IN_CACHE), labels.unsqueeze(1).split(ROWS_IN_CACHE), strict=True):
-            right, highest = rows.gather(1, own), rows.amax(1, keepdim=True)  # (n, 1) each
-            total = rows.sub_(highest).exp_().sum(1, keepdim=True)
-            losses.append(highest + total.log() - right)
-            rows.div_(total * len(labels))
-            rows.scatter_add_(1, own, torch.full_like(right, -1 / len(labels)))
-        ctx.save_for_backward(gradient)
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor) -> Tensor:
+        wanted, losses = ctx.needs_input_grad, []
+        to_x = torch.empty_like(x) if wanted[0] else None
+        to_weight = torch.empty_like(weight) if wanted[1] else None
+        to_bias = torch.zeros_like(bias) if bias is not None and wanted[2] else None
+        space = x.new_empty(min(len(x), ROWS_IN_CACHE), len(weight))
+        for start in range(0, len(x), ROWS_IN_CACHE):
+            part = slice(start, start + ROWS_IN_CACHE)
+            logits = space[: len(x[part])]
+            if bias is None:
+                torch.mm(x[part], weight.T, out=logits)
+            else:
+                torch.addmm(bias, x[part], weight.T, out=logits)
+            losses.append(_to_gradient(logits, labels[part], len(labels)))
+            if to_x is not None:
+                torch.mm(logits, weight, out=to_x[part])
+            if to_weight is not None:
+                to_weight.addmm_(logits.T, x[part], beta=float(start > 0))  # the first part finds nothing to add to
+            if to_bias is not None:
+                to_bias += logits.sum(0)
+        ctx.save_for_backward(to_x, to_weight, to_bias)
         return torch.cat(losses).mean()
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        (gradient,) = ctx.saved_tensors
-        return (gradient if grad == 1 else gradient * grad), None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        made = (gradient if gradient is None or grad == 1 else gradient * grad for gradient in ctx.saved_tensors)
+        return (*made, None)
+
+
+def _to_gradient(logits: Tensor, labels: Tensor, count: int) -> Tensor:
+    """The cross entropies of some rows, (n, 1); the gradient of their sum / `count` is written over the logits."""
+    own = labels.unsqueeze(1)
+    right, highest = logits.gather(1, own), logits.amax(1, keepdim=True)  # (n, 1) each
+    total = logits.sub_(highest).exp_().sum(1, keepdim=True)
+    losses = highest + total.log() - right
+    logits.div_(total * count)
+    logits.scatter_add_(1, own, torch.full_like(right, -1 / count))
+    return losses
 
 
 def masked_lm_loss(lm_head: nn.Module, hidden: Tensor, labels: Tensor, chosen: Tensor) -> Tensor:
@@ -105,7 +152,7 @@ def masked_lm_loss(lm_head: nn.Module, hidden: Tensor, labels: Tensor, chosen: T
 
     Source: Devlin et al. (2019), section 3.1.
     """
-    return label_cross_entropy(lm_head(hidden[chosen]), labels[chosen])
+    return head_cross_entropy(lm_head, hidden[chosen], labels[chosen])
 
 
 FEATURES = {
@@ -121,7 +168,7 @@ def pair_features(u: Tensor, v: Tensor, features: str = "u,v,|u-v|") -> Tensor:
 
     Args:
         u, v: (B, D).
-        features: some of u, v, |u-v| and u*v, with commas: seven of their combinations are in Table 3 of Universal.
+        features: some of u, v, `|u-v|` and `u*v`, with commas: seven of their combinations are in Table 3 of Universal.
 
     Returns:
         The features of each pair side by side, (B, number of features x D).

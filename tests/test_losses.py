@@ -8,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from sentlab.losses import info_nce, label_cross_entropy, mask_tokens, masked_lm_loss
+from sentlab import losses
+from sentlab.losses import head_cross_entropy, info_nce, mask_tokens, masked_lm_loss
 
 MASK, VOCABULARY = 4, 1000
 
@@ -104,33 +105,73 @@ def test_no_label_gives_a_zero_that_can_be_differentiated() -> None:
 def test_half_precision_logits_are_summed_in_float32() -> None:
     torch.manual_seed(3)
     logits, labels = torch.randn(4, 3000).bfloat16(), torch.randint(3000, (4,))
-    loss = label_cross_entropy(logits, labels)
+    loss = head_cross_entropy(nn.Identity(), logits, labels)
     assert loss.dtype == torch.float32
     double = torch.nn.functional.cross_entropy(logits.double(), labels)
     assert loss.item() == pytest.approx(double.item(), abs=1e-5)
 
 
-@pytest.mark.parametrize("count", [1, 31, 32, 33, 100])
-def test_the_gradient_that_replaces_the_logits_is_that_of_cross_entropy(count: int) -> None:
-    torch.manual_seed(5)
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("bias", [True, False])
+def test_logits_in_parts_have_the_loss_and_the_gradients_of_all_at_once(count: int, bias: bool) -> None:
+    torch.manual_seed(6)
     hidden, labels = torch.randn(count, 6, requires_grad=True), torch.randint(40, (count,))
-    head = nn.Linear(6, 40)
+    head = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 40, bias=bias))
+    with torch.no_grad():
+        head[2].weight *= 500
+        assert head(hidden).max() > 89  # the exp alone would overflow
     for weight in (1.0, 0.3):
-        want = torch.nn.functional.cross_entropy(50 * head(hidden), labels)  # large logits: exp alone would overflow
-        got = label_cross_entropy(50 * head(hidden), labels)
+        want = torch.nn.functional.cross_entropy(head(hidden), labels)
+        got = head_cross_entropy(head, hidden, labels)
         torch.testing.assert_close(got, want)
-        inputs = (hidden, head.weight, head.bias)
+        inputs = (hidden, *head.parameters())
         for mine, right in zip(
             torch.autograd.grad(weight * got, inputs), torch.autograd.grad(weight * want, inputs), strict=True
         ):
             torch.testing.assert_close(mine, right, atol=1e-5, rtol=1e-4)
 
 
-def test_logits_that_something_else_still_needs_are_refused() -> None:
-    x = torch.randn(3, 7, requires_grad=True)
-    loss = label_cross_entropy(x.exp(), torch.tensor([0, 1, 2]))  # the gradient of exp needs its output
-    with pytest.raises(RuntimeError, match="inplace operation"):
-        loss.backward()
+def test_logits_in_parts_are_of_few_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes, original = [], losses._to_gradient
+
+    def spy(logits: torch.Tensor, labels: torch.Tensor, count: int) -> torch.Tensor:
+        shapes.append(tuple(logits.shape))
+        return original(logits, labels, count)
+
+    monkeypatch.setattr(losses, "_to_gradient", spy)
+    seen: list[tuple[int, ...]] = []
+    head = nn.Linear(6, 40)
+    head.register_forward_hook(lambda module, given, made: seen.append(tuple(made.shape)))
+    head_cross_entropy(head, torch.randn(130, 6), torch.randint(40, (130,)))
+    assert shapes == [(64, 40), (64, 40), (2, 40)]
+    assert seen == [(130, 6)]  # what goes in: no (130, 40)
+
+
+def test_a_frozen_head_gets_no_gradient_and_what_is_below_it_does() -> None:
+    torch.manual_seed(7)
+    hidden, labels = torch.randn(5, 6, requires_grad=True), torch.randint(40, (5,))
+    head = nn.Linear(6, 40).requires_grad_(False)
+    head_cross_entropy(head, hidden, labels).backward()
+    (want,) = torch.autograd.grad(torch.nn.functional.cross_entropy(head(hidden), labels), hidden)
+    assert hidden.grad is not None
+    torch.testing.assert_close(hidden.grad, want)
+    assert head.weight.grad is None
+
+
+@pytest.mark.parametrize("head", [nn.Sequential(nn.Linear(6, 40), nn.Tanh()), nn.Identity()])
+def test_a_head_that_ends_otherwise_has_its_loss_too(head: nn.Module) -> None:
+    torch.manual_seed(8)
+    hidden, labels = torch.randn(5, 6), torch.randint(6, (5,))
+    want = torch.nn.functional.cross_entropy(head(hidden), labels)
+    torch.testing.assert_close(head_cross_entropy(head, hidden.clone(), labels), want)
+
+
+def test_inside_autocast_a_head_has_the_loss_of_its_logits() -> None:
+    torch.manual_seed(9)
+    head, hidden, labels = nn.Linear(6, 40), torch.randn(5, 6), torch.randint(40, (5,))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        want = torch.nn.functional.cross_entropy(head(hidden).float(), labels)
+        assert torch.equal(head_cross_entropy(head, hidden, labels), want)
 
 
 @pytest.mark.parametrize("hard_negatives", [0, 2, 4])

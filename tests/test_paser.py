@@ -193,21 +193,30 @@ def test_word_embeddings_are_shared_and_learn_from_the_decoder(
     assert (rows.abs().sum(1) > 0).all()  # as output layer each word of the vocabulary gets a push
 
 
+def test_words_are_looked_up_once(make: Callable[..., PaSeR]) -> None:
+    method, shapes = make(), []
+    method.encoder.word_embeddings.register_forward_hook(lambda module, given, made: shapes.append(made.shape))
+    batch = method.collate(SENTENCES * 10)  # more than one part
+    method.loss(batch)
+    assert len(paser._by_length(batch)) > 1
+    assert len(shapes) == 1
+
+
 def test_logits_are_computed_where_a_label_is(make: Callable[..., PaSeR], monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = []
-    original = paser.label_cross_entropy
+    original = paser.head_cross_entropy
 
-    def spy(logits: Tensor, labels: Tensor) -> Tensor:
-        shapes.append(tuple(logits.shape))
-        return original(logits, labels)
+    def spy(head: torch.nn.Module, states: Tensor, labels: Tensor) -> Tensor:
+        shapes.append(tuple(states.shape))
+        return original(head, states, labels)
 
-    monkeypatch.setattr(paser, "label_cross_entropy", spy)
+    monkeypatch.setattr(paser, "head_cross_entropy", spy)
     method = make(mlm=False)
     batch = method.collate(SENTENCES)
     method.loss(batch)
     labelled = int((batch["targets"] != IGNORE).sum())
     assert labelled < batch["targets"].numel()
-    assert shapes == [(labelled, method.encoder.word_embeddings.num_embeddings)]
+    assert shapes == [(labelled, method.encoder.dim)]
 
 
 def test_a_batch_without_phrases_gives_a_zero_with_a_graph(make: Callable[..., PaSeR]) -> None:
@@ -350,7 +359,7 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(
                     continue
                 read, total = [start], 0.0
                 for word in target:
-                    state = decoder(memory.unsqueeze(0), torch.tensor([read]), embeddings)[0, -1]
+                    state = decoder(memory.unsqueeze(0), embeddings(torch.tensor([read])))[0, -1]
                     total += head(state).log_softmax(-1)[word].item()
                     read.append(word)
                 found.append((total, target))
@@ -365,7 +374,7 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(
     assert scores.tolist() == pytest.approx([total for total, _ in best], abs=1e-4)
     assert (greedy_scores <= scores + 1e-5).all()
     assert (greedy_scores < scores - 1e-3).any()  # else a beam would be of no use here
-    first = head(decoder(signal, torch.zeros(18, 1, dtype=torch.long), embeddings)[:, 0])
+    first = head(decoder(signal, embeddings(torch.zeros(18, 1, dtype=torch.long)))[:, 0])
     assert greedy[:, 0].tolist() == first.argmax(-1).tolist()
 
 

@@ -36,16 +36,16 @@ from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
 from sentlab.fast import evaluating
-from sentlab.losses import label_cross_entropy, mask_tokens
+from sentlab.losses import head_cross_entropy, mask_tokens
 from sentlab.methods.phrase_decoder import IGNORE, PhraseDecoder
 from sentlab.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.views import View, viewed
 
-ROWS_PER_PART = 32  # on a CPU, sentences of like length that go through encoder and decoder together
+ROWS_PER_PART = 22  # on a CPU, sentences of like length that go through encoder and decoder together
 
 
 def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
-    """The decoder's only view of a sentence: [e, e~, m |e - e~|, n |e * e~|].
+    """The decoder's only view of a sentence: `[e, e~, m |e - e~|, n |e * e~|]`.
 
     Args:
         e: vectors of the sentences, (B, D).
@@ -74,7 +74,7 @@ def generative_loss(states: Tensor, targets: Tensor, head: nn.Module) -> Tensor:
     Source: PaSeR, Eq. 3, averaged over the tokens of the batch.
     """
     labelled = targets != IGNORE  # N of them true
-    return label_cross_entropy(head(states[labelled]), targets[labelled])
+    return head_cross_entropy(head, states[labelled], targets[labelled])
 
 
 class PaSeR(nn.Module):
@@ -168,11 +168,14 @@ class PaSeR(nn.Module):
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """`generative` (Eq. 3) and, where asked for, `mlm`; their sum is Eq. 4."""
-        parts = [self._states(part) for part in _by_length(batch)]
-        states, targets, hidden, labels = (torch.cat(pieces) for pieces in zip(*parts, strict=True))
+        parts = _by_length(batch)
+        read = [self._read(part) for part in parts]
+        embedded = self._look_up([ids for both in read for ids in both])
+        made = [self._states(*own) for own in zip(parts, embedded[::2], embedded[1::2], strict=True)]
+        states, targets, hidden, labels = (torch.cat(pieces) for pieces in zip(*made, strict=True))
         losses = {"generative": generative_loss(states, targets, self._head)}
         if self.mlm:
-            losses["mlm"] = label_cross_entropy(self._head(hidden), labels)
+            losses["mlm"] = head_cross_entropy(self._head, hidden, labels)
         return losses
 
     @property
@@ -180,20 +183,31 @@ class PaSeR(nn.Module):
         assert self.encoder.lm_head is not None
         return self.encoder.lm_head
 
-    def _states(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """All that the losses need of a batch: the decoder's states where there is a target, (N, D), and those targets,
-        (N,); the last hidden states of the corrupted copy where a token was chosen, (M, D), and those tokens, (M,)."""
+    def _read(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """What the encoder reads, its copies one below the other, (2B or 3B, L), and what the decoder reads, (B, T)."""
+        names = ["input_ids", "masked_ids", *(["corrupted_ids"] if self.mlm else [])]
+        return torch.cat([batch[name] for name in names]), self._teacher_inputs(batch["targets"])
+
+    def _look_up(self, ids: Sequence[Tensor]) -> list[Tensor]:
+        """Word embeddings, (...) -> (..., D) each; at once, for the gradient of every look-up fills a (V, D) matrix."""
+        found = self.encoder.word_embeddings(torch.cat([own.flatten() for own in ids]))
+        return [x.view(*own.shape, -1) for own, x in zip(ids, found.split([x.numel() for x in ids]), strict=True)]
+
+    def _states(
+        self, batch: dict[str, Tensor], copies: Tensor, before: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """All that the losses need of a batch whose words have been looked up: the decoder's states where there is a
+        target, (N, D), and those targets, (N,); the last hidden states of the corrupted copy where a token was chosen,
+        (M, D), and those tokens, (M,)."""
         mask, count = batch["attention_mask"], len(batch["attention_mask"])
-        copies, masks = [batch["input_ids"], batch["masked_ids"]], [mask, batch["masked_attention_mask"]]
-        if self.mlm:
-            copies, masks = [*copies, batch["corrupted_ids"]], [*masks, mask]
+        masks = [mask, batch["masked_attention_mask"], *([mask] if self.mlm else [])]
         # the copies are padded alike, so one pass of the encoder serves them all
-        hidden = self.encoder.hidden_states(torch.cat(copies), torch.cat(masks))  # each (2B or 3B, L, D)
+        hidden = self.encoder.hidden_states(copies, torch.cat(masks))  # each (2B or 3B, L, D)
         vectors = self.encoder.pool(tuple(h[: 2 * count] for h in hidden), torch.cat(masks[:2]))  # (2B, D)
         signal = decoding_signal(vectors[:count], vectors[count:], self.m, self.n)  # (B, 4, D)
         targets, chosen = batch["targets"], batch.get("chosen", torch.zeros_like(mask, dtype=torch.bool))
         labelled = targets != IGNORE  # (B, T)
-        states = self.decoder(signal, self._teacher_inputs(targets), self.encoder.word_embeddings)[labelled]
+        states = self.decoder(signal, before)[labelled]
         return states, targets[labelled], hidden[-1][-count:][chosen], batch["input_ids"][chosen]
 
     def after_step(self) -> None:

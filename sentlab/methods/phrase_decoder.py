@@ -1,7 +1,7 @@
 """The throw-away decoder of PaSeR: a small transformer that says phrases from a few vectors, and how it is listened to.
 
-It owns neither word embeddings nor an output layer: the encoder's word embeddings and its masked-LM head, which knows
-how to turn a state into words, are passed to every call.
+It owns neither word embeddings nor an output layer: those are the encoder's word embeddings and its masked-LM head,
+which knows how to turn a state into words.
 Source: Wu and Zhao (2022), section 3.2.3; Vaswani et al. (2017).
 """
 
@@ -33,13 +33,13 @@ class PhraseDecoder(nn.Module):
         self.transformer = nn.TransformerDecoder(layer, layers, norm=nn.LayerNorm(dim))
         self.apply(_initialise)
 
-    def forward(self, signal: Tensor, inputs: Tensor, embeddings: nn.Embedding) -> Tensor:
-        """The states over (B, T) inputs, each seeing the inputs up to itself and the signal (B, S, D): (B, T, D).
+    def forward(self, signal: Tensor, inputs: Tensor) -> Tensor:
+        """The states over word embeddings (B, T, D), each seeing those up to it and the signal (B, S, D): (B, T, D).
 
         Padding only ever follows the labels, so the causal mask hides it from every position that counts.
         """
         length = inputs.shape[1]
-        x = embeddings(inputs) + self.positions(torch.arange(length, device=inputs.device))
+        x = inputs + self.positions(torch.arange(length, device=inputs.device))
         causal = nn.Transformer.generate_square_subsequent_mask(length, device=inputs.device)
         states: Tensor = self.transformer(self.dropout(self.norm(x)), signal, tgt_mask=causal, tgt_is_causal=True)
         return states
@@ -76,7 +76,7 @@ class PhraseDecoder(nn.Module):
         left = wanted.unsqueeze(1).repeat(1, beams)  # phrases still to be closed, (B, K)
         while (left > 0).any() and said.shape[1] <= self.positions.num_embeddings:
             inputs = said.masked_fill(said == IGNORE, closing)
-            last = self(memory, inputs, embeddings)[:, -1]  # (B * K, D)
+            last = self(memory, embeddings(inputs))[:, -1]  # (B * K, D)
             log_p = head(last).float().log_softmax(-1).view(count, beams, -1)  # (B, K, V)
             ended = left <= 0
             log_p = log_p.masked_fill(ended.unsqueeze(-1), -torch.inf)
