@@ -92,7 +92,8 @@ def best_span_similarities(queries: Tensor, tokens: Tensor, units: Tensor, min_s
     """The similarity of every query of a group to the best span of each of its passages, with a gradient.
 
     Args:
-        As in `find_best_spans`, but that `tokens` may hold anything where a token is in no span.
+        queries, tokens, units, min_size, max_size: as in `find_best_spans`, but that `tokens` may hold anything where
+            a token is in no span.
 
     Returns:
         (1 + cosine) / 2, in [0, 1], (G, Q, P); 0, the least, where a passage has no span.
