@@ -8,7 +8,6 @@ Settings:
     columns     name -> tests, whose scores are averaged: corpora by name, of phrases in contexts with a set-up behind
                 it, such as `stsb-context spans`
     beside      names of rows that are shown and tested, and with which no other is compared
-    first_seed  tests that take long, in which the first seed of a row counts alone
     max_length  tokens of a text that every encoder reads
     picture     `file` and `columns`: where to draw which columns; null: nowhere
     resamples   how often items are drawn anew: in each test, and the same ones for all rows
@@ -98,8 +97,7 @@ def leaderboard(path: Path) -> records.Record:
         sources = encoders(path.parent / f"{name}.json")
         for test in tests:
             corpus = corpora[test.split()[0]]
-            used = sources[:1] if test in settings.get("first_seed", ()) else sources
-            values = [given(source, pooling, test, corpus, settings["max_length"]) for source in used]
+            values = [given(source, pooling, test, corpus, settings["max_length"]) for source in sources]
             found[test][row] = Items(np.stack(values, axis=1), gold(corpus), not isinstance(corpus[0], PhraseInContext))
     random, beside = np.random.default_rng(settings["seed"]), settings.get("beside", ())
     record.results = {}  # no column that is asked for no longer
