@@ -41,7 +41,7 @@ from sentlab.methods.phrase_decoder import IGNORE, PhraseDecoder
 from sentlab.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.views import View, viewed
 
-ROWS_PER_PART = 22  # on a CPU, sentences of like length that go through encoder and decoder together
+ROWS_PER_PART = 16  # on a CPU, sentences of like length that go through the encoder together
 
 
 def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
@@ -168,12 +168,12 @@ class PaSeR(nn.Module):
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """`generative` (Eq. 3) and, where asked for, `mlm`; their sum is Eq. 4."""
-        parts = _by_length(batch)
-        read = [self._read(part) for part in parts]
-        embedded = self._look_up([ids for both in read for ids in both])
-        made = [self._states(*own) for own in zip(parts, embedded[::2], embedded[1::2], strict=True)]
-        states, targets, hidden, labels = (torch.cat(pieces) for pieces in zip(*made, strict=True))
-        losses = {"generative": generative_loss(states, targets, self._head)}
+        batch, parts = _by_length(batch)
+        copies = [self._copies(part) for part in parts]
+        *embedded, before = self._look_up([*copies, self._teacher_inputs(batch["targets"])])
+        encoded = [self._encode(part, words) for part, words in zip(parts, embedded, strict=True)]
+        signal, hidden, labels = (torch.cat(pieces) for pieces in zip(*encoded, strict=True))
+        losses = {"generative": generative_loss(self.decoder(signal, before), batch["targets"], self._head)}
         if self.mlm:
             losses["mlm"] = head_cross_entropy(self._head, hidden, labels)
         return losses
@@ -183,32 +183,26 @@ class PaSeR(nn.Module):
         assert self.encoder.lm_head is not None
         return self.encoder.lm_head
 
-    def _read(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """What the encoder reads, its copies one below the other, (2B or 3B, L), and what the decoder reads, (B, T)."""
-        names = ["input_ids", "masked_ids", *(["corrupted_ids"] if self.mlm else [])]
-        return torch.cat([batch[name] for name in names]), self._teacher_inputs(batch["targets"])
+    def _copies(self, batch: dict[str, Tensor]) -> Tensor:
+        """What the encoder reads, the copies one below the other, (2B or 3B, L)."""
+        return torch.cat([batch[name] for name in ("input_ids", "masked_ids", "corrupted_ids") if name in batch])
 
     def _look_up(self, ids: Sequence[Tensor]) -> list[Tensor]:
         """Word embeddings, (...) -> (..., D) each; at once, for the gradient of every look-up fills a (V, D) matrix."""
         found = self.encoder.word_embeddings(torch.cat([own.flatten() for own in ids]))
         return [x.view(*own.shape, -1) for own, x in zip(ids, found.split([x.numel() for x in ids]), strict=True)]
 
-    def _states(
-        self, batch: dict[str, Tensor], copies: Tensor, before: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """All that the losses need of a batch whose words have been looked up: the decoder's states where there is a
-        target, (N, D), and those targets, (N,); the last hidden states of the corrupted copy where a token was chosen,
-        (M, D), and those tokens, (M,)."""
+    def _encode(self, batch: dict[str, Tensor], copies: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The decoding signal, (B, 4, D), from the word embeddings of a batch's copies, (2B or 3B, L, D); the last
+        hidden states of the corrupted copy where a token was chosen, (M, D), and those tokens, (M,)."""
         mask, count = batch["attention_mask"], len(batch["attention_mask"])
         masks = [mask, batch["masked_attention_mask"], *([mask] if self.mlm else [])]
         # the copies are padded alike, so one pass of the encoder serves them all
         hidden = self.encoder.hidden_states(copies, torch.cat(masks))  # each (2B or 3B, L, D)
         vectors = self.encoder.pool(tuple(h[: 2 * count] for h in hidden), torch.cat(masks[:2]))  # (2B, D)
-        signal = decoding_signal(vectors[:count], vectors[count:], self.m, self.n)  # (B, 4, D)
-        targets, chosen = batch["targets"], batch.get("chosen", torch.zeros_like(mask, dtype=torch.bool))
-        labelled = targets != IGNORE  # (B, T)
-        states = self.decoder(signal, before)[labelled]
-        return states, targets[labelled], hidden[-1][-count:][chosen], batch["input_ids"][chosen]
+        chosen = batch.get("chosen", torch.zeros_like(mask, dtype=torch.bool))
+        signal = decoding_signal(vectors[:count], vectors[count:], self.m, self.n)
+        return signal, hidden[-1][-count:][chosen], batch["input_ids"][chosen]
 
     def after_step(self) -> None:
         """Nothing changes between steps."""
@@ -341,17 +335,19 @@ class PaSeR(nn.Module):
         return [str(tokenizer.decode(phrase)) for phrase in phrases[:count]]
 
 
-def _by_length(batch: dict[str, Tensor]) -> list[dict[str, Tensor]]:
-    """The batch in parts of sentences of like length, so that short ones are not padded to the longest of all.
+def _by_length(batch: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[dict[str, Tensor]]]:
+    """The batch with its shortest sentences first, and the parts of it that go through the encoder together: sentences
+    of like length, so that short ones are not padded to the longest of all.
 
     A CPU's time goes with the padded tokens; elsewhere one large part is faster than several small ones.
     """
     if batch["attention_mask"].device.type != "cpu":
-        return [batch]
+        return batch, [batch]
     lengths = torch.maximum(batch["attention_mask"].sum(1), batch["masked_attention_mask"].sum(1))
+    lengths, order = lengths.sort(stable=True)
+    batch = {name: tensor[order] for name, tensor in batch.items()}
     parts = []
-    for rows in lengths.argsort(stable=True).split(ROWS_PER_PART):
-        part = {name: tensor[rows] for name, tensor in batch.items()}
-        tokens, labels = int(lengths[rows].max()), max(1, int((part["targets"] != IGNORE).sum(1).max()))
-        parts.append({name: x[:, : labels if name == "targets" else tokens] for name, x in part.items()})
-    return parts
+    for start in range(0, len(order), ROWS_PER_PART):
+        rows = slice(start, start + ROWS_PER_PART)
+        parts.append({name: x[rows, : lengths[rows][-1]] for name, x in batch.items() if name != "targets"})
+    return batch, parts
