@@ -41,7 +41,7 @@ from sentlab.methods.phrase_decoder import IGNORE, PhraseDecoder
 from sentlab.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.views import View, viewed
 
-ROWS_PER_PART = 16  # on a CPU, sentences of like length that go through the encoder together
+ROWS_PER_PART = 22  # on a CPU, rows of like length that go together through the encoder, or the decoder
 
 
 def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
@@ -168,12 +168,18 @@ class PaSeR(nn.Module):
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """`generative` (Eq. 3) and, where asked for, `mlm`; their sum is Eq. 4."""
-        batch, parts = _by_length(batch)
-        copies = [self._copies(part) for part in parts]
-        *embedded, before = self._look_up([*copies, self._teacher_inputs(batch["targets"])])
-        encoded = [self._encode(part, words) for part, words in zip(parts, embedded, strict=True)]
+        targets, inputs = batch["targets"], self._teacher_inputs(batch["targets"])
+        read = _by_length(torch.maximum(batch["attention_mask"].sum(1), batch["masked_attention_mask"].sum(1)))
+        said = _by_length((targets != IGNORE).sum(1))
+        parts = [{name: x[rows, :end] for name, x in batch.items() if name != "targets"} for rows, end in read]
+        before = [inputs[rows, :end] for rows, end in said]
+        words = iter(self._look_up([*map(self._copies, parts), *before]))
+        encoded = [self._encode(part, next(words)) for part in parts]
         signal, hidden, labels = (torch.cat(pieces) for pieces in zip(*encoded, strict=True))
-        losses = {"generative": generative_loss(self.decoder(signal, before), batch["targets"], self._head)}
+        signal = signal[torch.cat([rows for rows, _ in read]).argsort()]  # in the order of the batch again
+        states = torch.cat([self.decoder(signal[rows], next(words)).flatten(0, 1) for rows, _ in said])
+        targets = torch.cat([targets[rows, :end].flatten() for rows, end in said])
+        losses = {"generative": generative_loss(states, targets, self._head)}
         if self.mlm:
             losses["mlm"] = head_cross_entropy(self._head, hidden, labels)
         return losses
@@ -335,19 +341,13 @@ class PaSeR(nn.Module):
         return [str(tokenizer.decode(phrase)) for phrase in phrases[:count]]
 
 
-def _by_length(batch: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[dict[str, Tensor]]]:
-    """The batch with its shortest sentences first, and the parts of it that go through the encoder together: sentences
-    of like length, so that short ones are not padded to the longest of all.
+def _by_length(lengths: Tensor) -> list[tuple[Tensor, int | None]]:
+    """Rows of like length that are to go together, so that short ones are not padded to the longest of all: their
+    numbers, and where the longest of them ends (None: where the batch does). (B,) -> the parts.
 
     A CPU's time goes with the padded tokens; elsewhere one large part is faster than several small ones.
     """
-    if batch["attention_mask"].device.type != "cpu":
-        return batch, [batch]
-    lengths = torch.maximum(batch["attention_mask"].sum(1), batch["masked_attention_mask"].sum(1))
-    lengths, order = lengths.sort(stable=True)
-    batch = {name: tensor[order] for name, tensor in batch.items()}
-    parts = []
-    for start in range(0, len(order), ROWS_PER_PART):
-        rows = slice(start, start + ROWS_PER_PART)
-        parts.append({name: x[rows, : lengths[rows][-1]] for name, x in batch.items() if name != "targets"})
-    return batch, parts
+    if lengths.device.type != "cpu":
+        return [(torch.arange(len(lengths), device=lengths.device), None)]
+    parts = lengths.argsort(stable=True).split(ROWS_PER_PART)
+    return [(rows, max(1, int(lengths[rows].max()))) for rows in parts]
