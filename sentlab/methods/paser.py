@@ -191,7 +191,8 @@ class PaSeR(nn.Module):
 
     def _copies(self, batch: dict[str, Tensor]) -> Tensor:
         """What the encoder reads, the copies one below the other, (2B or 3B, L)."""
-        return torch.cat([batch[name] for name in ("input_ids", "masked_ids", "corrupted_ids") if name in batch])
+        names = ["input_ids", "masked_ids", *(["corrupted_ids"] if self.mlm else [])]
+        return torch.cat([batch[name] for name in names])
 
     def _look_up(self, ids: Sequence[Tensor]) -> list[Tensor]:
         """Word embeddings, (...) -> (..., D) each; at once, for the gradient of every look-up fills a (V, D) matrix."""
