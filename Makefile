@@ -39,7 +39,7 @@ lab: $(MADE) ## open the chapters in JupyterLab
 	cd book && $(PY) -m jupyterlab
 
 results: $(MADE) ## run the recorded results that are missing, and name what cannot be run
-	@$(PY) -m sentlab.results
+	@$(PY) -m sentlab.experiments.results
 
 bench: $(MADE) ## time encoding, a training step of PaSeR and the search of spans against the plain ways
 	@failed=0; for name in encode paser_step spans; do $(PY) benchmarks/$$name.py || failed=1; done; exit $$failed
@@ -48,7 +48,7 @@ lint: $(MADE) ## check style and types, and that no notebook holds stored output
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	$(PY) -m pytest --noconftest tests/test_book.py -k "chapters or references"
+	$(PY) -m pytest --noconftest tests/book/test_book.py -k "chapters or references"
 
 clean: ## remove the built book and all caches, but not .venv
 	rm -rf _build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .jupyter_cache

@@ -9,7 +9,7 @@ line that is longer, as much as the encoder reads at once, so that all ways look
 
     index         `sentlab.PhraseIndex` in float16: a vector a word, all spans of up to 20 words are compared
     paragraphs    a vector a paragraph in float16, a matrix product; finds paragraphs
-    bm25          the words themselves (BM25, as in `sentlab.mining`); finds paragraphs
+    bm25          the words themselves (BM25, as in `sentlab.evaluation.mining`); finds paragraphs
     span vectors  a vector a span in float16, a matrix product; made of a part of the paragraphs, evenly spread
     ngrams        every span as a text of its own through the encoder; only made, and of a smaller part
 
@@ -41,13 +41,13 @@ import numpy as np
 import torch
 from bm25s import BM25
 
-from sentlab.data.readers import streamed
+from sentlab.data.readers.pairs import streamed
 from sentlab.encoder import Encoder
-from sentlab.mining import K1, B
-from sentlab.phrase_index import PhraseIndex, passages
-from sentlab.records import FOLDER, Record, stamp
-from sentlab.run import weights_fingerprint
-from sentlab.wordvectors import tokens
+from sentlab.encoder.word_vectors import tokens
+from sentlab.evaluation.mining import K1, B
+from sentlab.experiments.records import FOLDER, Record, stamp
+from sentlab.experiments.run import weights_fingerprint
+from sentlab.search.phrase_index import PhraseIndex, passages
 
 PHRASES = (
     "a storm at sea",

@@ -24,10 +24,10 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertForMaskedLM
 
 from sentlab import Encoder, data
+from sentlab.encoder.pooling import POOLINGS
 from sentlab.methods import PaSeR
 from sentlab.methods.paser import decoding_signal
-from sentlab.methods.phrase_decoder import IGNORE
-from sentlab.pooling import POOLINGS
+from sentlab.methods.paser_decoder import IGNORE
 
 SMALLEST_RATIO = 5.0
 

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sentlab.spans import Spans, best_spans
+from sentlab.search.spans import Spans, best_spans
 
 SMALLEST_RATIO, SMALLEST_RATIO_OF_ONE, SMALLEST_MEMORY_RATIO, LARGEST_DIFFERENCE = 8.0, 50.0, 15.0, 1e-5
 LENGTHS = (10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000)

@@ -11,11 +11,12 @@ vectors = encoder.encode(["A man plays the guitar."])  # (1, D)
 import importlib
 from typing import Any
 
-from sentlab import data, methods, metrics, published, records, spans
+from sentlab import data, methods, metrics, published, spans
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts, pair_cosines, sts_dev, watch_geometry
-from sentlab.phrase_index import PhraseIndex
-from sentlab.presets import preset
+from sentlab.experiments import records
+from sentlab.experiments.presets import preset
+from sentlab.search import PhraseIndex
 from sentlab.training import History, TrainConfig, fit
 
 __all__ = [
@@ -41,5 +42,5 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "plots":  # brings seaborn, which takes a second and which who only encodes does not need
-        return importlib.import_module("sentlab.plots")
+        return importlib.import_module("sentlab.report.plots")
     raise AttributeError(f"module 'sentlab' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The package's layers: no file imports one to its right, and importing sentlab changes nothing in the process."""
+"""The order of the packages: imports go one way only, and importing sentlab changes nothing in the process."""
 
 from __future__ import annotations
 
@@ -14,35 +14,21 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "sentlab"
 
-# From left to right; a file may import from its own group and from groups to its left.
+# From left to right: a file may import from its own folder and from folders to its left. `fit` takes any method, so
+# training knows none of them, and the methods share its losses.
 LAYERS = (
-    {
-        "claims",
-        "files",
-        "metrics",
-        "published",
-        "random_state",
-        "records",
-    },  # to the side: they know nothing of the rest, so anything may use them
-    {"data"},
-    {"pooling"},
-    {"postprocess", "pseudo_tokens"},
-    {"encoder", "encoder_files", "fast"},
-    {"phrases", "roles", "views", "spans", "wordvectors"},
-    {"phrase_index", "phrase_index_files"},
-    {"losses"},
-    {"methods"},
+    {"files"},
+    {"text", "data"},
+    {"encoder"},
     {"training"},
-    {"evaluation", "lexical", "mining", "probes", "retrieval"},
-    {"interactive", "plots", "plots_geometry"},
-    {"presets"},  # what a chapter or a program chooses between
-    {"card"},
-    {"pretrain", "run"},  # programs
-    {"sweep"},
-    {"compare"},
-    {"cost", "layout", "leaderboard"},
-    {"results"},
-    {"__init__"},
+    {"methods"},
+    {"search"},
+    {"evaluation"},
+    {"experiments"},
+    {"report"},
+    {"pretraining"},
+    {"metrics", "published", "spans"},  # short names for users
+    {"__init__", "__main__"},
 )
 RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}
 
@@ -87,16 +73,16 @@ def test_layers_hold() -> None:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("encoder.py", "import sentlab.losses"),
-        ("encoder.py", "from sentlab.losses import info_nce"),
-        ("encoder.py", "from sentlab import losses"),
-        ("encoder.py", "from . import losses"),
-        ("encoder.py", "from .losses import info_nce"),
-        ("encoder.py", "def later():\n    from .losses import info_nce"),
-        ("methods/simcse.py", "from ..training import fit"),
+        ("encoder/encoder.py", "import sentlab.training.losses"),
+        ("encoder/encoder.py", "from sentlab.training.losses import info_nce"),
+        ("encoder/encoder.py", "from sentlab import training"),
+        ("encoder/encoder.py", "from ..training import losses"),
+        ("encoder/encoder.py", "def later():\n    from ..training.losses import info_nce"),
+        ("training/loop.py", "from ..methods import simcse"),
         ("methods/simcse.py", "from sentlab import fit"),
-        ("data/toy.py", "from sentlab.pooling import mean"),
-        ("metrics.py", "from sentlab.data import rows"),
+        ("methods/slice.py", "from sentlab import spans"),
+        ("data/toy/corpora.py", "from sentlab.encoder.pooling import mean"),
+        ("experiments/run.py", "from sentlab.report import plots"),
     ],
 )
 def test_an_import_to_the_right_is_found(path: str, source: str) -> None:
@@ -106,11 +92,14 @@ def test_an_import_to_the_right_is_found(path: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("losses.py", "import sentlab.encoder, torch"),
-        ("methods/simcse.py", "from ..losses import info_nce\nfrom .moco import queue\nfrom sentlab import pooling"),
+        ("training/loop.py", "import sentlab.encoder, torch"),
+        (
+            "methods/simcse.py",
+            "from ..training.losses import info_nce\nfrom .moco import queue\nfrom sentlab import data",
+        ),
         ("data/catalog.py", "from .rows import Corpus\nfrom . import readers"),
-        ("evaluation.py", "from sentlab.metrics import spearman"),
-        ("encoder.py", "import sentlabelled.losses"),
+        ("evaluation/sts.py", "from sentlab.evaluation.metrics import spearman"),
+        ("encoder/encoder.py", "import sentlabelled.losses"),
     ],
 )
 def test_an_import_to_the_left_is_allowed(path: str, source: str) -> None:
@@ -151,7 +140,7 @@ def watch(code: str) -> dict[str, object]:
 def test_importing_sentlab_leaves_no_trace() -> None:
     modules = (path.relative_to(PACKAGE.parent).with_suffix("") for path in PACKAGE.rglob("*.py"))
     # these two are loaded when first asked for, because they do bring seaborn
-    plots = {"sentlab.plots", "sentlab.plots_geometry"}
+    plots = {"sentlab.report.plots", "sentlab.report.plots_geometry"}
     names = {".".join(module.parts).removesuffix(".__init__") for module in modules} - plots
     assert watch(f"import {', '.join(sorted(names))}") == {"heavy": [], "opened": [], "same_state": True}
 

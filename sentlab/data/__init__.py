@@ -2,7 +2,7 @@
 
 from sentlab.data.catalog import STS_TASKS, corpora, load
 from sentlab.data.hard_pairs import hard_pairs
-from sentlab.data.readers_lexical import balanced
+from sentlab.data.readers.lexical import balanced
 from sentlab.data.rows import (
     Corpus,
     DuplicateQuestion,

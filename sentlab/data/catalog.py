@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from sentlab.data import lexical_relations, readers, toy
+from sentlab.data import lexical_relations, toy
 from sentlab.data.contexts import stsb_in_context, triples_in_context
 from sentlab.data.hard_pairs import hard_pairs
-from sentlab.data.readers import NLI_LABELS, RawPair, Read
-from sentlab.data.readers_lexical import distinct
+from sentlab.data.readers import pairs as readers
+from sentlab.data.readers.lexical import distinct
+from sentlab.data.readers.pairs import NLI_LABELS, RawPair, Read
 from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple
 from sentlab.data.sources import PUBLIC, Hub
 

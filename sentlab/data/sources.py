@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sentlab.data import readers, readers_texts
-from sentlab.data import readers_lexical as lexical
-from sentlab.data.readers import Read
+from sentlab.data.readers import lexical
+from sentlab.data.readers import pairs as readers
+from sentlab.data.readers import texts as readers_texts
+from sentlab.data.readers.pairs import Read
 from sentlab.data.rows import (
     DuplicateQuestion,
     LabelledPair,

@@ -6,7 +6,7 @@ whose weights follow slowly, makes its positive and all negatives: those of the 
 batches before it. More negatives than a batch holds thus cost no encoding.
 
 Differs from the paper:
-  - PT-BERT says of no view what share of the words it changes; here a view has rates of its own (`sentlab.views`).
+  - PT-BERT says of no view what share of the words it changes; here a view has rates of its own (`sentlab.text.views`).
   - Eq. 4's M vectors are the queue as it will be once the batch is in: the batch's own keys, then the newest of before.
     A slot that was never filled is no negative, where a new queue is random in MoCo.
 
@@ -25,9 +25,9 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.losses import info_nce
 from sentlab.methods.simcse import cls_head
-from sentlab.views import View, viewed
+from sentlab.text.views import View, viewed
+from sentlab.training.losses import info_nce
 
 
 class Queue(nn.Module):

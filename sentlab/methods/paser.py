@@ -35,11 +35,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.fast import evaluating
-from sentlab.losses import head_cross_entropy, mask_tokens
-from sentlab.methods.phrase_decoder import IGNORE, PhraseDecoder
-from sentlab.phrases import Phrase, mask_spans, rake_phrases
-from sentlab.views import View, viewed
+from sentlab.encoder.inference import evaluating
+from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder
+from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
+from sentlab.text.views import View, viewed
+from sentlab.training.losses import head_cross_entropy, mask_tokens
 
 ROWS_PER_PART = 22  # on a CPU, rows of like length that go together through the encoder, or the decoder
 
@@ -87,7 +87,7 @@ class PaSeR(nn.Module):
         top_phrases: how many phrases of a sentence are masked and asked for, at most (Table 5: 3 suffice).
         phrases: sentence -> its phrases without overlap, the most important first; RAKE's by default (Table 5).
         view: (words, random numbers) -> words, drawn anew for both copies of each sentence; it must leave the mask
-            token as it is, as those of `sentlab.views` do. None: the sentence as it stands (Table 4).
+            token as it is, as those of `sentlab.text.views` do. None: the sentence as it stands (Table 4).
         mlm: add the masked-language-model loss of Eq. 4.
         decoder_heads: attention heads of the decoder; None: as many as the encoder has.
         dropout: of the decoder.

@@ -1,6 +1,6 @@
 """Post-processing baselines: BERT-whitening and BERT-flow behind an encoder that stays as it is.
 
-The two maps, their papers and how they differ from those stand in `sentlab.postprocess`; this puts them to work.
+The two maps, their papers and how they differ from those stand in `sentlab.encoder.vector_maps`; this puts them to work.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import torch
 
 from sentlab.encoder import Encoder
-from sentlab.postprocess import Flow, Whitening
+from sentlab.encoder.vector_maps import Flow, Whitening
 
 __all__ = ["Flow", "Whitening", "postprocessed"]
 

@@ -31,10 +31,10 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.pooling import POOLINGS
+from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.methods.moco import MoCo
-from sentlab.pooling import POOLINGS
-from sentlab.pseudo_tokens import PseudoTokens
-from sentlab.views import View
+from sentlab.text.views import View
 
 
 class PTBERT(nn.Module):

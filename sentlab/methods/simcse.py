@@ -23,8 +23,8 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.losses import info_nce, mask_tokens, masked_lm_loss
-from sentlab.views import View, viewed
+from sentlab.text.views import View, viewed
+from sentlab.training.losses import info_nce, mask_tokens, masked_lm_loss
 
 
 class SimCSE(nn.Module):

@@ -29,10 +29,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sentlab import losses
 from sentlab.data.rows import LabelledPair, PhrasePair
-from sentlab.data.tasks import Tasks
 from sentlab.encoder import Encoder
+from sentlab.training import losses
+from sentlab.training.tasks import Tasks
 
 LABELS = {
     "nli": ("entailment", "neutral", "contradiction"),
@@ -105,7 +105,7 @@ class Universal(nn.Module):
 
     Args:
         encoder: trained in place; the paper pools with `mean`.
-        pair_features: what the classifiers see of u and v, as `sentlab.losses.pair_features` reads it.
+        pair_features: what the classifiers see of u and v, as `sentlab.training.losses.pair_features` reads it.
         negatives: k, for each target of `pi`.
         tasks: those that it has a classifier for.
         paraphrases: the pairs that `pi` draws its negatives from; needed for that task.

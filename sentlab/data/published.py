@@ -1,0 +1,57 @@
+"""The papers' own tables, as data: what a chapter sets beside its own numbers, and never mixes with them.
+
+Each paper has a file in `sentlab/assets/published`, named like the paper, with its tables one after the other.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets" / "published"
+_HEADING = re.compile(r"# Table (\w+):.*\n")
+
+
+def table(paper: str, number: int | str) -> pd.DataFrame:
+    """One table of a paper as it is set, mostly a row a system and a column a task; nan where the paper has a dash.
+
+    Args:
+        paper: `paser`, `universal`, `ptbert` or `slice`.
+        number: the table's number in the paper; `5a` for part (a) of table 5.
+
+    Returns:
+        Numbers as floats, as printed (STS columns: Spearman x 100; SLICE's correlations: not times 100); the cells of a
+        table of examples are strings.
+
+    Raises:
+        KeyError: the table is not here; names those that are.
+    """
+    tables, key = _tables(), (paper, str(number))
+    if key not in tables:
+        there = ", ".join(f"{name} {what}" for name, what in tables)
+        raise KeyError(f"table {number} of {paper!r} is not here; there is {there}")
+    return tables[key].copy()
+
+
+@cache
+def _tables() -> dict[tuple[str, str], pd.DataFrame]:
+    """Every table of every file, by paper and number."""
+    tables = {}
+    for file in sorted(ASSETS.glob("*.tsv")):
+        _, *parts = _HEADING.split(file.read_text(encoding="utf-8"))  # number, lines, number, lines ...
+        for number, body in zip(parts[::2], parts[1::2], strict=True):
+            names, *rows = (line.split("\t") for line in body.strip().splitlines())
+            columns = zip(*([row[0], *map(_value, row[1:])] for row in rows), strict=True)
+            tables[file.stem, number] = pd.DataFrame(dict(zip(names, columns, strict=True))).set_index(names[0])
+    return tables
+
+
+def _value(cell: str) -> float | str:
+    """A number, nan for a dash, or the text as it is."""
+    try:
+        return float("nan" if cell == "-" else cell)
+    except ValueError:
+        return cell

@@ -1,0 +1,297 @@
+"""Readers of word and phrase data: graded word pairs, phrases beside single words, paraphrases.
+
+They keep the rules of `sentlab.data.readers`: paths in, a `Read` back, what is left out counted by its reason, and any
+line that is not as the format says a ValueError that names file and line. Words keep their case and their form.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+
+from sentlab.data.readers.pairs import Read, _columns, _lines
+from sentlab.data.rows import LabelledPair, PhrasePair, WordPair, WordPairInContext
+
+MAX_WORDS = 6  # of a phrase, as in section 3.2 of the Universal paper
+PPDB_RELATIONS = {
+    "Equivalence": "equivalence",
+    "ForwardEntailment": "entailment",
+    "ReverseEntailment": "entailment",
+    "Independent": "independent",
+    "Exclusion": None,  # section 3.1 removes these two
+    "OtherRelated": None,
+}
+_EQUIVALENCE = re.compile(r"(?:^|\s)Equivalence=(\S*)")
+_NONTERMINAL = re.compile(r"(?:^|\s)\[\S+\](?:\s|$)")  # [NP], [NP/NP,1]
+
+
+def read_word_pairs(path: str | Path) -> Read[WordPair]:
+    """Pairs of words with a graded similarity: SimLex-999, both halves of WS-353, MEN.
+
+    Args:
+        path: a word, another word and a score a line, separated by tabs or else by blanks; or SimLex-999 as first
+            released, with a header row that names `word1`, `word2` and `SimLex999` among other columns.
+
+    Raises:
+        ValueError: a line has another number of columns, a blank word, or a score that is no number.
+    """
+    lines = _lines(path)
+    header = lines[0].split("\t") if lines else []
+    width, first = 3, 0
+    places: tuple[int, ...] = (0, 1, 2)
+    if "SimLex999" in header:
+        width, places, first = len(header), _columns(header, ("word1", "word2", "SimLex999"), path), 1
+    rows = []
+    for n, line in enumerate(lines[first:], first + 1):
+        columns = [column.strip() for column in (line.split("\t") if "\t" in line else line.split())]
+        if len(columns) != width or not all(columns[place] for place in places):
+            raise ValueError(f"{path}:{n}: expected {width} columns, words and score filled, found {columns}")
+        a, b, score = (columns[place] for place in places)
+        rows.append(WordPair(a, b, _score(score, f"{path}:{n}")))
+    return Read(rows, {})
+
+
+def read_scws(path: str | Path) -> Read[WordPairInContext]:
+    """SCWS, Stanford's contextual word similarities: pairs of words, each marked in a passage; the mean of ten ratings.
+
+    Pairs of a word with itself are rows like any other, for their contexts differ. The marks `<b> word </b>` are taken
+    out of the contexts; one blank stands between any two tokens.
+
+    Args:
+        path: `ratings.txt`: id, word, part of speech, word, part of speech, context, context, mean rating and ten
+            single ratings a line, separated by tabs.
+
+    Raises:
+        ValueError: a line has another number of columns, a blank word, a rating that is no number, or a context without
+            exactly one marked word.
+    """
+    rows = []
+    for n, line in enumerate(_lines(path), 1):
+        columns = line.split("\t")
+        where = f"{path}:{n}"
+        if len(columns) != 18 or not columns[1].strip() or not columns[3].strip():
+            raise ValueError(f"{where}: expected 18 tab-separated columns with words in 2 and 4, found {len(columns)}")
+        a, b = (_occurrence(context, where) for context in columns[5:7])
+        rows.append(WordPairInContext(columns[1].strip(), columns[3].strip(), _score(columns[7], where), *a, *b))
+    return Read(rows, {})
+
+
+def read_semeval_5a(path: str | Path) -> Read[LabelledPair]:
+    """SemEval-2013 task 5(a), part-of-speech tagged: does a word mean the same as a phrase of two words?
+
+    Items that lack a word are left out and counted.
+
+    Args:
+        path: `en.trainSet` or `en.testSet`, four lines an item: both words of the phrase, each with its tag behind a
+            tab; the single word; 1 for the same and 0 for another meaning, read as `similar` and `dissimilar`.
+
+    Raises:
+        ValueError: an item is not like that, or the file ends within one.
+    """
+    labels = {"1": "similar", "0": "dissimilar"}
+    rows = []
+    items = _tagged_items(path, 4)
+    for phrase, (word, label), where in items.rows:
+        if label not in labels:
+            raise ValueError(f"{where}: expected 0 or 1 on the fourth line of this item, found {label!r}")
+        rows.append(LabelledPair(phrase, word, labels[label]))
+    return Read(rows, items.left_out)
+
+
+def read_ppdb_bigrams(path: str | Path) -> Read[PhrasePair]:
+    """Paraphrases of two-word phrases by single words, picked from PPDB: equivalences, without a score.
+
+    Items that lack a word are left out and counted.
+
+    Args:
+        path: `ppdb.xxl.b2u.<split>`, three lines an item: as `read_semeval_5a`, without the last line.
+
+    Raises:
+        ValueError: as `read_semeval_5a`.
+
+    Source: Yu and Dredze (2015).
+    """
+    items = _tagged_items(path, 3)
+    return Read([_equivalence(phrase, word) for phrase, (word,), _ in items.rows], items.left_out)
+
+
+def read_ppdb_synonyms(path: str | Path) -> Read[PhrasePair]:
+    """Synonyms picked from PPDB: equivalences, without a score; each pair once, in whichever order it comes first.
+
+    Args:
+        path: `ppdb_synonyms.txt`: two words a line, with a blank between them.
+
+    Raises:
+        ValueError: a line that has not two words.
+
+    Source: Mrkšić et al. (2016).
+    """
+    rows = []
+    for n, line in enumerate(_lines(path), 1):
+        words = line.split()
+        if len(words) != 2:
+            raise ValueError(f"{path}:{n}: expected two words with a blank between them, found {len(words)}")
+        rows.append(_equivalence(*words))
+    return distinct(rows)
+
+
+def read_ppdb(path: str | Path) -> Read[PhrasePair]:
+    """The Paraphrase Database 2.0, as section 3.1 of the Universal paper prepares it but for `balanced`.
+
+    Entailment in either direction is `entailment`, in the file's order of phrases. Left out and counted are the labels
+    Exclusion and OtherRelated, phrases of more than 6 words, rules with nonterminals such as `[NP/NP,1]`, blank phrases
+    and pairs equal but for case. The same pair under two syntactic heads is two rows, as in the file.
+
+    Args:
+        path: `ppdb-2.0-<size>-phrasal`, also compressed as `.gz`: head, phrase, paraphrase, `name=value` features,
+            alignment and entailment label a line, separated by `|||`. It is read line by line, for it is large.
+
+    Returns:
+        Rows whose score is the feature `Equivalence`, the probability that both mean the same; nan where the line does
+        not have it, or has `NA` there.
+
+    Raises:
+        ValueError: another number of fields (PPDB 1.0 has no label), an unknown label, or an `Equivalence` that is no
+            number from 0 to 1.
+
+    Source: Pavlick et al. (2015); Li and Zhao (2020), section 3.1.
+    """
+    rows: list[PhrasePair] = []
+    left_out: Counter[str] = Counter()
+    for n, line in _stream(path):
+        fields = [part.strip() for part in line.split("|||")]
+        if len(fields) != 6:
+            raise ValueError(f"{path}:{n}: expected PPDB 2.0's 6 fields with ||| between them, found {len(fields)}")
+        _, a, b, features, _, label = fields
+        if label not in PPDB_RELATIONS:
+            raise ValueError(f"{path}:{n}: expected a label out of {', '.join(PPDB_RELATIONS)}, found {label!r}")
+        relation = PPDB_RELATIONS[label]
+        if relation is None:
+            left_out[f"labelled {label}"] += 1
+        elif fault := _fault(a, b):
+            left_out[fault] += 1
+        else:
+            rows.append(PhrasePair(a, b, relation, _equivalence_score(features, f"{path}:{n}")))
+    return Read(rows, dict(left_out))
+
+
+def balanced(pairs: Sequence[PhrasePair], seed: int = 0, most: int | None = None) -> Read[PhrasePair]:
+    """As many pairs of each relation as the rarest one has, drawn at random without replacement, in their given order.
+
+    Args:
+        pairs: rows or a corpus.
+        seed: of the draw.
+        most: not more than this of each; the Universal paper has 354,000.
+
+    Raises:
+        ValueError: `most` is below 1.
+
+    Source: Li and Zhao (2020), section 3.1.
+    """
+    if most is not None and most < 1:
+        raise ValueError(f"most is a number of pairs of each relation, 1 or more, not {most}")
+    places: dict[str, list[int]] = {}
+    for place, pair in enumerate(pairs):
+        places.setdefault(pair.relation, []).append(place)
+    sizes = [len(found) for found in places.values()]
+    size = min(sizes if most is None else [*sizes, most], default=0)
+    rng = Random(seed)
+    drawn = sorted(place for relation in sorted(places) for place in rng.sample(places[relation], size))
+    surplus = {f"surplus of {relation}": len(found) - size for relation, found in places.items() if len(found) > size}
+    return Read([pairs[place] for place in drawn], surplus)
+
+
+def distinct(pairs: Iterable[PhrasePair]) -> Read[PhrasePair]:
+    """Each pair once, whichever way round and whatever its relation: the first stays. Equal phrases are no pair."""
+    rows: dict[frozenset[str], PhrasePair] = {}
+    left_out: Counter[str] = Counter()
+    for pair in pairs:
+        key = frozenset((pair.phrase_a, pair.phrase_b))
+        if pair.phrase_a.lower() == pair.phrase_b.lower():
+            left_out["equal but for case"] += 1
+        elif rows.setdefault(key, pair) is not pair:
+            left_out["repeated pair"] += 1
+    return Read(list(rows.values()), dict(left_out))
+
+
+def _equivalence(a: str, b: str) -> PhrasePair:
+    return PhrasePair(a, b, "equivalence", math.nan)
+
+
+def _score(text: str, where: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        raise ValueError(f"{where}: expected a number as score, found {text!r}")
+    return score
+
+
+def _occurrence(context: str, where: str) -> tuple[str, tuple[int, int]]:
+    """A context without its marks, and where the marked word stands in it."""
+    parts = re.split("(</?b>)", context)
+    before, marked, after = (" ".join(part.split()) for part in (parts[::2] if len(parts) == 5 else ("", "", "")))
+    if parts[1::2] != ["<b>", "</b>"] or not marked:
+        raise ValueError(f"{where}: expected exactly one <b> word </b> in each context, found {context[:60]!r}")
+    start = len(before) + bool(before)
+    return " ".join(filter(None, (before, marked, after))), (start, start + len(marked))
+
+
+def _tagged_items(path: str | Path, size: int) -> Read[tuple[str, list[str], str]]:
+    """Items of `size` lines: the two-word phrase of the first two, the other lines, and `file:line` of the first."""
+    lines = _lines(path)
+    items = []
+    for start in range(0, len(lines), size):
+        item, where = lines[start : start + size], f"{path}:{start + 1}"
+        if len(item) < size:
+            raise ValueError(f"{where}: expected items of {size} lines, but the file ends {size - len(item)} short")
+        tagged = [line.split("\t") for line in item[:2]]
+        if any(len(columns) != 2 for columns in tagged) or "\t" in item[2]:
+            raise ValueError(f"{where}: expected word<TAB>tag, word<TAB>tag and a single word, found {item[:3]}")
+        words = [columns[0].strip() for columns in tagged]
+        rest = [line.strip() for line in item[2:]]
+        if words[0] and words[1] and rest[0]:
+            items.append((" ".join(words), rest, where))
+    blank = len(lines) // size - len(items)
+    return Read(items, {"blank word": blank} if blank else {})
+
+
+def _fault(a: str, b: str) -> str | None:
+    """Why two phrases of PPDB make no pair, or nothing if they do."""
+    if not a or not b:
+        return "blank phrase"
+    if _NONTERMINAL.search(a) or _NONTERMINAL.search(b):
+        return "nonterminal"
+    if max(len(a.split()), len(b.split())) > MAX_WORDS:
+        return f"more than {MAX_WORDS} words"
+    return "equal but for case" if a.lower() == b.lower() else None
+
+
+def _equivalence_score(features: str, where: str) -> float:
+    found = _EQUIVALENCE.search(features)
+    if found is None or found[1] == "NA":
+        return math.nan
+    score = _score(found[1], where)
+    if not 0 <= score <= 1:
+        raise ValueError(f"{where}: expected an Equivalence from 0 to 1, found {found[1]!r}")
+    return score
+
+
+def _stream(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines, one at a time: a whole PPDB file in memory would take gigabytes."""
+    n = 0
+    with gzip.open(path) if Path(path).suffix == ".gz" else Path(path).open("rb") as file:
+        try:
+            for n, line in enumerate(file, 1):
+                yield n, line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}:{n}: expected UTF-8, found byte 0x{error.object[error.start]:02x}") from error
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{path}: not a whole gzip file ({error})") from error

@@ -1,0 +1,114 @@
+"""Readers of texts to train on: running text cut into sentences, and the triples of MS MARCO and WikiQA.
+
+As in `readers`, an error names the file and the line, and whatever is left out is counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import cycle, islice
+from pathlib import Path
+from random import Random
+
+from sentlab.data.readers.pairs import RawPair, Read, _lines, _named, _pairs, _texts, _together, streamed
+from sentlab.data.rows import LabelledPair, Triple
+
+SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'’”)])) +(?=[\"'‘“(]*[A-Z0-9])")
+MIN_WORDS = 5  # of a sentence to learn from; shorter ones are often pieces, cut off after "U.S." or the like
+
+
+def read_sentences(path: str | Path) -> Read[str]:
+    """Sentences to learn from, one a line: each once, blank lines and those of fewer than `MIN_WORDS` words left out.
+
+    Args:
+        path: plain text, also compressed as `.gz` or `.xz`.
+
+    Raises:
+        ValueError: the file is no UTF-8, or is compressed and not whole.
+    """
+    return _sentences(_lines(path))
+
+
+def read_articles(path: str | Path) -> Read[str]:
+    """The sentences of running text, a paragraph a line, cut at `SENTENCE_END`; else as `read_sentences`."""
+    return _sentences(sentence for line in _lines(path) for sentence in SENTENCE_END.split(line))
+
+
+def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
+    """MS MARCO's passage triples, `triples.train.small.tsv`: query, positive and negative passage, separated by tabs.
+
+    The file is read line by line and no further than to the limit, for it has 39,780,811 lines and 27 GB. Its queries
+    and positive passages come again and again; each is in memory once.
+
+    Args:
+        path: the file, also compressed as `.gz` or `.xz`.
+        limit: the number of lines to read; None: all.
+    """
+    rows: list[Triple] = []
+    known: dict[str, str] = {}
+    blank = 0
+    for n, line in enumerate(islice(streamed(path), limit), 1):
+        columns = [column.strip() for column in line.split("\t")]
+        if len(columns) != 3:
+            raise ValueError(
+                f"{path}:{n}: expected query, positive and negative passage, separated by tabs; found {len(columns)} "
+                f"column{'s' * (len(columns) > 1)}"
+            )
+        if all(columns):
+            query, positive = (known.setdefault(text, text) for text in columns[:2])
+            rows.append(Triple(query, positive, columns[2]))
+        else:
+            blank += 1
+    return Read(rows, {"blank text": blank} if blank else {})
+
+
+def read_wikiqa(questions: str | Path, sentences: str | Path, labels: str | Path) -> Read[Triple]:
+    """WikiQA, tokenised, in three files that go line by line together: `<split>_{a,b}.toks` and `<split>_sim.txt`.
+
+    Every sentence that answers its question makes a triple with one that does not: the question's wrong sentences in
+    an order that is drawn from the question, one after the other, and again from the first. Sentences that are in no
+    triple are counted; most questions of the original release have no answer at all.
+
+    Raises:
+        ValueError: the files differ in length, or a label is neither 0 nor 1.
+    """
+    return _answers(_together(questions, sentences, labels))
+
+
+def read_wikiqa_tsv(path: str | Path) -> Read[Triple]:
+    """WikiQA as released, `WikiQA-{train,dev,test}.tsv`; columns are found by the names in the header row.
+
+    They are `Question`, `Sentence` and `Label`; quotes are plain text. Triples are those of `read_wikiqa`.
+    """
+
+    return _answers(_named(path, ("Question", "Sentence", "Label")))
+
+
+def _answers(raw: Iterable[RawPair]) -> Read[Triple]:
+    """Questions with candidates, each labelled 1 or 0, as triples; how is said in `read_wikiqa`."""
+
+    def row(question: str, sentence: str, label: str, where: str) -> LabelledPair:
+        if label not in ("0", "1"):
+            raise ValueError(f"{where}: expected a label of 0 or 1, found {label!r}")
+        return LabelledPair(question, sentence, label)
+
+    pairs, left_out = _pairs(raw, row, missing=())
+    found: dict[str, dict[str, dict[str, None]]] = {}  # question -> label -> sentences, each once, in file order
+    for pair in pairs:
+        found.setdefault(pair.text_a, {"1": {}, "0": {}})[pair.label][pair.text_b] = None
+    rows: list[Triple] = []
+    for question, sentences in found.items():
+        wrong = [sentence for sentence in sentences["0"] if sentence not in sentences["1"]]
+        Random(question).shuffle(wrong)
+        rows += (Triple(question, right, other) for right, other in zip(sentences["1"], cycle(wrong), strict=False))
+    unused = len(pairs) - len({(row.anchor, text) for row in rows for text in (row.positive, row.negative)})
+    return Read(rows, left_out | ({"sentence of no triple": unused} if unused else {}))
+
+
+def _sentences(texts: Iterable[str]) -> Read[str]:
+    stripped, left_out = _texts(texts)
+    kept = [text for text in stripped if len(text.split()) >= MIN_WORDS]
+    once = list(dict.fromkeys(kept))
+    counts = {f"fewer than {MIN_WORDS} words": len(stripped) - len(kept), "repeated sentence": len(kept) - len(once)}
+    return Read(once, left_out | {reason: n for reason, n in counts.items() if n})

@@ -1,0 +1,325 @@
+"""The many ways to say a scene of the toy world: thirteen sentence forms, and questions about one of its roles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+
+from sentlab.data.toy.lexicon import Sense, article, inflect, lexicon, plural
+from sentlab.data.toy.scene import Scene, frame_of, is_animate, is_person, refill
+
+FORMS = (
+    "active", "passive", "fronted", "fronted passive", "there is", "cleft agent", "cleft theme", "what",
+    "relative agent", "relative theme", "converse", "dative", "recipient passive",
+)  # fmt: skip
+Chunks = list[tuple[str, str]]  # (role or nothing, words), in the order in which they are said
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A scene put into words: the form, the words chosen for its senses, and where each role stands in the text."""
+
+    text: str
+    form: str
+    words: frozenset[str]
+    definite: tuple[bool, ...]
+    spans: tuple[tuple[str, int, int], ...]
+
+
+def forms(scene: Scene) -> tuple[str, ...]:
+    """The syntactic forms in which a scene can be said."""
+    frame = frame_of(scene)
+    passive = bool(scene.theme) and "nopassive" not in frame.options
+    fronted = bool(scene.place or scene.time)
+    if not scene.agent:
+        return ("passive", "fronted passive") if fronted else ("passive",)
+    found = ["active"]
+    found += ["passive"] * passive + ["fronted"] * fronted + ["fronted passive"] * (passive and fronted)
+    found += ["dative"] * bool("dative" in frame.options and scene.recipient)
+    found += ["recipient passive"] * bool("dative" in frame.options and scene.recipient)
+    found += ["converse"] * bool(frame.converse and scene.recipient and not scene.manner)
+    if not scene.negated:
+        found += ["cleft agent"]
+        found += ["there is"] * (not scene.past and lexicon().senses[scene.agent].mark != "!")
+        found += ["relative agent"] * bool(scene.agent_attr)
+        if scene.theme and lexicon().senses[scene.theme].mark != "-":
+            found += ["cleft theme"] + ["what"] * (not is_animate(scene.theme))
+            found += ["relative theme"] * bool(scene.theme_attr)
+    return tuple(found)
+
+
+def realise(
+    scene: Scene, rng: Random, *, form: str = "", like: Sentence | None = None, unlike: Sentence | None = None
+) -> str:
+    """The text of `render`."""
+    return render(scene, rng, form=form, like=like, unlike=unlike).text
+
+
+def render(
+    scene: Scene, rng: Random, *, form: str = "", like: Sentence | None = None, unlike: Sentence | None = None
+) -> Sentence:
+    """Say a scene.
+
+    Args:
+        form: one of `forms(scene)`; one of them at random if empty.
+        like: a sentence whose words and form are kept where possible, as for a near miss.
+        unlike: a sentence whose words and form are avoided where possible, as for a paraphrase.
+
+    Raises:
+        ValueError: the scene cannot be said in that form.
+    """
+    possible = forms(scene)
+    if form and form not in possible:
+        raise ValueError(f"this scene can be said as {', '.join(possible)}, not as {form!r}")
+    if not form and like and like.form in possible:
+        form = like.form
+    if not form:
+        usual = ("active", "passive", "fronted")
+        weighted = possible + tuple(f for f in possible if f in usual) * (3 if unlike is None else 1)
+        form = rng.choice(tuple(f for f in weighted if not unlike or f != unlike.form) or possible)
+    return Speaker(scene, rng, like, unlike).say(form)
+
+
+class Speaker:
+    """Builds one sentence or question about one scene; every choice is made once and kept."""
+
+    def __init__(self, scene: Scene, rng: Random, like: Sentence | None = None, unlike: Sentence | None = None) -> None:
+        self.scene, self.rng, self.frame = scene, rng, frame_of(scene)
+        self.keep = like.words if like else frozenset[str]()
+        self.avoid = unlike.words if unlike else frozenset[str]()
+        drawn = (rng.random() < 0.55, rng.random() < 0.5, rng.random() < 0.7, rng.random() < 0.75, rng.random() < 0.2)
+        # definite agent, theme, recipient; progressive; attribute behind its noun
+        self.definite = like.definite if like else drawn
+        self.progressive, self.postnominal = self.definite[3:]
+        self.words: list[str] = []
+
+    def word(self, name: str) -> str:
+        options = lexicon().senses[name].words
+        return self.choose(options)
+
+    def choose(self, options: tuple[str, ...]) -> str:
+        kept = tuple(w for w in options if w in self.keep)
+        fresh = tuple(w for w in options if w not in self.avoid)
+        chosen = self.rng.choice(kept or fresh or options)
+        self.words.append(chosen)
+        return chosen
+
+    def is_plural(self, role: str) -> bool:
+        if role == "agent" and self.scene.count:
+            return True
+        return lexicon().senses[getattr(self.scene, role)].mark == "+"
+
+    def noun(self, role: str, *, definite: bool | None = None, bare: bool = False, ends: bool = False) -> str:
+        """The noun phrase of a role. `bare`: its attribute is said elsewhere; `ends`: the phrase begins or ends its
+        clause, so that its attribute may follow as a relative clause."""
+        sense = lexicon().senses[getattr(self.scene, role)]
+        attr = "" if bare or role not in ("agent", "theme") else getattr(self.scene, f"{role}_attr")
+        if definite is None:
+            definite = self.definite[("agent", "theme", "recipient").index(role)] if role != "tool" else False
+        noun = self.word(sense.id)
+        adjective = self.word(attr) if attr else ""
+        tail = ""
+        many = self.is_plural(role)
+        if adjective and self.postnominal and ends and sense.mark != "-":
+            tail = f" {self.pronoun(role)} {be(self.scene.past, many)} {adjective}"
+            adjective = ""
+        if role == "agent" and self.scene.count:
+            noun = plural(noun)
+        phrase = f"{adjective} {noun}".strip()
+        return self.determiner(role, sense, phrase, definite) + phrase + tail
+
+    def determiner(self, role: str, sense: Sense, phrase: str, definite: bool) -> str:
+        if role == "agent" and self.scene.count:
+            return self.word(self.scene.count) + " "
+        if sense.mark == "-":
+            return ""
+        if definite or sense.mark == "!":
+            return "the "
+        if sense.mark in ("*", "+"):
+            return self.rng.choice(("some ", "")) if role != "tool" else ""
+        return article(phrase) + " "
+
+    def pronoun(self, role: str) -> str:
+        return "who" if is_person(getattr(self.scene, role)) else "that"
+
+    def verb(
+        self, many: bool, *, plain: bool = False, passive: bool = False, converse: bool = False
+    ) -> tuple[str, str]:
+        """Auxiliary, `not` included, and main verb; `plain`: none of the verbs that a preposition ends."""
+        usable = tuple(v for v in self.frame_verbs() if not (plain or passive) or v not in self.frame.active_only)
+        verb = self.choose(self.frame.converse if converse else usable)
+        negation = " not" if self.scene.negated else ""
+        past, progressive = self.scene.past, self.progressive and not self.scene.past
+        if passive:
+            return be(past, many) + negation + (" being" if progressive else ""), inflect(verb, "participle")
+        if progressive:
+            return be(past, many) + negation, inflect(verb, "ing")
+        if negation:
+            return ("did" if past else "do" if many else "does") + negation, verb
+        return "", inflect(verb, "past" if past else "base" if many else "s")
+
+    def frame_verbs(self) -> tuple[str, ...]:
+        return lexicon().senses[self.scene.event].words
+
+    def phrase(self, many: bool, *, plain: bool = False, passive: bool = False, converse: bool = False) -> Chunks:
+        """Auxiliary, an adverb in the middle if there is one, and the verb."""
+        auxiliary, main = self.verb(many, plain=plain, passive=passive, converse=converse)
+        middle = [("manner", self.manner)] if self.middle else []
+        return [("", auxiliary), *middle, ("event", main)]
+
+    def objects(self, *, theme: bool = True, dative: bool = False, last: bool = False) -> Chunks:
+        """Theme and recipient behind an active verb."""
+        to = self.scene.recipient
+        found: Chunks = [("theme", self.noun("theme", ends=last and not to))] if theme and self.scene.theme else []
+        if to:
+            found.append(("recipient", self.noun("recipient")) if dative else ("", self.frame.preposition))
+            found += [] if dative else [("recipient", self.noun("recipient"))]
+        return found[::-1] if dative else found
+
+    def by(self) -> Chunks:
+        return [("", "by"), ("agent", self.noun("agent"))] if self.scene.agent else []
+
+    def adjuncts(self, front: bool) -> tuple[Chunks, Chunks]:
+        """(what stands before the sentence, what follows it): tool first, the others in any order."""
+        rng, scene = self.rng, self.scene
+        found: Chunks = [(role, self.word(getattr(scene, role))) for role in ("place", "time") if getattr(scene, role)]
+        rng.shuffle(found)
+        before = [found.pop(0)] if front else []
+        if scene.manner and not self.middle:
+            found.insert(0, ("manner", self.manner))
+        if scene.tool:
+            found[:0] = [("", rng.choice(("with", "using"))), ("tool", self.noun("tool"))]
+        return before + [("", ",")] * front, found
+
+    def say(self, form: str) -> Sentence:
+        """The sentence in one of the forms that fit its scene."""
+        scene, rng = self.scene, self.rng
+        self.manner = self.word(scene.manner) if scene.manner else ""
+        self.middle = self.manner.endswith("ly") and form != "there is" and rng.random() < 0.6
+        before, after = self.adjuncts(form.startswith("fronted"))
+        is_ = ("", be(scene.past, False))
+        chunks = before
+        many, many_themes = bool(scene.count), bool(scene.theme) and self.is_plural("theme")
+        if form in ("active", "fronted", "dative"):
+            chunks += [("agent", self.noun("agent", ends=True)), *self.phrase(many)]
+            chunks += [*self.objects(dative=form == "dative", last=not after), *after]
+        elif form in ("passive", "fronted passive"):
+            chunks += [("theme", self.noun("theme", ends=True)), *self.phrase(many_themes, passive=True)]
+            chunks += [*self.objects(theme=False), *self.by(), *after]
+        elif form == "recipient passive":
+            chunks += [("recipient", self.noun("recipient")), *self.phrase(False, passive=True)]
+            chunks += [("theme", self.noun("theme")), *self.by(), *after]
+        elif form == "converse":
+            chunks += [("recipient", self.noun("recipient")), *self.phrase(False, converse=True)]
+            chunks += [("theme", self.noun("theme")), ("", self.frame.converse_preposition), *self.by()[1:], *after]
+        elif form == "there is":
+            chunks += [("", "there " + be(False, many)), ("agent", self.noun("agent", definite=False))]
+            verb = inflect(self.choose(self.frame_verbs()), "ing")
+            chunks += [("event", verb), *self.objects(last=not after), *after]
+        elif form == "cleft agent":
+            chunks += [("", "it"), is_, ("agent", self.noun("agent")), ("", self.pronoun("agent"))]
+            chunks += [*self.phrase(many), *self.objects(), *after]
+        elif form == "relative agent":
+            chunks += [("agent", self.noun("agent", definite=True, bare=True)), ("", self.pronoun("agent"))]
+            chunks += [*self.phrase(many), *self.objects(), *after, ("", be(scene.past, many))]
+            chunks += [("agent_attr", self.word(scene.agent_attr))]
+        else:
+            definite = None if form == "what" else True
+            theme = ("theme", self.noun("theme", definite=definite, bare=form == "relative theme"))
+            clause = [("agent", self.noun("agent")), *self.phrase(many, plain=True), *self.objects(theme=False), *after]
+            if form == "cleft theme":
+                chunks += [("", "it"), is_, theme, ("", "that"), *clause]
+            elif form == "what":
+                chunks += [("", "what"), *clause, is_, theme]
+            else:
+                chunks += [theme, ("", "that"), *clause, ("", be(scene.past, many_themes))]
+                chunks += [("theme_attr", self.word(scene.theme_attr))]
+        return self.join(chunks, form, ".")
+
+    def join(self, chunks: Chunks, form: str, end: str) -> Sentence:
+        """Text with capital and final mark, and the span of every role in it."""
+        text, spans = "", []
+        for role, part in chunks:
+            if part:
+                text += " " if text and part != "," else ""
+                spans += [(role, len(text), len(text) + len(part))] if role else []
+                text += part
+        return Sentence(text[0].upper() + text[1:] + end, form, frozenset(self.words), self.definite, tuple(spans))
+
+
+def be(past: bool, many: bool) -> str:
+    """`is`, `are`, `was` or `were`."""
+    return ("were" if many else "was") if past else ("are" if many else "is")
+
+
+_TELL = ("Do you know {}", "Can you tell me {}", "Does anyone know {}", "Could somebody tell me {}")
+OPENERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "how": {"to": ("How do I", "How can I", "How should I", "What is the best way to", "What is a good way to",
+                   "Can anyone explain how to", "Could you tell me how to", "Does anyone know how to")},
+    "who": {"direct": ("Who", "Who was it that", "Which person"),
+            "clause": tuple(t.format("who") for t in _TELL),
+            "passive": ("By whom",)},
+    "where": {"direct": ("Where", "In which place"), "clause": tuple(t.format("where") for t in _TELL)},
+    "when": {"direct": ("When", "At what time"), "clause": tuple(t.format("when") for t in _TELL)},
+    "why": {"direct": ("Why", "For what reason"),
+            "clause": (*(t.format("why") for t in _TELL), "What was the reason why")},
+}  # fmt: skip
+
+
+def asked(scene: Scene, kind: str) -> Scene | None:
+    """What a question of that kind tells of a scene: all but the role it asks for. None if it would be odd to ask."""
+    options = frame_of(scene).options
+    if kind == "how":
+        hidden = dict.fromkeys(("agent", "agent_attr", "count", "manner", "place", "time"), "")
+        return None if "nohow" in options else replace(refill(scene, hidden), negated=False, past=True)
+    if kind == "who":
+        scene = replace(scene, agent="", agent_attr="", count="")
+    elif not scene.agent or scene.count:
+        return None
+    unknown = {"where": {"place": ""}, "when": {"time": ""}}.get(kind, {})
+    return replace(refill(scene, unknown), negated=False, past=True)
+
+
+def ask(scene: Scene, kind: str, rng: Random, *, unlike: Sentence | None = None) -> Sentence:
+    """A question about a scene.
+
+    Args:
+        scene: what `asked(scene, kind)` returns.
+        kind: `how`, `who`, `where`, `when` or `why`.
+        unlike: a wording that is avoided where possible.
+
+    Raises:
+        ValueError: there is no such kind.
+    """
+    if kind not in OPENERS:
+        raise ValueError(f"kind is one of {', '.join(OPENERS)}, not {kind!r}")
+    speaker = Speaker(scene, rng, None, unlike)
+    speaker.definite = (True, kind != "how", kind != "how" or speaker.definite[2], False, False)
+    speaker.progressive = speaker.postnominal = False
+    passive = bool(scene.theme) and "nopassive" not in frame_of(scene).options
+    styles = tuple(OPENERS[kind]) if passive or kind != "who" else ("direct", "clause")
+    voices = ("", "passive ") if passive and kind not in ("how", "who") else ("",)
+    found = tuple(voice + style for voice in voices for style in styles)
+    form = rng.choice(tuple(f for f in found if not unlike or f != unlike.form) or found)
+    opener = speaker.choose(OPENERS[kind][form.split()[-1]])
+    return speaker.join([("", opener), *_question_clause(speaker, kind, form)], form, "?")
+
+
+def _question_clause(speaker: Speaker, kind: str, form: str) -> Chunks:
+    """What follows the opener."""
+    scene = speaker.scene
+    speaker.manner, speaker.middle = speaker.word(scene.manner) if scene.manner else "", False
+    _, after = speaker.adjuncts(False)
+    passive = "passive" in form
+    names = lexicon().senses[scene.event].words
+    verb = speaker.choose(tuple(v for v in names if not passive or v not in speaker.frame.active_only))
+    if kind == "how":
+        return [("event", verb), *speaker.objects(), *after]
+    if passive:
+        theme, was = ("theme", speaker.noun("theme")), ("", be(True, speaker.is_plural("theme")))
+        end = [("event", inflect(verb, "participle")), *speaker.objects(theme=False), *speaker.by(), *after]
+        return [theme, was, *end] if "clause" in form else [was, theme, *end]
+    agent: Chunks = [("agent", speaker.noun("agent"))] if kind != "who" else []
+    if form == "direct" and kind != "who":
+        return [("", "did"), *agent, ("event", verb), *speaker.objects(), *after]
+    return [*agent, ("event", inflect(verb, "past")), *speaker.objects(), *after]

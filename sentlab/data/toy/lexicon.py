@@ -1,0 +1,289 @@
+"""The words of the toy world: senses with synonyms, hypernyms and opposites, event frames, and English inflection.
+
+Everything is read from the plain text files of `sentlab/assets/toy`, which explain their own format and are meant to be
+edited. A sense is named by a letter for its kind and its first word: `n/car` (noun), `v/repair` (event), `a/red`
+(adjective) and `c/in the garden` (circumstance: manner, place, time, number); `n/#vehicle` is a heading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+_FUNCTION = (
+    "a an the in on at by of to for from with without into up down off out away after before behind during ago no"
+)
+FUNCTION_WORDS = frozenset(_FUNCTION.split())
+ASSETS = Path(__file__).resolve().parents[2] / "assets" / "toy"
+WORD_FILES = {"n": "nouns.txt", "a": "adjectives.txt", "c": "circumstances.txt"}
+ROLES = ("agent", "theme", "recipient", "tool", "manner", "place")
+_HEADER = re.compile(
+    r"(?P<open>[\[(])(?P<name>[^\])<*]+)(?P<mark>\*?)\s*(?:<(?P<parent>[^\])]+))?[\])](?P<words>[^|]*)(?:\|(?P<kinds>.*))?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sense:
+    """One meaning: its interchangeable words, the sense above it, its opposite, and what grammar must know of it.
+
+    `mark` is `*` for a mass noun, `+` for a noun used in the plural, `-` for one without article, `!` for one that
+    always takes `the` and is never counted, `<` for a time of the past. `kinds` are the kinds of adjective that suit
+    a noun; `section` is the list that the sense stands in.
+    """
+
+    id: str
+    words: tuple[str, ...]
+    parent: str = ""
+    opposite: str = ""
+    mark: str = ""
+    section: str = ""
+    kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """An event type: for every role the senses that may fill it (none: the frame has no such role), and its grammar."""
+
+    id: str
+    fillers: dict[str, tuple[str, ...]]
+    active_only: frozenset[str]
+    preposition: str
+    converse: tuple[str, ...]
+    converse_preposition: str
+    options: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """All senses and frames by name, and the irregular forms by (kind, word)."""
+
+    senses: dict[str, Sense]
+    frames: dict[str, Frame]
+    irregular: dict[tuple[str, str], tuple[str, ...]]
+
+    def content_words(self) -> frozenset[str]:
+        """Every single word of the lexicon that is not a function word."""
+        texts = [t for sense in self.senses.values() for t in sense.words]
+        texts += [t for frame in self.frames.values() for t in frame.converse]
+        return frozenset(word for text in texts for word in text.split()) - FUNCTION_WORDS
+
+    def ancestors(self, name: str) -> list[str]:
+        """The sense itself, its hypernym, the hypernym of that one, and so on."""
+        chain = []
+        while name:
+            chain.append(name)
+            name = self.senses[name].parent
+        return chain
+
+
+@cache
+def lexicon() -> Lexicon:
+    """Read the asset files.
+
+    Raises:
+        ValueError: a file breaks its format; the message names file and line.
+    """
+    senses: dict[str, Sense] = {}
+    for letter, name in WORD_FILES.items():
+        _read_senses(letter, name, senses)
+    irregular = {}
+    for _, line in _lines("irregular.txt"):
+        kind, word, *forms = line.split()
+        irregular[kind, word] = tuple(forms)
+    return Lexicon(senses, _read_frames(senses), irregular)
+
+
+def _lines(name: str) -> Iterator[tuple[str, str]]:
+    """(file and line number, text) for every line of an asset that is neither blank nor a comment."""
+    text = (ASSETS / name).read_text(encoding="utf-8")
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip() and not line.startswith("#"):
+            yield f"{name}:{number}", line.strip()
+
+
+def _items(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _oppose(senses: dict[str, Sense], name: str, other: str, where: str) -> None:
+    """Make two senses opposites; a sense that already has its own opposite keeps it."""
+    if other not in senses:
+        raise ValueError(f"{where}: the opposite {other[2:]!r} is no sense here; write the first word of its line")
+    senses[name] = replace(senses[name], opposite=other)
+    if not senses[other].opposite:
+        senses[other] = replace(senses[other], opposite=name)
+
+
+def _read_senses(letter: str, file: str, senses: dict[str, Sense]) -> None:
+    """Add the senses of one word file; a heading in square brackets is the hypernym of its lines."""
+    opposites: list[tuple[str, str, str]] = []
+    section, parent, kinds = "", "", tuple[str, ...]()
+    for where, line in _lines(file):
+        if header := _HEADER.fullmatch(line):
+            section, kinds = header["name"].strip(), tuple((header["kinds"] or "").split())
+            above = f"{letter}/#{header['parent'].strip()}" if header["parent"] else ""
+            if above and above not in senses:
+                raise ValueError(f"{where}: the hypernym {above[3:]!r} is no section above this one")
+            parent = f"{letter}/#{section}" if header["open"] == "[" else ""
+            if parent:
+                senses[parent] = Sense(parent, _items(header["words"]), above, "", header["mark"], section, kinds)
+            continue
+        if line[0] in "[(":
+            raise ValueError(f"{where}: a heading is [name < hypernym] words | kinds, not {line!r}")
+        left, _, opposite = (part.strip() for part in line.partition("~"))
+        first, *others = _items(left)
+        word = first.rstrip("*+-!<")
+        name = f"{letter}/{word}"
+        if name in senses:
+            raise ValueError(f"{where}: {word!r} is there already; every sense needs a first word of its own")
+        mark = "<" if left.endswith("<") else first[len(word) :]
+        senses[name] = Sense(name, (word, *(w.rstrip("<") for w in others)), parent, "", mark, section, kinds)
+        if opposite:
+            opposites.append((name, f"{letter}/{opposite}", where))
+    for name, other, where in opposites:
+        _oppose(senses, name, other, where)
+
+
+def _read_frames(senses: dict[str, Sense]) -> dict[str, Frame]:
+    """Read `frames.txt`, adding every event and every class of events to the senses."""
+    groups: dict[str, str] = {}
+    blocks: dict[str, dict[str, str]] = {}
+    for where, line in _lines("frames.txt"):
+        if line.startswith("$"):
+            name, _, groups[name.strip()] = (part.strip() for part in line.partition("="))
+        elif header := re.fullmatch(r"\[([^<\]]+)(?:<([^\]]+))?\]\s*(\w+)", line):
+            name, general, kind = (part.strip() if part else "" for part in header.groups())
+            if f"v/{name}" in blocks:
+                raise ValueError(f"{where}: the frame {name!r} is there already")
+            block = blocks[f"v/{name}"] = {"where": where, "class": kind}
+            senses.setdefault(f"v/#{kind}", Sense(f"v/#{kind}", (), section=kind))
+            block["parent"] = f"v/{general}" if general else f"v/#{kind}"
+        else:
+            key, colon, value = line.partition(":")
+            if not colon or not blocks:
+                raise ValueError(f"{where}: expected `key: values` below a [frame]")
+            block[key.split()[0]] = value
+            if key.startswith("recipient"):
+                block["preposition"] = key.split()[1]
+    index: dict[tuple[str, str], str] = {}
+    for sense in senses.values():
+        for word in sense.words:
+            index.setdefault((sense.id[0], word), sense.id)
+    for name, block in blocks.items():
+        verbs = tuple(v.rstrip("!") for v in _items(block["verb"]))
+        senses[name] = Sense(name, verbs, block["parent"], section=block["class"])
+    for name, block in blocks.items():
+        if "opposite" in block:
+            _oppose(senses, name, f"v/{block['opposite'].strip()}", block["where"])
+    return {name: _frame(name, block, senses, groups, index) for name, block in blocks.items()}
+
+
+def _frame(
+    name: str,
+    block: dict[str, str],
+    senses: dict[str, Sense],
+    groups: dict[str, str],
+    index: dict[tuple[str, str], str],
+) -> Frame:
+    fillers = {}
+    for role in ROLES:
+        letter = "c" if role in ("manner", "place") else "n"
+        found = _expand(block.get(role, ""), letter, block["where"], senses, groups, index)
+        fillers[role] = tuple(dict.fromkeys(found))
+    converse, _, preposition = block.get("converse", "").partition(":")
+    marked = frozenset(v.rstrip("!") for v in _items(block["verb"]) if v.endswith("!"))
+    return Frame(
+        name,
+        fillers,
+        marked,
+        block.get("preposition", ""),
+        _items(converse),
+        preposition.strip(),
+        frozenset(block.get("options", "").split()),
+    )
+
+
+def _expand(
+    text: str,
+    letter: str,
+    where: str,
+    senses: dict[str, Sense],
+    groups: dict[str, str],
+    index: dict[tuple[str, str], str],
+) -> Iterator[str]:
+    """The senses that a list of words, @sections and $groups stands for."""
+    for item in _items(text):
+        if item.startswith("$"):
+            yield from _expand(groups[item], letter, where, senses, groups, index)
+        elif item.startswith("@"):
+            yield from _members(f"{letter}/#{item[1:]}", letter, where, senses)
+        elif (letter, item) in index:
+            yield index[letter, item]
+        else:
+            raise ValueError(f"{where}: {item!r} is no word of {WORD_FILES[letter]}")
+
+
+def _members(section: str, letter: str, where: str, senses: dict[str, Sense]) -> Iterator[str]:
+    if section not in senses:
+        raise ValueError(f"{where}: there is no section [{section[3:]}] in {WORD_FILES[letter]}")
+    for sense in senses.values():
+        if sense.parent == section:
+            if sense.id.startswith(f"{letter}/#"):
+                yield from _members(sense.id, letter, where, senses)
+            else:
+                yield sense.id
+
+
+def inflect(verb: str, form: str) -> str:
+    """A verb, or a verb with its particle, in the form `base`, `s`, `ing`, `past` or `participle`.
+
+    Raises:
+        ValueError: there is no such form.
+    """
+    word, space, particle = verb.partition(" ")
+    irregular = lexicon().irregular.get(("verb", word))
+    if form == "base":
+        return verb
+    if form == "s":
+        inflected = {"have": "has"}.get(word) or _add_s(word)
+    elif form == "ing":
+        stem = word[:-2] + "y" if word.endswith("ie") else word[:-1] if re.search("[^eoy]e$", word) else _double(word)
+        inflected = stem + "ing"
+    elif form in ("past", "participle"):
+        inflected = irregular[form == "participle"] if irregular else _add_ed(word)
+    else:
+        raise ValueError(f"form is base, s, ing, past or participle, not {form!r}")
+    return inflected + space + particle
+
+
+def _double(word: str) -> str:
+    """Double the last consonant of a one-syllable word that ends in one vowel and one consonant."""
+    return word + word[-1] if re.fullmatch("(?:qu|[^aeiou])*[aeiou][bdgklmnprt]", word) else word
+
+
+def _add_s(word: str) -> str:
+    if re.search("(?:s|x|z|ch|sh|[^aeiou]o)$", word):
+        return word + "es"
+    return word[:-1] + "ies" if re.search("[^aeiou]y$", word) else word + "s"
+
+
+def _add_ed(word: str) -> str:
+    if word.endswith("e"):
+        return word + "d"
+    return word[:-1] + "ied" if re.search("[^aeiou]y$", word) else _double(word) + "ed"
+
+
+def plural(noun: str) -> str:
+    """The plural of a noun; of several words the last one changes."""
+    *before, word = noun.split(" ")
+    forms = lexicon().irregular.get(("noun", word))
+    return " ".join([*before, forms[0] if forms else _add_s(word)])
+
+
+def article(phrase: str) -> str:
+    """`a` or `an`, as the first sound of the phrase wants it."""
+    forms = lexicon().irregular.get(("article", phrase.split(" ")[0]))
+    return forms[0] if forms else "an" if phrase[0] in "aeiouAEIOU" else "a"

@@ -1,0 +1,101 @@
+"""A sentence mapped to pseudo tokens and back by one attention: the part of PT-BERT that an encoder keeps.
+
+Tan et al. (2022), "A Sentence is Worth 128 Pseudo Tokens". `sentlab.methods.PTBERT` trains it; this file stands with
+the encoder because the vector h that it makes is one of those an encoder can be used with, its pooling "pseudo".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sentlab.encoder.pooling import POOLINGS
+
+KEYS = ("tokens", "pooled")
+OF_THE_LAST_LAYER = ("cls", "mean", "max")
+
+
+def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The softmax of Eq. 2: how much each query attends to each key.
+
+    Args:
+        queries: (B, N, D), or (N, D) for the same queries in each sentence.
+        keys: (B, M, D).
+        mask: 1 or True where there is a key, 0 or False where there is padding, (B, M); None: keys everywhere.
+
+    Returns:
+        (B, N, M); the weights of a query add up to 1, or are all 0 where all keys are padding.
+
+    Source: PT-BERT, Eq. 2.
+    """
+    scores = queries @ keys.transpose(-1, -2) / math.sqrt(keys.shape[-1])  # (B, N, M)
+    if mask is None:
+        return scores.softmax(dim=-1)
+    padding = ~mask.bool().unsqueeze(1)  # (B, 1, M)
+    lowest = torch.finfo(scores.dtype).min
+    return scores.masked_fill(padding, lowest).softmax(dim=-1).masked_fill(padding, 0.0)
+
+
+class PseudoTokens(nn.Module):
+    """Pseudo tokens P (m, D) and the attention that maps a sentence Y to them (Eq. 1) and back (Eq. 3), to a vector h.
+
+    Nothing is added to what the attention puts out: there is no residual connection, no bias and no layer norm.
+
+    Args:
+        dim: D of the hidden states.
+        count: m, the number of pseudo tokens.
+        keys: `tokens`: Y is the last layer's token sequence. `pooled`: Y is one vector, the pooled one behind BERT's
+            linear and tanh layer; then the softmax is over a single key, and P has no effect whatever (see `PTBERT`).
+        pooling: how the token sequence becomes one vector, `cls`, `mean` or `max`: that of Eq. 3's outputs with
+            keys="tokens", and of the hidden states with keys="pooled".
+
+    Raises:
+        ValueError: a count below 1, other `keys`, or a pooling that reads more than the last layer.
+    """
+
+    def __init__(self, dim: int, count: int = 128, *, keys: str = "tokens", pooling: str = "cls"):
+        super().__init__()
+        if count < 1:
+            raise ValueError(f"there must be at least 1 pseudo token, not {count}")
+        if keys not in KEYS:
+            raise ValueError(f"keys must be one of {', '.join(KEYS)}, got {keys!r}")
+        if pooling not in OF_THE_LAST_LAYER:
+            raise ValueError(f"pseudo tokens go with the poolings {', '.join(OF_THE_LAST_LAYER)}, not with {pooling!r}")
+        self.settings: dict[str, Any] = {"dim": dim, "count": count, "keys": keys, "pooling": pooling}
+        self.embedding = nn.Parameter(torch.randn(count, dim))
+        self.query, self.key, self.value = (nn.Linear(dim, dim, bias=False) for _ in range(3))
+        self.head = nn.Sequential(nn.Linear(dim, dim), nn.Tanh()) if keys == "pooled" else nn.Identity()
+
+    def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
+        """h of each sentence (Eq. 3).
+
+        Args:
+            tokens: the last layer's hidden states, (B, L, D).
+            mask: 1 where there is a token, (B, L).
+
+        Returns:
+            (B, D).
+        """
+        pool = POOLINGS[self.settings["pooling"]]
+        if self.settings["keys"] == "pooled":
+            y = self.head(pool((tokens,), mask)).unsqueeze(1)  # (B, 1, D)
+            return self.back(y, self.pseudo(y))[:, 0]
+        z = self.pseudo(tokens, mask)  # (B, m, D)
+        if self.settings["pooling"] == "cls":  # no need for the others
+            return self.back(tokens[:, :1], z)[:, 0]
+        return pool((self.back(tokens, z),), mask)
+
+    def pseudo(self, y: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Z', what each pseudo token makes of each sentence (Eq. 1): (B, L, D), (B, L) -> (B, m, D)."""
+        return self.weights(y, mask) @ self.value(y)
+
+    def weights(self, y: Tensor, mask: Tensor | None = None) -> Tensor:
+        """How much each pseudo token attends to each token (Eqs. 1 and 2): (B, L, D), (B, L) -> (B, m, L)."""
+        return attention_weights(self.query(self.embedding), self.key(y), mask)
+
+    def back(self, y: Tensor, z: Tensor) -> Tensor:
+        """Eq. 3, with the same attention: (B, L, D), (B, m, D) -> (B, L, D)."""
+        return attention_weights(self.query(y), self.key(z)) @ self.value(z)

@@ -1,0 +1,203 @@
+"""Averaged word vectors, the oldest baseline: a text is the mean of its words' GloVe, word2vec or FastText vectors."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from sentlab.encoder.encoder import checked
+
+# As GloVe and FastText were trained: a clitic is a word of its own ("do n't", "dog 's"), and so is a number ("3.5").
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|[^\W_]+")
+
+
+def tokens(text: str) -> list[str]:
+    """The lower-case words of a text, in order: runs of letters and digits, clitics ("n't", "'s") and numbers apart.
+
+    Punctuation is left out, and hyphens divide: "A well-known dog's 3.5 kg!" is a, well, known, dog, 's, 3.5, kg.
+    """
+    return _TOKEN.findall(text.lower().replace("’", "'"))
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of some texts their word vectors cover.
+
+    Args:
+        words: words in all texts, repeats included.
+        unknown: word -> how often it occurs, for each word without a vector.
+        empty: positions of the texts without any known word, whose vectors are zero.
+    """
+
+    words: int
+    unknown: Counter[str]
+    empty: list[int]
+
+    def __str__(self) -> str:
+        share = 1 - self.unknown.total() / self.words if self.words else 0.0
+        return (
+            f"{share:.1%} of {self.words:,} words have a vector ({len(self.unknown):,} distinct words have none); "
+            f"{len(self.empty):,} texts have no known word and are zero vectors"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class WordVectors:
+    """Words and their vectors; `encode` makes it a `sentlab.evaluation.TextEncoder`.
+
+    Args:
+        places: word -> row of `vectors`.
+        vectors: float32 (V, D).
+        source: where they come from, in words.
+        duplicates: lines of the file that were left out because an earlier one has the same word.
+    """
+
+    places: dict[str, int]
+    vectors: np.ndarray
+    source: str
+    duplicates: int = 0
+
+    @classmethod
+    def read(
+        cls, path: str | Path, *, vocabulary: Collection[str] | None = None, limit: int | None = None
+    ) -> WordVectors:
+        """Read GloVe's text format (`word v1 ... vD`) or FastText's and word2vec's (first a line `count D`).
+
+        A word may hold spaces, as some of GloVe's 840B do: the last D fields of a line are the vector. D is the
+        header's, or else what the first line has.
+
+        Args:
+            path: the file, plain or .gz.
+            vocabulary: read no other words, which saves most of the time and memory (`tokens` says what words texts
+                have); None: all. The numbers of other words are counted but not looked at.
+            limit: look at the first so many words of the file only, which are the most frequent ones; None: at all.
+
+        Raises:
+            ValueError: a line has no word, too few or too many values, or one that is no number; the header promises
+                another number of words; the file is cut off; or no word was read. The message names file and line.
+        """
+        path = Path(path)
+        wanted = None if vocabulary is None else frozenset(vocabulary)
+        if limit is not None and limit < 1:
+            raise ValueError(f"limit must be 1 or more, or None for the whole file; it is {limit}")
+        places: dict[str, int] = {}
+        rows: list[np.ndarray] = []
+        duplicates = lines = 0
+        promised, dim = None, 0
+        for number, line in _lines(path):
+            if number == 1 and (header := re.fullmatch(r"(\d+) (\d+)", line)):
+                promised, dim = int(header[1]), int(header[2])
+                continue
+            if lines == limit:
+                break
+            lines += 1
+            dim = dim or line.count(" ")
+            word, values = _split(line, dim, f"{path}:{number}")
+            if wanted is not None and word not in wanted:
+                continue
+            if word in places:
+                duplicates += 1
+                continue
+            places[word] = len(rows)
+            rows.append(_numbers(values, f"{path}:{number}"))
+        if promised not in (None, lines) and lines != limit:
+            raise ValueError(f"{path}:1: the header promises {promised} words, but {lines} follow; get the file anew")
+        if not rows:
+            raise ValueError(
+                f"{path}: none of its {lines} words {'is in the vocabulary' if lines else 'could be read'}"
+            )
+        return cls(places, np.stack(rows), path.name, duplicates)
+
+    @property
+    def dim(self) -> int:
+        """D."""
+        return self.vectors.shape[1]
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __repr__(self) -> str:
+        twice = f", {self.duplicates:,} duplicate lines left out" if self.duplicates else ""
+        return f"WordVectors({len(self):,} words of {self.dim} dimensions{twice}; {self.source})"
+
+    def encode(self, texts: Iterable[str]) -> np.ndarray:
+        """The mean vector of each text's known words (`tokens`), every occurrence counting.
+
+        Args:
+            texts: n texts.
+
+        Returns:
+            float32 (n, D), in order. A text without a known word is a zero vector, whose cosine with any other is 0 in
+            `sentlab.evaluate_sts`; `coverage` says how many there are.
+
+        Raises:
+            TypeError: a bare string, or an item that is not a string.
+        """
+        texts = checked(texts)
+        result = np.zeros((len(texts), self.dim), dtype=np.float32)
+        for i, text in enumerate(texts):
+            if rows := [self.places[word] for word in tokens(text) if word in self.places]:
+                result[i] = self.vectors[rows].mean(axis=0)
+        return result
+
+    def coverage(self, texts: Iterable[str]) -> Coverage:
+        """What of the texts `encode` can and cannot see. Raises as `encode`."""
+        count, unknown, empty = 0, Counter[str](), []
+        for i, text in enumerate(checked(texts)):
+            words = tokens(text)
+            without = [word for word in words if word not in self.places]
+            count += len(words)
+            unknown.update(without)
+            if len(without) == len(words):
+                empty.append(i)
+        return Coverage(count, unknown, empty)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines, split at line feeds alone: words may hold whatever else looks like the end of a line."""
+    number = 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for number, line in enumerate(cast(BinaryIO, file), 1):
+                yield number, line.decode("utf-8").rstrip(" \r\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}:{number}: not UTF-8 text: {error}") from error
+    except (EOFError, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path}: behind line {number}: {error}; get the file anew") from error
+
+
+def _split(line: str, dim: int, where: str) -> tuple[str, list[str]]:
+    word, *values = line.rsplit(" ", dim)
+    if dim == 0 or len(values) < dim or not word:
+        raise ValueError(
+            f"{where}: expected a word and {dim or 'its'} values, found {line.count(' ')} values: {line:.60}"
+        )
+    if " " in word and _is_number(word.rsplit(" ", 1)[1]):
+        raise ValueError(f"{where}: expected a word and {dim} values, found more values: {line:.60}")
+    return word, values
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _numbers(values: list[str], where: str) -> np.ndarray:
+    try:
+        with np.errstate(over="ignore"):  # to infinity, which is an error below
+            vector = np.array(values, dtype=np.float32)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{where}: a value is not finite: {values[int(np.argmin(np.isfinite(vector)))]}")
+    return vector

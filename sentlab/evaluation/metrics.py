@@ -1,0 +1,248 @@
+"""Metrics as pure functions of arrays: correlations, cosine, alignment and uniformity, ranking, significance.
+
+Every function takes NumPy arrays, sequences or torch tensors and computes in float64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from scipy import special, stats
+
+CHUNK = 256  # rows of the distance matrix held at once by `uniformity`
+
+Statistic = Callable[..., float]
+
+
+def spearman(x: Any, y: Any) -> float:
+    """Spearman's rank correlation of two vectors (n,): Pearson's of their ranks, ties sharing their mean rank.
+
+    Returns:
+        A value in [-1, 1]; nan where either vector is constant, for then there is no ranking to compare.
+
+    Raises:
+        ValueError: lengths differ, fewer than two values, or a value is not finite.
+    """
+    x, y = _paired(x, y)
+    return _correlation(stats.rankdata(x), stats.rankdata(y))
+
+
+def pearson(x: Any, y: Any) -> float:
+    """Pearson's linear correlation of two vectors (n,). Returns and raises as `spearman`."""
+    return _correlation(*_paired(x, y))
+
+
+def cosine_similarity(x: Any, y: Any) -> np.ndarray:
+    """Cosine of each row of x (n, D) with the same row of y (n, D): float64 (n,). It is 0 where a row is all zero."""
+    x, y = _matrix(x, "x"), _matrix(y, "y")
+    if x.shape != y.shape:
+        raise ValueError(f"x and y must be rows in pairs, but their shapes are {x.shape} and {y.shape}")
+    norms = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)  # (n,)
+    dots = np.einsum("nd,nd->n", x, y)
+    return np.clip(np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0), -1.0, 1.0)
+
+
+def alignment(x: Any, y: Any, alpha: float = 2.0) -> float:
+    """How near the two sides of positive pairs lie: mean of `|x_i - y_i|^alpha`, the lower the better, 0 at best.
+
+    Wang and Isola (2020), "Understanding contrastive representation learning through alignment and uniformity on the
+    hypersphere", section 4.1. They take vectors of length 1; here rows are scaled to it first.
+
+    Args:
+        x, y: (n, D), row i of x belongs to row i of y.
+    """
+    x, y = _unit_rows(x, "x"), _unit_rows(y, "y")
+    if x.shape != y.shape:
+        raise ValueError(f"x and y must be rows in pairs, but their shapes are {x.shape} and {y.shape}")
+    return float((np.linalg.norm(x - y, axis=1) ** alpha).mean())
+
+
+def uniformity(x: Any, t: float = 2.0) -> float:
+    """How evenly vectors cover the sphere: log of the mean over distinct pairs of `exp(-t |x_i - x_j|^2)`.
+
+    Wang and Isola (2020), section 4.1, with the pairs i < j as in their code. The lower the better; 0 where all rows
+    point the same way, and never below -4t. Rows are scaled to length 1 first. Memory grows with n, not its square.
+
+    Args:
+        x: (n, D), n at least 2.
+    """
+    x = _unit_rows(x, "x")
+    n = len(x)
+    if n < 2:
+        raise ValueError(f"uniformity is over pairs of rows: x needs 2 rows or more, it has {n}")
+    if t <= 0:
+        raise ValueError(f"t must be positive, it is {t}")
+
+    def chunks() -> Iterator[float]:
+        for start in range(0, n - 1, CHUNK):
+            rows = x[start : start + CHUNK]  # (c, D)
+            squared = np.clip(2.0 - 2.0 * rows @ x[start:].T, 0.0, None)  # (c, n - start)
+            squared[np.tril_indices(len(rows))] = np.inf  # leaves the pairs i < j
+            yield float(special.logsumexp(-t * squared))
+
+    return float(special.logsumexp(list(chunks())) - math.log(n * (n - 1) / 2))
+
+
+def average_precision(flags: Any) -> float:
+    """Average precision of one ranking: the mean, over relevant places, of the precision up to that place.
+
+    Args:
+        flags: (n,), best first: whether the candidate at that place is relevant. All relevant ones must be among them.
+
+    Returns:
+        A value in [0, 1]; 0 where nothing is relevant.
+    """
+    flags = _flags(flags)
+    hits = np.flatnonzero(flags) + 1  # places counted from 1
+    return float((np.arange(1, len(hits) + 1) / hits).mean()) if len(hits) else 0.0
+
+
+def reciprocal_rank(flags: Any, at: int | None = None) -> float:
+    """1 / place of the first relevant candidate, counted from 1; 0 if none is among the first `at` (None: all)."""
+    if at is not None and at < 1:
+        raise ValueError(f"at must be 1 or more, or None; it is {at}")
+    hits = np.flatnonzero(_flags(flags)[:at])
+    return 1.0 / float(hits[0] + 1) if len(hits) else 0.0
+
+
+def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float, float]:
+    """Williams's test of two correlations that share a variable: do systems A and B agree differently with gold X?
+
+    Williams (1959); the T2 that Steiger (1980), "Tests for comparing elements of a correlation matrix", recommends.
+
+    Args:
+        r_xa, r_xb: correlation of gold with system A, and with system B.
+        r_ab: correlation of the two systems.
+        n: number of items, at least 4.
+
+    Returns:
+        (t, two-sided p) with n - 3 degrees of freedom; t is positive where A is the better one.
+
+    Raises:
+        ValueError: a correlation is outside [-1, 1], the three cannot hold together, or n is below 4.
+    """
+    if n < 4:
+        raise ValueError(f"n must be 4 or more, it is {n}")
+    if not all(-1.0 <= r <= 1.0 for r in (r_xa, r_xb, r_ab)):
+        raise ValueError(f"correlations must be in [-1, 1]; they are {r_xa}, {r_xb} and {r_ab}")
+    determinant = 1 - r_xa**2 - r_xb**2 - r_ab**2 + 2 * r_xa * r_xb * r_ab
+    if determinant < -1e-9:
+        raise ValueError(f"no data can have r_xa={r_xa}, r_xb={r_xb} and r_ab={r_ab} at once")
+    difference = r_xa - r_xb
+    if difference == 0:
+        return 0.0, 1.0
+    variance = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + ((r_xa + r_xb) / 2) ** 2 * (1 - r_ab) ** 3
+    if variance == 0:  # r_xa = -r_xb with A and B determined by X: no room for chance
+        return math.copysign(math.inf, difference), 0.0
+    t = difference * math.sqrt((n - 1) * (1 + r_ab) / variance)
+    return t, float(2 * stats.t.sf(abs(t), n - 3))
+
+
+def bootstrap_interval(
+    statistic: Statistic, *arrays: Any, level: float = 0.95, resamples: int = 1000, seed: int = 0
+) -> tuple[float, float]:
+    """Percentile bootstrap interval of `statistic(*arrays)`; the same items are drawn from each array.
+
+    Args:
+        statistic: takes as many arrays as are given, returns a number: `spearman`, for one.
+        arrays: each with one entry per item along its first axis.
+        level: share of the resampled values that the interval holds.
+
+    Returns:
+        (low, high).
+
+    Raises:
+        ValueError: lengths differ, or a resample has no defined statistic (too few items, or nearly all the same).
+    """
+    columns = [as_array(array) for array in arrays]
+    lengths = {len(column) for column in columns}
+    if len(lengths) != 1 or 0 in lengths:
+        raise ValueError(f"the arrays need one entry per item each, but their lengths are {sorted(lengths)}")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be between 0 and 1, it is {level}")
+    random = np.random.default_rng(seed)
+    n = lengths.pop()
+    values = np.empty(resamples)
+    for i in range(resamples):
+        drawn = random.integers(n, size=n)
+        values[i] = statistic(*(column[drawn] for column in columns))
+    if np.isnan(values).any():
+        raise ValueError(f"{np.isnan(values).sum()} of {resamples} resamples of {n} items have no defined statistic")
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def paired_bootstrap(
+    statistic: Statistic, gold: Any, a: Any, b: Any, *, level: float = 0.95, resamples: int = 1000, seed: int = 0
+) -> tuple[float, float, float]:
+    """How much better system A does than B on the same items: statistic(gold, a) less statistic(gold, b).
+
+    Items are drawn once for both systems, so what makes an item easy for both cancels out. The difference is
+    significant at 1 - `level` where the interval leaves out 0. Koehn (2004), "Statistical significance tests for
+    machine translation evaluation".
+
+    Returns:
+        (difference, low, high).
+    """
+
+    def difference(gold: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
+        return statistic(gold, a) - statistic(gold, b)
+
+    low, high = bootstrap_interval(difference, gold, a, b, level=level, resamples=resamples, seed=seed)
+    return difference(as_array(gold), as_array(a), as_array(b)), low, high
+
+
+def as_array(values: Any) -> np.ndarray:
+    """NumPy array of an array, a sequence or a torch tensor (on any device, of any type, with or without gradient)."""
+    if isinstance(values, torch.Tensor):
+        values = values.detach().double().cpu().numpy()
+    return np.asarray(values)
+
+
+def _paired(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    x, y = as_array(x).astype(np.float64), as_array(y).astype(np.float64)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise ValueError(f"x and y must be vectors of one length, but their shapes are {x.shape} and {y.shape}")
+    if len(x) < 2:
+        raise ValueError(f"a correlation needs 2 values or more, there are {len(x)}")
+    for name, values in (("x", x), ("y", y)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} holds {np.sum(~np.isfinite(values))} values that are nan or infinite")
+    return x, y
+
+
+def _correlation(x: np.ndarray, y: np.ndarray) -> float:
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return math.nan
+    # dividing by the largest deviation first keeps the squares of huge and of tiny values representable
+    x, y = x - x.mean(), y - y.mean()
+    x, y = x / np.abs(x).max(), y / np.abs(y).max()
+    return float(np.clip((x @ y) / math.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
+
+
+def _matrix(values: Any, name: str) -> np.ndarray:
+    values = as_array(values).astype(np.float64)
+    if values.ndim != 2 or 0 in values.shape:
+        raise ValueError(f"{name} must be vectors as rows (n, D), its shape is {values.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} holds {np.sum(~np.isfinite(values))} values that are nan or infinite")
+    return values
+
+
+def _unit_rows(values: Any, name: str) -> np.ndarray:
+    values = _matrix(values, name)
+    norms = np.linalg.norm(values, axis=1, keepdims=True)
+    if not norms.all():
+        raise ValueError(f"{name} has {np.sum(norms == 0)} rows of zeros, which have no direction")
+    return values / norms
+
+
+def _flags(flags: Any) -> np.ndarray:
+    flags = as_array(flags)
+    if flags.ndim != 1 or not np.isin(flags, (0, 1)).all():
+        raise ValueError("flags must be a vector of 0 and 1 (or False and True), best candidate first")
+    return flags.astype(bool)

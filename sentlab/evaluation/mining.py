@@ -1,0 +1,331 @@
+"""Phrases in longer texts: does the similarity of a phrase with its context rank pairs as people grade the best match?
+
+SLICE (section 5 and Table 1) compares set-ups by what of the context is set against the phrase:
+
+  - `full`: the context, encoded as one text;
+  - `ngrams`: every n-gram of 1 to MAX_SIZE words, encoded by itself; the most similar one counts;
+  - `spans`: the same n-grams, each the mean of its tokens' vectors, out of a single pass of the context; the most
+    similar one counts;
+  - `start_end`: as `spans`, but a span, and the phrase, is the vectors of its first and its last token side by side,
+    as in DensePhrases.
+
+What the paper leaves open, and what is done here:
+  - What a word is. In both set-ups what `sentlab.spans.word_boundaries` says, so a punctuation mark is one too.
+  - The query. In `spans` it is the mean of the phrase's own tokens, as SLICE is trained; in `full` and `ngrams` what
+    `encode` gives.
+  - Ties. Of equally similar n-grams the first counts, and of those the shortest.
+  - Texts longer than the encoder takes. Nothing is cut: such a corpus is refused.
+
+Averaged word vectors have no context, so to them a single pass is what `ngrams` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import pandas as pd
+
+from sentlab import data
+from sentlab.data.rows import Corpus, PhraseInContext
+from sentlab.encoder import Encoder
+from sentlab.encoder.word_vectors import tokens
+from sentlab.evaluation import metrics
+from sentlab.evaluation.sts import POSITIVE, TextEncoder, encode_groups
+from sentlab.search.spans import best_spans
+from sentlab.text.words import word_boundaries
+
+Setup = Literal["full", "ngrams", "spans", "start_end"]
+MAX_SIZE = 20  # words; at least as long as 90% of the paper's phrases
+DECIMALS = 6  # of a similarity; what is behind them is rounding error of float32
+CONTEXTS = 256  # whose token vectors are in memory at once
+NGRAMS = 8192  # whose vectors are in memory at once
+OVERLAP = 0.5  # intersection over union from which on a match counts as found
+K1, B = 1.5, 0.75  # of BM25: how soon repeated words count less, and how much a longer text counts less
+LEVEL = 0.05  # of Williams's test
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MiningResult:
+    """What `evaluate_mining` or `bm25` found.
+
+    Args:
+        name: of the corpus, such as `stsb-context`.
+        setup: `full`, `ngrams`, `spans`, `start_end` or `bm25`.
+        pearson, spearman: correlations of similarities and gold x 100; nan where all similarities are the same.
+        found: of the rows with a gold of 4 or more, the share x 100 whose best n-gram is the true match: characters in
+            both are at least half of the characters in either. nan without such a row, or where n-grams are not sought.
+        similarities: of each row, float64 (n,), in order.
+        matches: characters [start, end) of each row's best n-gram in its context, int64 (n, 2); None where n-grams are
+            not sought.
+        left_out: reason -> number of rows that the files hold and that are not scored.
+        source: where the corpus came from.
+    """
+
+    name: str
+    setup: str
+    pearson: float
+    spearman: float
+    found: float
+    similarities: np.ndarray
+    matches: np.ndarray | None
+    left_out: dict[str, int]
+    source: str
+
+    def table(self) -> pd.DataFrame:
+        """One row, named after the set-up; the columns `pearson`, `spearman` and `found`."""
+        columns = {"pearson": self.pearson, "spearman": self.spearman, "found": self.found}
+        return pd.DataFrame([columns], index=[self.setup])
+
+    def __repr__(self) -> str:
+        found = "" if math.isnan(self.found) else f", found {self.found:.2f}"
+        return (
+            f"MiningResult({self.name}, {self.setup}: Pearson {self.pearson:.2f}, Spearman {self.spearman:.2f}{found}; "
+            f"{len(self.similarities):,} rows; x 100)"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html(float_format="{:.2f}".format)
+
+
+def evaluate_mining(
+    encoder: TextEncoder,
+    corpus: str | Corpus[PhraseInContext] = "stsb-context",
+    setup: Setup = "spans",
+    *,
+    max_size: int = MAX_SIZE,
+    folder: str | Path | None = None,
+) -> MiningResult:
+    """Score an encoder on phrases in contexts, by the similarity of each phrase with its context.
+
+    Args:
+        encoder: anything with `encode`; for `spans` and `start_end` a `sentlab.Encoder`, whose last layer is used,
+            whatever its pooling and without a fitted `post`. Only of a `sentlab.Encoder` is it known what it would cut.
+        corpus: a corpus of PhraseInContext rows, or the name of one, whose `test` split is loaded.
+        setup: what of a context is compared: `full`, `ngrams`, `spans` or `start_end` (see above).
+        max_size: words an n-gram has at most; `full` has no use for it.
+        folder: passed to `sentlab.data.load` for a name.
+
+    Raises:
+        TypeError: `spans` or `start_end` of an encoder that has no vectors of tokens.
+        ValueError: an unknown set-up, max_size below 1, rows of another type, fewer than two, or without a word, or
+            texts that the encoder would cut.
+        FileNotFoundError: the corpus is nowhere to be found.
+
+    Source: SLICE, section 5 and Table 1.
+    """
+    if setup not in get_args(Setup):
+        raise ValueError(f"unknown setup {setup!r}; choose one of {', '.join(get_args(Setup))}")
+    if max_size < 1:
+        raise ValueError(f"max_size must be at least 1 word, it is {max_size}")
+    corpus = _load(corpus, folder)
+    if isinstance(encoder, Encoder):
+        _refuse_cut(encoder, corpus)
+    if setup == "full":
+        phrases, contexts = encode_groups(encoder, [row.phrase for row in corpus], [row.context for row in corpus])
+        return _result(corpus, setup, metrics.cosine_similarity(phrases, contexts).round(DECIMALS))
+    if setup == "ngrams":
+        return _result(corpus, setup, *_best_ngrams(encoder, corpus, max_size))
+    if not isinstance(encoder, Encoder):
+        raise TypeError(
+            f"setup={setup!r} needs a sentlab.Encoder, which has a vector for each token; this is a "
+            f"{type(encoder).__name__}: use setup='ngrams'"
+        )
+    return _result(corpus, setup, *_best_spans(encoder, corpus, max_size, setup))
+
+
+def mining_dev(corpus: Corpus[PhraseInContext], setup: Setup = "spans") -> Callable[[Encoder], float]:
+    """A dev score for `fit`: encoder -> Spearman x 100 in a set-up."""
+    return lambda encoder: evaluate_mining(encoder, corpus, setup).spearman
+
+
+def bm25(corpus: str | Corpus[PhraseInContext] = "stsb-context", *, folder: str | Path | None = None) -> MiningResult:
+    """The baseline without vectors: Okapi BM25 of each context, asked for the words of its phrase.
+
+    Words are those of `sentlab.encoder.word_vectors.tokens`; k1 is 1.5 and b 0.75; words in more than half of the contexts weigh
+    nothing. Frequencies of words and lengths of texts are those of the corpus's contexts, a document a row; the paper
+    has them from wikitext-103.
+
+    Args and Raises: as in `evaluate_mining`.
+
+    Source: SLICE, section 5; Robertson et al. (1994), "Okapi at TREC-3".
+    """
+    from bm25s import BM25  # brings numba, which takes half a second and which who has vectors does not need
+
+    corpus = _load(corpus, folder)
+    index = BM25(k1=K1, b=B, method="robertson")
+    index.index([tokens(row.context) for row in corpus], show_progress=False)
+    queries = [tokens(row.phrase) for row in corpus]
+    scores = [index.get_scores(query)[place] if query else 0.0 for place, query in enumerate(queries)]
+    return _result(corpus, "bm25", np.array(scores, np.float64).round(DECIMALS))
+
+
+def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
+    """Which systems are told apart from the best of them, by Williams's test on Pearson's correlation.
+
+    Every system is tested against the best one, at p < 0.05 each, as in the paper: with twenty systems that are as good
+    as the best, one is told apart by chance.
+
+    Args:
+        rows: system -> its similarities, (n,) each, such as `MiningResult.similarities`.
+        gold: (n,).
+
+    Returns:
+        A row a system, in order: `pearson` x 100, its `difference` from the best (0 for the best itself), Williams's
+        `t` and two-sided `p`, and whether it is `told apart` at p < 0.05.
+
+    Raises:
+        ValueError: no systems, fewer than four values, lengths that differ, or values that are all the same.
+
+    Source: SLICE, Table 1.
+    """
+    pearson = {name: metrics.pearson(values, gold) for name, values in rows.items()}
+    if not pearson or any(map(math.isnan, pearson.values())):
+        raise ValueError(f"rows must hold systems, and neither theirs nor gold's values be all the same: {pearson}")
+    best = max(pearson, key=pearson.__getitem__)
+    table = []
+    for name, r in pearson.items():
+        between = metrics.pearson(rows[name], rows[best])
+        t, p = metrics.williams_test(r, pearson[best], between, len(gold))
+        table.append((100 * r, 100 * (r - pearson[best]), t, p, p < LEVEL))
+    return pd.DataFrame(table, index=list(pearson), columns=["pearson", "difference", "t", "p", "told apart"])
+
+
+def _best_ngrams(encoder: TextEncoder, corpus: Corpus[PhraseInContext], max_size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Similarities (n,) and characters (n, 2) of the best n-grams. Each distinct n-gram is encoded once."""
+    (phrases,) = encode_groups(encoder, [row.phrase for row in corpus])  # (n, D)
+    place: dict[str, int] = {}  # of a text among the distinct ones
+    tables = []  # a row: (M, 4), the place of the text, the number of the row, start and end
+    for number, row in enumerate(corpus):
+        words = _words(row.context).tolist()
+        spans = [(start, end) for i, (start, _) in enumerate(words) for _, end in words[i : i + max_size]]
+        lines = [(place.setdefault(row.context[start:end], len(place)), number, start, end) for start, end in spans]
+        tables.append(np.array(lines))
+    table, texts = np.concatenate(tables), list(place)
+    order = np.argsort(table[:, 0], kind="stable")  # brings together where the same text stands
+    borders = np.searchsorted(table[order, 0], [*range(0, len(texts), NGRAMS), len(texts)])
+    scores = np.empty(len(table))
+    for first, (low, high) in zip(range(0, len(texts), NGRAMS), pairwise(borders), strict=True):
+        (vectors,) = encode_groups(encoder, texts[first : first + NGRAMS])
+        for start in range(low, high, NGRAMS):  # a text may stand in many rows
+            some = order[start : min(start + NGRAMS, high)]
+            queries, ngrams = phrases[table[some, 1]], vectors[table[some, 0] - first]
+            scores[some] = metrics.cosine_similarity(queries, ngrams).round(DECIMALS)
+    rows = np.split(np.arange(len(table)), np.cumsum([len(lines) for lines in tables])[:-1])
+    best = [lines[scores[lines].argmax()] for lines in rows]  # the first of equals: by start, and then by end
+    return scores[best], table[best, 2:]
+
+
+def _best_spans(
+    encoder: Encoder, corpus: Corpus[PhraseInContext], max_size: int, setup: Setup
+) -> tuple[np.ndarray, np.ndarray]:
+    """Similarities (n,) and characters (n, 2) of the best spans, each context encoded once."""
+    similarities, matches = np.empty(len(corpus)), np.empty((len(corpus), 2), np.int64)
+    for first in range(0, len(corpus), CONTEXTS):
+        rows = corpus[first : first + CONTEXTS]
+        phrases = encoder.encode_tokens([row.phrase for row in rows], progress=False)
+        contexts = encoder.encode_tokens([row.context for row in rows], progress=False)
+        for i, (row, (own, _), (vectors, offsets)) in enumerate(zip(rows, phrases, contexts, strict=True), first):
+            boundaries = word_boundaries(row.context, offsets)
+            if setup == "spans":
+                query = own.mean(axis=0, keepdims=True)
+                best = best_spans(query, vectors, max_size=max_size, boundaries=boundaries)
+                similarities[i], start, end = (values.item() for values in best)
+            else:
+                similarities[i], start, end = _best_start_end(own, vectors, boundaries, max_size)
+            matches[i] = offsets[start, 0], offsets[end - 1, 1]
+    return similarities, matches
+
+
+def _best_start_end(
+    phrase: np.ndarray, vectors: np.ndarray, boundaries: np.ndarray, max_size: int
+) -> tuple[float, int, int]:
+    """The best span where a span is its first and its last token's vectors side by side, as the phrase is.
+
+    Args:
+        phrase: (t, D), t at least 1.
+        vectors: (T, D).
+        boundaries: (W + 1,), as `word_boundaries` gives them.
+
+    Returns:
+        The cosine, the span's first token, and the one after its last.
+    """
+    first, last = (vectors[places].astype(np.float64) for places in (boundaries[:-1], boundaries[1:] - 1))  # (W, D)
+    dots = (first @ phrase[0])[:, None] + last @ phrase[-1]  # (W, W): spans from word i to word j
+    lengths = np.sqrt((first**2).sum(1)[:, None] + (last**2).sum(1)) * np.linalg.norm(phrase[[0, -1]])
+    cosines = np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0).round(DECIMALS)
+    sizes = np.arange(len(first)) - np.arange(len(first))[:, None] + 1
+    cosines[(sizes < 1) | (sizes > max_size)] = -np.inf
+    i, j = np.unravel_index(cosines.argmax(), cosines.shape)
+    return float(cosines[i, j]), int(boundaries[i]), int(boundaries[j + 1])
+
+
+def _words(text: str) -> np.ndarray:
+    """The characters [start, end) of each word, (W, 2): those of `word_boundaries`, whatever the tokens."""
+    places = np.array([place for place, character in enumerate(text) if not character.isspace()], np.int64)
+    edges = word_boundaries(text, np.stack([places, places + 1], axis=1))
+    return np.stack([places[edges[:-1]], places[edges[1:] - 1] + 1], axis=1)
+
+
+def _load(corpus: str | Corpus[Any], folder: str | Path | None) -> Corpus[PhraseInContext]:
+    if isinstance(corpus, str):
+        corpus = data.load(corpus, "test", folder)
+    other = next((type(row).__name__ for row in corpus if not isinstance(row, PhraseInContext)), None)
+    if other or len(corpus) < 2:
+        raise ValueError(
+            f"{corpus.name} ({corpus.split}) must hold two rows or more of PhraseInContext; it holds "
+            f"{other or len(corpus)}"
+        )
+    blank = next((i for i, row in enumerate(corpus) if not row.phrase.strip() or not row.context.strip()), None)
+    if blank is not None:
+        raise ValueError(f"row {blank} of {corpus.name} ({corpus.split}) has a phrase or a context without a word")
+    return corpus
+
+
+def _refuse_cut(encoder: Encoder, corpus: Corpus[PhraseInContext]) -> None:
+    """ValueError for texts that the encoder would cut, or that have no token."""
+    texts = [text for row in corpus for text in (row.phrase, row.context)]
+    counts = np.array([len(ids) for ids in encoder.tokenizer(texts, verbose=False)["input_ids"]]).reshape(-1, 2)
+    empty = np.flatnonzero((counts <= encoder.tokenizer.num_special_tokens_to_add()).any(axis=1))
+    if len(empty):
+        raise ValueError(
+            f"row {empty[0]} of {corpus.name} ({corpus.split}) has a phrase or a context without a token: "
+            f"{corpus[int(empty[0])]}"
+        )
+    cut = int((counts > encoder.max_length).any(axis=1).sum())
+    if cut:
+        raise ValueError(
+            f"{cut:,} of {len(corpus):,} rows of {corpus.name} ({corpus.split}) have more tokens than the encoder's "
+            f"max_length of {encoder.max_length} and would be cut; load it with max_length={counts.max()}"
+        )
+
+
+def _result(
+    corpus: Corpus[PhraseInContext], setup: str, similarities: np.ndarray, matches: np.ndarray | None = None
+) -> MiningResult:
+    gold = [row.score for row in corpus]
+    return MiningResult(
+        name=corpus.name,
+        setup=setup,
+        pearson=100 * metrics.pearson(similarities, gold),
+        spearman=100 * metrics.spearman(similarities, gold),
+        found=math.nan if matches is None else _found(corpus, matches),
+        similarities=similarities,
+        matches=matches,
+        left_out=dict(corpus.left_out),
+        source=corpus.source,
+    )
+
+
+def _found(corpus: Corpus[PhraseInContext], matches: np.ndarray) -> float:
+    """Of the rows with a gold of 4 or more, the share x 100 whose match overlaps the true one by `OVERLAP`."""
+    true = np.array([(row.start, row.end) for row in corpus])
+    shared = (np.minimum(matches[:, 1], true[:, 1]) - np.maximum(matches[:, 0], true[:, 0])).clip(min=0)
+    either = (matches[:, 1] - matches[:, 0]) + (true[:, 1] - true[:, 0]) - shared
+    positive = np.array([row.score >= POSITIVE for row in corpus])
+    return 100 * float((shared >= OVERLAP * either)[positive].mean()) if positive.any() else math.nan

@@ -1,0 +1,344 @@
+"""Ranking questions by cosine: retrieval from a corpus, reranking of given candidates, and nearest texts to look at.
+
+PaSeR (Wu and Zhao 2022), sections 4.1 and 4.4 and Table 3: on Quora the second questions of all pairs are the corpus
+and the first questions with a duplicate are the queries; on AskUbuntu each query brings 20 candidates. Everything here
+is exact and repeatable: cosines are rounded to nine decimals, so equal vectors tie in whatever order a matrix product
+adds up, and only a few blocks of `chunk` x `chunk` of them are in memory at once.
+
+What the paper leaves open, and what is done here:
+  - A question that stands in the corpus several times is there once. Several relevant questions a query are usual.
+  - The query's own text in the corpus comes first for every encoder and tells nothing: it is left out of the ranking of
+    that query, and counted. A query to which nothing else is relevant is left out, and counted.
+  - A tie counts against the encoder: texts that are not relevant stand before relevant ones of the same cosine.
+  - MAP is over the full ranking, MRR is cut at 10. With one relevant text a query such a MAP exceeds MRR@10 by 1/11 at
+    most, but Table 3 has 72.15 beside 32.50 for BERT, a distance that takes about 14 relevant texts a query: its MAP
+    on Quora must be another quantity. MRR@10 is the one to compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sentlab import data
+from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
+from sentlab.evaluation import metrics
+from sentlab.evaluation.sts import TextEncoder, encode_groups
+
+CHUNK = 1024  # rows of queries, and of the corpus, whose cosines are in memory at once: 8 MB of them
+STEPS = 10**9  # cosines are whole multiples of 1 / STEPS
+PLACES = 2**31  # more than a corpus has texts, and STEPS * PLACES fits into 63 bits
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RetrievalResult:
+    """What `evaluate_retrieval` or `evaluate_reranking` found.
+
+    Args:
+        name: of the corpus, such as `quora`.
+        map: mean average precision over the full ranking, x 100.
+        mrr: mean reciprocal rank x 100; 0 for a query without a relevant text among the first `at`.
+        at: where the reciprocal rank is cut; None: nowhere.
+        queries: number of queries that were scored.
+        candidates: texts to rank for each query: the distinct texts of the corpus, or the mean number of candidates.
+        relevant: mean number of relevant texts a query.
+        own_text: queries whose own text is in the corpus, where their ranking skips it; 0 in reranking, which takes
+            the candidates as given.
+        left_out: reason -> number of rows that the files hold, and of queries, that are not scored.
+        source: where the corpus came from.
+        precisions: average precision of each query that was scored, x 100, float64 (Q,), in order.
+    """
+
+    name: str
+    map: float
+    mrr: float
+    at: int | None
+    queries: int
+    candidates: float
+    relevant: float
+    own_text: int
+    left_out: dict[str, int]
+    source: str
+    precisions: np.ndarray
+
+    def table(self) -> pd.DataFrame:
+        """One row, named after the corpus: MAP and MRR x 100, and what they are means of."""
+        counts = {"queries": self.queries, "candidates": self.candidates, "relevant": self.relevant}
+        return pd.DataFrame([{"MAP": self.map, self._mrr: self.mrr, **counts}], index=[self.name])
+
+    @property
+    def _mrr(self) -> str:
+        return "MRR" if self.at is None else f"MRR@{self.at}"
+
+    def __repr__(self) -> str:
+        return (
+            f"RetrievalResult({self.name}: MAP {self.map:.2f}, {self._mrr} {self.mrr:.2f}; {self.queries:,} queries, "
+            f"{self.candidates:,g} candidates and {self.relevant:.2f} relevant each)"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html(float_format="{:,.2f}".format)
+
+
+def evaluate_retrieval(
+    encoder: TextEncoder,
+    corpus: str | Corpus[DuplicateQuestion] = "quora",
+    *,
+    folder: str | Path | None = None,
+    at: int | None = 10,
+) -> RetrievalResult:
+    """Search a corpus of questions with questions that have a duplicate in it (PaSeR, Table 3, QQP).
+
+    Args:
+        encoder: anything with `encode`.
+        corpus: a corpus of DuplicateQuestion rows, or the name of one, whose `test` split is loaded.
+        folder: passed to `sentlab.data.load` for a name.
+        at: where the reciprocal rank is cut; None: nowhere.
+
+    Raises:
+        ValueError: the rows are of another kind, or no query has anything to find.
+    """
+    corpus = _load(corpus, DuplicateQuestion, folder)
+    texts = corpus_texts(corpus)
+    place = {text: i for i, text in enumerate(texts)}
+    duplicates: dict[str, dict[str, None]] = {}  # of each question, in order and without repeats
+    for row in corpus:
+        if row.duplicate is not None:
+            duplicates.setdefault(row.question, {})[row.duplicate] = None
+    queries = [query for query, found in duplicates.items() if set(found) != {query}]
+    if not queries:
+        raise ValueError(f"{corpus.name} ({corpus.split}) has no question with a duplicate other than itself")
+    relevant = [[place[text] for text in duplicates[query] if text != query] for query in queries]
+    own = [[place[query]] if query in place else [] for query in queries]
+    vectors, searched = encode_groups(encoder, queries, texts)  # (Q, D), (N, D)
+    places = relevant_places(vectors, searched, relevant, ignored=own)
+    flags = [np.bincount(found)[1:] for found in places]  # to the last relevant one is far enough
+    lost = {"query whose own text alone is relevant": len(duplicates) - len(queries)}
+    return _result(corpus, flags, at, len(texts), lost, own_text=sum(map(len, own)))
+
+
+def evaluate_reranking(
+    encoder: TextEncoder,
+    corpus: str | Corpus[RankingQuery] = "askubuntu",
+    *,
+    folder: str | Path | None = None,
+    at: int | None = 10,
+) -> RetrievalResult:
+    """Rank the given candidates of each query (PaSeR, Table 3, AskUbuntu).
+
+    Queries without a relevant candidate are left out and counted, as is the custom on AskUbuntu; those to which all
+    candidates are relevant are kept.
+
+    Args:
+        encoder: anything with `encode`.
+        corpus: a corpus of RankingQuery rows, or the name of one, whose `test` split is loaded.
+        folder: passed to `sentlab.data.load` for a name.
+        at: where the reciprocal rank is cut; None: nowhere.
+
+    Raises:
+        ValueError: the rows are of another kind, or no query has a relevant candidate.
+    """
+    corpus = _load(corpus, RankingQuery, folder)
+    rows = [row for row in corpus if any(row.relevant)]
+    if not rows:
+        raise ValueError(f"{corpus.name} ({corpus.split}) has no query with a relevant candidate")
+    queries, *candidates = encode_groups(encoder, [row.query for row in rows], *(row.candidates for row in rows))
+    flags = []
+    for row, query, texts in zip(rows, _unit(queries), candidates, strict=True):  # query (D,), texts (N, D)
+        cosines, relevant = _steps(_unit(texts) @ query), np.array(row.relevant)  # (N,) each
+        flags.append(relevant[np.lexsort((relevant, -cosines))])  # by cosine; of equals the relevant ones last
+    lost = {"query without a relevant candidate": len(corpus) - len(rows)}
+    return _result(corpus, flags, at, float(np.mean([len(row.candidates) for row in rows])), lost)
+
+
+def nearest(encoder: TextEncoder, queries: Sequence[str], corpus: Sequence[str], k: int = 3) -> pd.DataFrame:
+    """The texts nearest to each query by cosine, to be looked at (PaSeR, Table 6).
+
+    Tables of two encoders go side by side with `pd.concat({"a": ..., "b": ...}, axis=1)`.
+
+    Args:
+        encoder: anything with `encode`.
+        queries: texts; repeated ones count once.
+        corpus: texts, such as `corpus_texts` gives; repeated ones count once, and a query never finds its own text.
+        k: texts a query; fewer only where the corpus has no more.
+
+    Returns:
+        Rows named by `query` and `rank` (from 1), with the columns `text` and `cosine`.
+
+    Raises:
+        ValueError: there is no query or no text, or k is below 1.
+    """
+    asked, texts = list(dict.fromkeys(queries)), list(dict.fromkeys(corpus))
+    if not asked or not texts or k < 1:
+        raise ValueError(f"nothing to find: {len(asked)} queries, {len(texts)} texts in the corpus, k={k}")
+    vectors, searched = encode_groups(encoder, asked, texts)
+    cosines, places = top_k(vectors, searched, min(k + 1, len(texts)))  # one more, as it may be the query's own text
+    rows = []
+    for query, scores, found in zip(asked, cosines.tolist(), places.tolist(), strict=True):
+        others = [(texts[i], score) for i, score in zip(found, scores, strict=True) if texts[i] != query][:k]
+        rows += [(query, rank, text, score) for rank, (text, score) in enumerate(others, 1)]
+    return pd.DataFrame(rows, columns=["query", "rank", "text", "cosine"]).set_index(["query", "rank"])
+
+
+def corpus_texts(corpus: Corpus[DuplicateQuestion]) -> list[str]:
+    """The distinct texts that are searched: all duplicates and all distractors, in order."""
+    return list(dict.fromkeys(row.question if row.duplicate is None else row.duplicate for row in corpus))
+
+
+def top_k(queries: Any, corpus: Any, k: int, *, chunk: int = CHUNK) -> tuple[np.ndarray, np.ndarray]:
+    """The k rows of the corpus with the highest cosine to each query, best first; of equals the first in the corpus.
+
+    Exact: every pair is compared, `chunk` queries with `chunk` rows at a time. A row of zeros has the cosine 0.
+
+    Args:
+        queries: (Q, D).
+        corpus: (N, D).
+        k: from 1 to N.
+
+    Returns:
+        Cosines (Q, k), float64 rounded to nine decimals, and the rows they belong to (Q, k).
+
+    Raises:
+        ValueError: shapes that do not fit, values that are not finite, k outside 1 to N, or chunk below 1.
+    """
+    queries, corpus = _vectors(queries, corpus, chunk)
+    if not 1 <= k <= len(corpus):
+        raise ValueError(f"k must be from 1 to the {len(corpus)} rows of the corpus; it is {k}")
+    cosines, places = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
+    for rows in _slices(len(queries), chunk):
+        unit = _unit(queries[rows])
+        best = np.empty((len(unit), 0), np.int64)
+        for columns in _slices(len(corpus), chunk):
+            steps = _steps(unit @ _unit(corpus[columns]).T).astype(np.int64)  # (c, n)
+            # one number that sorts by cosine and then by place: no two are equal, so partitions are unambiguous
+            keys = steps * PLACES + (PLACES - 1 - np.arange(columns.start, columns.stop))
+            best = np.concatenate([best, keys], axis=1)
+            if best.shape[1] > k:
+                best = np.partition(best, -k, axis=1)[:, -k:]
+        steps, rest = np.divmod(np.sort(best, axis=1)[:, ::-1], PLACES)
+        cosines[rows], places[rows] = steps / STEPS, PLACES - 1 - rest
+    return cosines, places
+
+
+def relevant_places(
+    queries: Any,
+    corpus: Any,
+    relevant: Sequence[Sequence[int]],
+    *,
+    ignored: Sequence[Sequence[int]] | None = None,
+    chunk: int = CHUNK,
+) -> list[np.ndarray]:
+    """The places, from 1, that each query's relevant rows take in its ranking of the whole corpus by cosine.
+
+    Nothing is sorted: a relevant row's place is one more than the number of rows before it. Rows that are not relevant
+    stand before relevant ones of the same cosine.
+
+    Args:
+        queries: (Q, D).
+        corpus: (N, D).
+        relevant: for each query the different rows of the corpus that are relevant.
+        ignored: for each query rows that are left out of its ranking, none of them relevant.
+
+    Returns:
+        For each query its places in ascending order.
+
+    Raises:
+        ValueError: as `top_k`; lists that are not one for each query; a relevant row that is none of the corpus.
+    """
+    queries, corpus = _vectors(queries, corpus, chunk)
+    ignored = [()] * len(queries) if ignored is None else ignored
+    if not len(relevant) == len(ignored) == len(queries):
+        raise ValueError(
+            f"there are {len(queries)} queries but {len(relevant)} lists in relevant and {len(ignored)} in ignored"
+        )
+    counts = [len(wanted) for wanted in relevant]
+    owners = np.repeat(np.arange(len(queries)), counts)  # (P,), a pair of a query and a row relevant to it
+    wanted = np.array([place for places in relevant for place in places], np.int64)  # (P,)
+    if ((wanted < 0) | (wanted >= len(corpus))).any():
+        raise ValueError(
+            f"relevant rows must be from 0 to {len(corpus) - 1}; they are from {wanted.min()} to {wanted.max()}"
+        )
+    before = np.zeros(len(wanted), np.int64)
+    for rows in _slices(len(wanted), chunk):
+        unit = _unit(queries[owners[rows]])  # (c, D)
+        own = _steps(np.einsum("pd,pd->p", unit, _unit(corpus[wanted[rows]])))  # (c,)
+        skipped = [[*relevant[owner], *ignored[owner]] for owner in owners[rows]]
+        skipped_rows = np.repeat(np.arange(len(unit)), [len(places) for places in skipped])
+        skipped_columns = np.array([place for places in skipped for place in places], np.int64)
+        for columns in _slices(len(corpus), chunk):
+            steps = _steps(unit @ _unit(corpus[columns]).T)  # (c, n)
+            here = (skipped_columns >= columns.start) & (skipped_columns < columns.stop)
+            steps[skipped_rows[here], skipped_columns[here] - columns.start] = -np.inf
+            before[rows] += (steps >= own[:, None]).sum(1)
+    # `before` counts no relevant rows; in ascending order the j-th has j - 1 of them before it
+    return [np.sort(part) + np.arange(1, len(part) + 1) for part in np.split(before, np.cumsum(counts)[:-1])]
+
+
+def _load(corpus: str | Corpus[Any], row: type, folder: str | Path | None) -> Corpus[Any]:
+    if isinstance(corpus, str):
+        corpus = data.load(corpus, "test", folder)
+    other = next((type(found).__name__ for found in corpus if not isinstance(found, row)), None)
+    if other or not len(corpus):
+        raise ValueError(f"{corpus.name} ({corpus.split}) must hold {row.__name__} rows; it holds {other or 'no rows'}")
+    return corpus
+
+
+def _result(
+    corpus: Corpus[Any],
+    flags: list[np.ndarray],
+    at: int | None,
+    candidates: float,
+    lost: dict[str, int],
+    own_text: int = 0,
+) -> RetrievalResult:
+    """Means over the queries; `flags` tells for each query which places, best first, hold a relevant text."""
+    precisions = 100 * np.array([metrics.average_precision(ranking) for ranking in flags])
+    return RetrievalResult(
+        name=corpus.name,
+        map=float(precisions.mean()),
+        mrr=100 * float(np.mean([metrics.reciprocal_rank(ranking, at) for ranking in flags])),
+        at=at,
+        queries=len(flags),
+        candidates=candidates,
+        relevant=float(np.mean([ranking.sum() for ranking in flags])),
+        own_text=own_text,
+        left_out={**corpus.left_out, **{why: n for why, n in lost.items() if n}},
+        source=corpus.source,
+        precisions=precisions,
+    )
+
+
+def _vectors(queries: Any, corpus: Any, chunk: int) -> tuple[np.ndarray, np.ndarray]:
+    queries, corpus = metrics.as_array(queries), metrics.as_array(corpus)
+    for name, values in (("queries", queries), ("corpus", corpus)):
+        if values.ndim != 2 or 0 in values.shape:
+            raise ValueError(f"{name} must be vectors as rows (n, D), its shape is {values.shape}")
+        if not np.isfinite([values.min(), values.max()]).all():
+            raise ValueError(f"{name} holds values that are nan or infinite")
+    if queries.shape[1] != corpus.shape[1]:
+        raise ValueError(f"queries have {queries.shape[1]} dimensions but the corpus has {corpus.shape[1]}")
+    if chunk < 1:
+        raise ValueError(f"chunk must be 1 or more, it is {chunk}")
+    return queries, corpus
+
+
+def _slices(n: int, size: int) -> Iterator[slice]:
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    """Rows (n, D) in float64 and scaled to length 1; a row of zeros stays."""
+    rows = rows.astype(np.float64)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+
+
+def _steps(cosines: np.ndarray) -> np.ndarray:
+    """Cosines as whole numbers of 1 / STEPS, in place."""
+    cosines *= STEPS
+    return np.rint(cosines, out=cosines)

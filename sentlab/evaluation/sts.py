@@ -1,0 +1,285 @@
+"""Encoder and corpus in, small result objects out: the STS tasks, STS as a dev score, and the geometry behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+
+from sentlab import data
+from sentlab.data.hard_pairs import POSITIVE
+from sentlab.data.rows import Corpus, ScoredPair
+from sentlab.evaluation import metrics
+
+Aggregation = Literal["all", "mean", "wmean"]
+Correlation = Literal["spearman", "pearson"]
+CORRELATIONS: dict[str, Callable[[Any, Any], float]] = {"spearman": metrics.spearman, "pearson": metrics.pearson}
+
+
+class TextEncoder(Protocol):
+    """Anything that turns n texts into n vectors: `sentlab.Encoder`, a SentenceTransformer, a class of your own."""
+
+    def encode(self, texts: list[str], /) -> Any: ...
+
+
+@dataclass(frozen=True, repr=False)
+class STSResult:
+    """What `evaluate_sts` found; all values are correlations x 100.
+
+    Args:
+        scores: task -> value, such as {"sts12": 72.37}.
+        subsets: task -> sub-set -> value; empty for a task without sub-sets (STS-B, SICK).
+        pairs: task -> number of scored pairs.
+        left_out: task -> reason -> number of pairs left out.
+        sources: task -> where its pairs came from.
+        aggregation: `all`, `mean` or `wmean`.
+        correlation: `spearman` or `pearson`.
+    """
+
+    scores: dict[str, float]
+    subsets: dict[str, dict[str, float]]
+    pairs: dict[str, int]
+    left_out: dict[str, dict[str, int]]
+    sources: dict[str, str]
+    aggregation: str
+    correlation: str
+
+    @property
+    def average(self) -> float:
+        """Unweighted mean over the tasks; nan where a task's value is."""
+        return float(np.mean(list(self.scores.values())))
+
+    def table(self) -> pd.DataFrame:
+        """One row, named after correlation and aggregation; a column a task, in order, and `average`."""
+        return pd.DataFrame([{**self.scores, "average": self.average}], index=[self._kind])
+
+    @property
+    def _kind(self) -> str:
+        return f"{self.correlation} x 100, {self.aggregation}"
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{task} {value:.2f}" for task, value in self.scores.items())
+        return f"STSResult({values}; average {self.average:.2f}; {self._kind})"
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html(float_format="{:.2f}".format)
+
+
+def evaluate_sts(
+    encoder: TextEncoder,
+    tasks: str | Corpus[ScoredPair] | Sequence[str | Corpus[ScoredPair]] | None = None,
+    *,
+    folder: str | Path | None = None,
+    aggregation: Aggregation = "all",
+    correlation: Correlation = "spearman",
+) -> STSResult:
+    """Score an encoder on semantic textual similarity: the correlation of cosines with human scores, without training.
+
+    The protocol of SimCSE, PaSeR and PT-BERT is the default: `aggregation="all"`, Spearman, test splits. Aggregation
+    alone can move a value by several points, so the result states it. It matters only for tasks with sub-sets (STS12 to
+    STS16 from files; STS-B and SICK have none):
+
+    - `all`: one correlation over the pairs of all sub-sets together;
+    - `mean`: the mean of the sub-sets' correlations;
+    - `wmean`: the same, weighted by their numbers of pairs.
+
+    Args:
+        encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on all tasks' distinct sentences.
+        tasks: names (their `test` split is loaded) or corpora of ScoredPair, or one of them; None: the seven tasks
+            sts12 .. sts16, stsb and sick.
+        folder: where the public files are; see `sentlab.data.load`.
+
+    Raises:
+        ValueError: unknown aggregation or correlation, no tasks, a task named twice, or rows that are no ScoredPair.
+        FileNotFoundError: a task's data is nowhere to be found.
+    """
+    if aggregation not in ("all", "mean", "wmean"):
+        raise ValueError(f"aggregation must be all, mean or wmean; it is {aggregation!r}")
+    if correlation not in CORRELATIONS:
+        raise ValueError(f"correlation must be spearman or pearson; it is {correlation!r}")
+    corpora = _corpora(tasks, folder)
+    cosines = _cosines(encoder, list(corpora.values()))
+    scores: dict[str, float] = {}
+    subsets: dict[str, dict[str, float]] = {}
+    for (task, corpus), values in zip(corpora.items(), cosines, strict=True):
+        scores[task], subsets[task] = _score(values, corpus, aggregation, CORRELATIONS[correlation])
+    return STSResult(
+        scores=scores,
+        subsets=subsets,
+        pairs={task: len(corpus) for task, corpus in corpora.items()},
+        left_out={task: dict(corpus.left_out) for task, corpus in corpora.items()},
+        sources={task: corpus.source for task, corpus in corpora.items()},
+        aggregation=aggregation,
+        correlation=correlation,
+    )
+
+
+def pair_cosines(encoder: TextEncoder, corpus: Corpus[ScoredPair]) -> np.ndarray:
+    """Cosine of the two embeddings of each pair: float64 (n,), in order. Each distinct sentence is encoded once."""
+    _check_pairs(corpus)
+    return _cosines(encoder, [corpus])[0]
+
+
+def sts_dev(corpus: Corpus[ScoredPair]) -> Callable[[TextEncoder], float]:
+    """A dev score for `fit`: encoder -> Spearman x 100 over all pairs of the corpus."""
+    _check_pairs(corpus)
+    golds = [pair.score for pair in corpus]
+
+    def score(encoder: TextEncoder) -> float:
+        return 100 * metrics.spearman(pair_cosines(encoder, corpus), golds)
+
+    return score
+
+
+def encode_groups(encoder: TextEncoder, *groups: Sequence[str]) -> list[np.ndarray]:
+    """The vectors (n, D) of each group of n texts, with one call of `encode` for the distinct texts of all.
+
+    Raises:
+        ValueError: `encode` returned another number of vectors.
+    """
+    vectors, places = _embed(encoder, groups)
+    return [vectors[own] for own in places]
+
+
+LEVELS = 5  # gold 0-1, 1-2, ... 4-5
+BINS = 100  # of cosine, over -1 .. 1
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How an encoder lays out the sentences of an STS corpus.
+
+    Args:
+        alignment: of the pairs with a gold of 4 or more (`metrics.alignment`); the lower the better.
+        uniformity: of all distinct sentences (`metrics.uniformity`); the lower the better.
+        mean, variance: of the cosines of each gold level 0-1, 1-2, ... 4-5; nan for an empty level.
+        counts: pairs by level and by cosine, `BINS` bins of equal width over -1 .. 1.
+    """
+
+    alignment: float
+    uniformity: float
+    mean: list[float]
+    variance: list[float]
+    counts: list[list[int]]
+
+    def table(self) -> pd.DataFrame:
+        """A row a level: pairs, mean and variance of their cosines."""
+        rows = {"pairs": [sum(row) for row in self.counts], "mean": self.mean, "variance": self.variance}
+        return pd.DataFrame(rows, index=[f"{i}-{i + 1}" for i in range(LEVELS)]).rename_axis("gold")
+
+
+def geometry(encoder: TextEncoder, corpus: Corpus[ScoredPair]) -> Geometry:
+    """Alignment, uniformity and the cosines by gold level.
+
+    Args:
+        encoder: anything with `encode`.
+        corpus: pairs with a gold of 0 to 5; the upper border belongs to the last level.
+
+    Raises:
+        ValueError: rows that are no ScoredPair, or no pair with a gold of 4 or more.
+
+    Source: PaSeR, Figs. 5 and 6 and Table 10; Gao et al. (2021), Figs. 2 and 3, after Wang and Isola (2020).
+    """
+    _check_pairs(corpus)
+    gold = np.array([pair.score for pair in corpus])
+    if not (gold >= POSITIVE).any():
+        raise ValueError(f"{corpus.name} ({corpus.split}) has no pair with a gold of {POSITIVE:g} or more to align")
+    texts, (a, b) = _embed(encoder, _sides([corpus]))
+    cosines = metrics.cosine_similarity(texts[a], texts[b])
+    level = np.clip(gold.astype(int), 0, LEVELS - 1)
+    parts = [cosines[level == i] for i in range(LEVELS)]
+    return Geometry(
+        alignment=metrics.alignment(texts[a][gold >= POSITIVE], texts[b][gold >= POSITIVE]),
+        uniformity=metrics.uniformity(texts),
+        mean=[float(part.mean()) if len(part) else float("nan") for part in parts],
+        variance=[float(part.var()) if len(part) else float("nan") for part in parts],
+        counts=[np.histogram(part, BINS, (-1.0, 1.0))[0].tolist() for part in parts],
+    )
+
+
+def watch_geometry(corpus: Corpus[ScoredPair], every: int) -> Callable[[int, Any], dict[str, float] | None]:
+    """Alignment and uniformity along training: an `on_step` for `fit`, whose history's `seen` then holds them.
+
+    Args:
+        corpus: pairs with a gold of 0 to 5, as for `geometry`.
+        every: steps between two looks at the encoder.
+
+    Source: PT-BERT, Fig. 3 (every 125 steps, on STS-B).
+    """
+    if every < 1:
+        raise ValueError(f"every is a number of steps, 1 or more, not {every}")
+
+    def on_step(step: int, method: Any) -> dict[str, float] | None:
+        if step % every:
+            return None
+        found = geometry(method.encoder, corpus)
+        return {"alignment": found.alignment, "uniformity": found.uniformity}
+
+    return on_step
+
+
+def _corpora(tasks: Any, folder: str | Path | None) -> dict[str, Corpus[ScoredPair]]:
+    if tasks is None:
+        tasks = data.STS_TASKS
+    elif isinstance(tasks, str | Corpus):
+        tasks = [tasks]
+    corpora: dict[str, Corpus[ScoredPair]] = {}
+    for task in tasks:
+        corpus = task if isinstance(task, Corpus) else data.load(task, "test", folder)
+        _check_pairs(corpus)
+        if corpus.name in corpora:
+            raise ValueError(f"tasks names {corpus.name} twice")
+        corpora[corpus.name] = corpus
+    if not corpora:
+        raise ValueError("tasks is empty; leave it out for the seven STS tasks")
+    return corpora
+
+
+def _check_pairs(corpus: Corpus[Any]) -> None:
+    other = next((type(row).__name__ for row in corpus if not isinstance(row, ScoredPair)), None)
+    if other or not len(corpus):
+        raise ValueError(f"{corpus.name} ({corpus.split}) must hold ScoredPair rows; it holds {other or 'no rows'}")
+
+
+def _cosines(encoder: TextEncoder, corpora: list[Corpus[ScoredPair]]) -> list[np.ndarray]:
+    """For each corpus the cosines of its pairs, with one call of `encode` for the distinct sentences of all."""
+    vectors, (a, b) = _embed(encoder, _sides(corpora))
+    cosines = metrics.cosine_similarity(vectors[a], vectors[b])
+    return np.split(cosines, np.cumsum([len(corpus) for corpus in corpora])[:-1])
+
+
+def _sides(corpora: list[Corpus[ScoredPair]]) -> list[list[str]]:
+    """The first texts of all pairs, and the second texts."""
+    return [[getattr(pair, side) for corpus in corpora for pair in corpus] for side in ("text_a", "text_b")]
+
+
+def _embed(encoder: TextEncoder, groups: Sequence[Sequence[str]]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Vectors of all distinct texts, (n, D), and for each group the places of its texts among them."""
+    place: dict[str, int] = {}
+    places = [np.array([place.setdefault(text, len(place)) for text in group]) for group in groups]
+    vectors = metrics.as_array(encoder.encode(list(place)))
+    if vectors.ndim != 2 or len(vectors) != len(place):
+        raise ValueError(f"encode() was given {len(place)} texts and returned an array of shape {vectors.shape}")
+    return vectors, places
+
+
+def _score(
+    cosines: np.ndarray, corpus: Corpus[ScoredPair], aggregation: str, correlate: Callable[[Any, Any], float]
+) -> tuple[float, dict[str, float]]:
+    golds = np.array([pair.score for pair in corpus])
+    names = np.array([pair.subset for pair in corpus])
+    parts = {str(name): names == name for name in dict.fromkeys(names.tolist())}
+    if set(parts) == {""}:
+        return 100 * correlate(cosines, golds), {}
+    subsets = {  # one pair has no correlation
+        name: 100 * correlate(cosines[part], golds[part]) if part.sum() > 1 else float("nan")
+        for name, part in parts.items()
+    }
+    if aggregation == "all":
+        return 100 * correlate(cosines, golds), subsets
+    weights = [part.sum() if aggregation == "wmean" else 1 for part in parts.values()]
+    return float(np.average(list(subsets.values()), weights=weights)), subsets

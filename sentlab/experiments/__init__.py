@@ -1,0 +1,1 @@
+"""Recorded experiments: typed records and the programs that fill them."""

@@ -1,0 +1,266 @@
+"""SLICE: token vectors whose mean over any span says what the span says, so that one pass serves all spans of a text.
+
+"SLICE (Span-aggregated Late Interaction Contextualized Embeddings)". A row is a phrase q, a passage p_true that holds
+something similar, and a passage p_false that does not. Of each passage only the span most similar to q has a part in
+the loss (section 3.1), so nobody needs to say which span that is::
+
+    L = -scale sim_true + log(exp(scale sim_true) + exp(scale sim_false)),   similarities in [0, 1]
+
+The best span is found without gradient, and then it alone is computed again with one: the gradient of a maximum is that
+of the largest element, so it is the same, and no vectors of the other spans are kept for the way back.
+
+Differs from the paper:
+  - It takes words and sub-words for the same; here spans are of words, the sub-words of one stay together, and
+    `words=False` takes tokens. What a word is says `sentlab.spans.word_boundaries`, here as in a search.
+  - It does not say whether [CLS] and [SEP] count; here no span and no query holds them.
+  - `in_batch=True` is ours: a query is told from the best spans of all other passages of the batch too.
+  - `StartEnd` stands in for DensePhrases, which is trained on questions and their answers: here on SLICE's rows by
+    SLICE's loss, so that the two differ in what a span's vector is and in nothing else.
+
+Differs from the released code:
+  - None was released.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from sentlab.data.rows import Triple
+from sentlab.encoder import Encoder
+from sentlab.encoder.encoder import checked
+from sentlab.encoder.pooling import masked_mean
+from sentlab.text.words import word_boundaries
+
+
+@torch.no_grad()
+def find_best_spans(
+    queries: Tensor, tokens: Tensor, units: Tensor, min_size: int, max_size: int
+) -> tuple[Tensor, Tensor]:
+    """Where the span with the highest cosine lies, for every query and passage of a group.
+
+    A span's vector is a difference of two cumulated vectors, so its dot product with a query is one too. They cumulate
+    in float64 over a passage, for what is left of such a difference may be small.
+
+    Args:
+        queries: (G, Q, D), G groups of Q queries.
+        tokens: last-layer vectors of the P passages of each group, (G, P, L, D); zeros where a token is in no span.
+        units: the number of the unit (the word) that a token is part of, counted from 0 in each passage; -1 where a
+            token is in no span: special tokens and padding, (G, P, L).
+        min_size, max_size: units a span.
+
+    Returns:
+        The first unit of the span and the one behind its last, (G, Q, P) each. Of equally good spans the shortest, then
+        the first; 0 and 0 where a passage has no span, for it has fewer than `min_size` units.
+
+    Source: SLICE, section 3.1, spans(S), sim_true and sim_false.
+    """
+    most = int(units.max()) + 1
+    cumulated = tokens.new_zeros((*units.shape[:2], most + 1, tokens.shape[-1]), dtype=torch.float64)
+    cumulated.scatter_add_(2, (units + 1).unsqueeze(-1).expand_as(tokens), tokens.double())
+    cumulated = cumulated.cumsum(dim=2)  # (G, P, W + 1, D)
+    dots = torch.einsum("gqd,gpwd->gqpw", F.normalize(queries.double(), dim=-1), cumulated)
+
+    def cosines(size: int) -> Tensor:
+        norms = (cumulated[:, :, size:] - cumulated[:, :, :-size]).norm(dim=-1).unsqueeze(1)  # (G, 1, P, W + 1 - size)
+        return (dots[..., size:] - dots[..., :-size]) / norms.clamp(min=torch.finfo(norms.dtype).tiny)
+
+    return _best(cosines, queries, units, min_size, max_size)
+
+
+def _best(
+    cosines: Callable[[int], Tensor], queries: Tensor, units: Tensor, min_size: int, max_size: int
+) -> tuple[Tensor, Tensor]:
+    """What `find_best_spans` returns, of size -> the cosines of all spans of so many units, (G, Q, P, W + 1 - size)."""
+    count = units.amax(dim=-1) + 1  # (G, P)
+    most = int(count.max())
+    best = torch.full((*queries.shape[:2], units.shape[1]), -torch.inf, dtype=torch.float64, device=units.device)
+    start = end = torch.zeros_like(best, dtype=torch.long)
+    for size in range(min_size, min(max_size, most) + 1):
+        outside = torch.arange(size, most + 1, device=count.device) > count.unsqueeze(-1)  # (G, P, W + 1 - size)
+        score, place = cosines(size).masked_fill(outside.unsqueeze(1), -torch.inf).max(dim=-1)  # (G, Q, P)
+        better = score > best
+        best = torch.where(better, score, best)
+        start, end = torch.where(better, place, start), torch.where(better, place + size, end)
+    return start, end
+
+
+def best_span_similarities(queries: Tensor, tokens: Tensor, units: Tensor, min_size: int, max_size: int) -> Tensor:
+    """The similarity of every query of a group to the best span of each of its passages, with a gradient.
+
+    Args:
+        queries, tokens, units, min_size, max_size: as in `find_best_spans`, but that `tokens` may hold anything where
+            a token is in no span.
+
+    Returns:
+        (1 + cosine) / 2, in [0, 1], (G, Q, P); 0, the least, where a passage has no span.
+
+    Source: SLICE, section 3.1, sim_true and sim_false.
+    """
+    tokens = tokens.masked_fill((units < 0).unsqueeze(-1), 0.0)
+    start, end = find_best_spans(queries, tokens, units, min_size, max_size)
+    own = units.unsqueeze(1)  # (G, 1, P, L)
+    inside = (start.unsqueeze(-1) <= own) & (own < end.unsqueeze(-1))  # (G, Q, P, L)
+    spans = torch.einsum("gqpl,gpld->gqpd", inside.to(tokens.dtype), tokens)  # sums: they have the cosine of the means
+    cosines = F.cosine_similarity(queries.unsqueeze(2), spans, dim=-1)
+    return ((1 + cosines) / 2).masked_fill(start == end, 0.0)
+
+
+class SLICE(nn.Module):
+    """Trains `encoder` on `Triple` rows: a phrase, a passage with a paraphrase of it, and a passage without one.
+
+    A query is the mean of the phrase's own tokens in the last layer, like any span; so is what `encode_tokens` gives,
+    averaged. `encode` pools [CLS] and [SEP] as well, and its vectors are near to these but not the same.
+
+    Args:
+        encoder: trained in place; its pooling must be "mean".
+        min_size, max_size: words a span, or tokens; the paper trains with 1 to 10, and searches 1 to 20.
+        scale: what similarities in [0, 1] are multiplied by.
+        in_batch: False: a query is told from its own negative, the paper's loss. True: from that, and from all passages
+            of the other rows, InfoNCE with the same scale; across processes, of this process alone. Ours.
+        words: True: the sub-words of a word stay together; False: spans are of tokens.
+
+    Raises:
+        ValueError: another pooling, sizes that are not 1 <= min_size <= max_size, or a scale that is not above 0.
+
+    Source: SLICE, section 3.1.
+    """
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        *,
+        min_size: int = 1,
+        max_size: int = 10,
+        scale: float = 30.0,
+        in_batch: bool = False,
+        words: bool = True,
+    ):
+        super().__init__()
+        if encoder.pooling != "mean":
+            raise ValueError(
+                f"SLICE means spans and queries by the mean of their tokens, and this encoder pools with "
+                f"{encoder.pooling!r}: load it with pooling='mean', or set encoder.pooling"
+            )
+        if not 1 <= min_size <= max_size or scale <= 0:
+            raise ValueError(f"needed: 1 <= min_size={min_size} <= max_size={max_size}, and scale={scale} above 0")
+        self.encoder, self.min_size, self.max_size, self.scale = encoder, min_size, max_size, scale
+        self.in_batch, self.words = in_batch, words
+        self.to(encoder.device)
+
+    def collate(self, rows: Sequence[Triple]) -> dict[str, Tensor]:
+        """Tokenise.
+
+        Args:
+            rows: B of them.
+
+        Returns:
+            Of the passages, positive and negative, `input_ids`, `attention_mask` and `units` (B, 2, L); of the phrases
+            `query_input_ids`, `query_attention_mask` and `query_units` (B, L'); all on the encoder's device. `units`
+            are those of `find_best_spans`.
+
+        Raises:
+            TypeError: a row that is no Triple.
+            ValueError: no rows, or a phrase without a token.
+        """
+        if len(rows) == 0:
+            raise ValueError("no rows: a batch needs at least one triple")
+        for number, row in enumerate(rows):
+            if not isinstance(row, Triple):
+                raise TypeError(f"SLICE learns from Triple rows but row {number} is a {type(row).__name__}")
+        queries = self._tokenize([row.anchor for row in rows])
+        empty = (queries["units"] < 0).all(dim=1).nonzero()
+        if len(empty):
+            raise ValueError(f"row {int(empty[0])} has a phrase without a token: {rows[int(empty[0])].anchor!r}")
+        passages = self._tokenize([text for row in rows for text in (row.positive, row.negative)])
+        batch = {name: tensor.view(len(rows), 2, -1) for name, tensor in passages.items()}
+        return batch | {f"query_{name}": tensor for name, tensor in queries.items()}
+
+    def _tokenize(self, texts: list[str]) -> dict[str, Tensor]:
+        """What `Encoder.tokenize` gives, and the units, (N, L) each."""
+        encoder = self.encoder
+        batch = encoder.tokenizer(
+            checked(texts), truncation=True, max_length=encoder.max_length, padding=True, return_tensors="pt"
+        )
+        tensors = {name: batch[name] for name in ("input_ids", "attention_mask")}
+        tensors["units"] = torch.full_like(tensors["input_ids"], -1)
+        for row, encoding, text in zip(tensors["units"], batch.encodings, texts, strict=True):
+            own = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]  # nor padding
+            offsets = np.array([encoding.offsets[place] for place in own], dtype=np.int64).reshape(-1, 2)
+            edges = word_boundaries(text, offsets) if self.words else np.arange(len(own) + 1)
+            row[own] = torch.from_numpy(np.repeat(np.arange(len(edges) - 1), np.diff(edges)))
+        return {name: tensor.to(encoder.device) for name, tensor in tensors.items()}
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """`contrastive`: L, the cross entropy of telling p_true from p_false by their similarities (section 3.1)."""
+        rows = len(batch["units"])
+        hidden = self.encoder.hidden_states(batch["query_input_ids"], batch["query_attention_mask"])[-1]
+        queries = self._phrases(hidden.float(), batch["query_units"])
+        ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)
+        tokens = self.encoder.hidden_states(ids, mask)[-1].float()  # (2B, L, D)
+        groups = 1 if self.in_batch else rows  # all queries with all passages, or each with its own two
+        queries = queries.view(groups, -1, queries.shape[-1])
+        tokens = tokens.view(groups, -1, *tokens.shape[1:])
+        with torch.autocast(tokens.device.type, enabled=False):  # it would multiply the matrices in bfloat16
+            similarities = self._similarities(queries, tokens, batch["units"].view(*tokens.shape[:3])).flatten(0, 1)
+        positives = torch.arange(rows, device=tokens.device) * 2 if self.in_batch else ids.new_zeros(rows)
+        return {"contrastive": F.cross_entropy(self.scale * similarities, positives)}  # (B, 2), or (B, 2B)
+
+    def _phrases(self, tokens: Tensor, units: Tensor) -> Tensor:
+        """The phrases' vectors, of their tokens' (B, L', D)."""
+        return masked_mean(tokens, units >= 0)  # (B, D)
+
+    def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
+        return best_span_similarities(queries, tokens, units, self.min_size, self.max_size)
+
+    def after_step(self) -> None:
+        """Nothing changes between steps."""
+
+
+class StartEnd(SLICE):
+    """SLICE, but for what a span's vector is: those of its first and its last token side by side, as in DensePhrases.
+
+    Args and Raises: as in `SLICE`.
+
+    Source: Lee et al. (2021), "Learning Dense Representations of Phrases at Scale", section 3; SLICE, section 5.
+    """
+
+    def _phrases(self, tokens: Tensor, units: Tensor) -> Tensor:
+        first, last = _ends(units >= 0)
+        rows = torch.arange(len(tokens), device=tokens.device)
+        return torch.cat([tokens[rows, first], tokens[rows, last]], dim=-1)  # (B, 2D)
+
+    def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
+        words = torch.arange(max(1, int(units.max()) + 1), device=units.device)  # one, where no passage has any
+        first, last = _ends(units.unsqueeze(-2) == words.unsqueeze(-1))  # (G, P, W) each
+        starts, ends = (
+            tokens.gather(2, place.unsqueeze(-1).expand(-1, -1, -1, tokens.shape[-1])) for place in (first, last)
+        )  # (G, P, W, D) each
+        with torch.no_grad():
+            left, right = queries.double().chunk(2, dim=-1)
+            from_start = torch.einsum("gqd,gpwd->gqpw", left, starts.double())
+            from_end = torch.einsum("gqd,gpwd->gqpw", right, ends.double())
+            squares = [x.double().square().sum(-1).unsqueeze(1) for x in (starts, ends)]  # (G, 1, P, W) each
+
+            def cosines(size: int) -> Tensor:
+                count = len(words) + 1 - size
+                norms = (squares[0][..., :count] + squares[1][..., size - 1 :]).sqrt()
+                dots = from_start[..., :count] + from_end[..., size - 1 :]
+                return dots / norms.clamp(min=torch.finfo(norms.dtype).tiny)  # but for the query's length
+
+            start, end = _best(cosines, queries, units, self.min_size, self.max_size)
+        group = torch.arange(len(units), device=units.device).view(-1, 1, 1)
+        passage = torch.arange(units.shape[1], device=units.device)
+        spans = torch.cat([starts[group, passage, start], ends[group, passage, (end - 1).clamp(min=0)]], dim=-1)
+        cosine = F.cosine_similarity(queries.unsqueeze(2), spans, dim=-1)  # (G, Q, P)
+        return ((1 + cosine) / 2).masked_fill(start == end, 0.0)
+
+
+def _ends(inside: Tensor) -> tuple[Tensor, Tensor]:
+    """The first and the last place of what is true, (..., L) -> (...) each; 0 and L - 1 where nothing is."""
+    found = inside.to(torch.uint8)
+    return found.argmax(dim=-1), inside.shape[-1] - 1 - found.flip(-1).argmax(dim=-1)

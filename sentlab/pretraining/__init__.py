@@ -1,0 +1,1 @@
+"""How the bundled encoders were made."""

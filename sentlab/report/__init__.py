@@ -1,0 +1,1 @@
+"""What turns results into something to look at: plots, tables, verdicts, interactive pages."""

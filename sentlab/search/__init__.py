@@ -1,0 +1,5 @@
+"""Search: the best span of a text for a phrase, and an index of phrases in context."""
+
+from sentlab.search.phrase_index import PhraseIndex
+
+__all__ = ["PhraseIndex"]

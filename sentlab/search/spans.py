@@ -1,0 +1,334 @@
+"""Every span of a text at once: its cosine with a query, where a span's vector is the mean of its tokens' vectors.
+
+SLICE (`methods/slice_spans.py`) compares a phrase with all spans of MIN_SIZE to MAX_SIZE tokens of a passage. A cosine
+does not see the length of a vector, so the sum of the tokens x_i ... x_j-1 serves as well as their mean::
+
+    cos(q, [i, j)) = sum of q . x_t / (|q| |x_i + ... + x_j-1|)
+
+The numerators cumulate T dot products a query; the lengths, which all queries share, cumulate the dot products of each
+token with the few after it: `|x_i + ... + x_j-1|^2` is the sum of all x_s . x_t within. So T x D numbers serve T x
+K spans, whose vectors are never made, and only a chunk of the text is in work at a time.
+
+How it stays exact, to 1e-5 in float32, however long the text: sums grow by one token with each size and are not
+differences of sums from the start of the text, so nothing large cancels; and spans whose own tokens all but cancel,
+whose squared length would be a small difference of large numbers, are summed up as vectors in float64. They are rare.
+
+A zero vector, be it the query or the span, has the similarity 0. Of equal similarities the first start counts, and then
+the shortest span; similarities that differ by less than about 4e-6 (STEPS) may count as equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from sentlab.text.words import word_boundaries  # noqa: F401  under this name for users
+
+STEPS = 2**18  # similarities are compared as whole multiples of 1 / STEPS, or equal spans would not tie after rounding
+PLACES = 2**42  # more than an index has words; STEPS * PLACES fits into 63 bits
+CANCELLED = 0.1  # of the sum of its tokens' squared lengths: spans whose square is less are summed up as vectors
+SCORES = 2**20  # in memory at once, 4 MB of them
+TOKENS = 8192  # in work at once, at most
+QUERIES = 64  # in work at once, at most
+BLOCK = 8  # tokens whose dot products with those after them are one matrix product: of 8 to 64 the quickest
+
+
+class Spans(NamedTuple):
+    """Similarities with the spans [start, end) that have them: arrays, or tensors, of one shape."""
+
+    score: Any
+    start: Any
+    end: Any
+
+
+class Scored(NamedTuple):
+    """The similarities of some queries with all spans that start in a chunk of the text."""
+
+    queries: slice
+    start: int  # the chunk's first token
+    scores: Tensor  # (K, q, c), -inf where there is no such span
+
+
+def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 20, boundaries: Any = None) -> Spans:
+    """The span of a text that is most similar to each query.
+
+    Args:
+        queries: (Q, D), an array or a tensor.
+        tokens: (T, D), the tokens of one text, in order; the type and the device of the result are theirs.
+        min_size: tokens, or words, a span has at least.
+        max_size: and at most; it may exceed the text.
+        boundaries: (W + 1,), rising from 0 to T: word w is made of the tokens from boundaries[w] to boundaries[w + 1].
+            Then spans are of whole words and sizes count words; `word_boundaries` finds them. None: spans of tokens.
+
+    Returns:
+        score, start and end, (Q,) each: the cosine, and the span's first token and the one after its last. Where the
+        text has no span of that size, score, start and end are 0.
+
+    Raises:
+        ValueError: shapes, sizes or boundaries that do not fit, or values that are not finite.
+
+    Source: SLICE, section 3.1: max over spans(S) of the cosine with the mean of the span's vectors.
+    """
+    text = _Text(queries, tokens, min_size, max_size, boundaries)
+    best = text.queries.new_full((len(text.queries),), -torch.inf)
+    start, end = (torch.zeros_like(best, dtype=torch.int64) for _ in range(2))
+    for rows, first, scores in text.scores():
+        chunk, at = rounded(scores.amax(0)).max(1)  # (q,); the first of equals
+        size = rounded(scores[:, torch.arange(len(at)), at]).argmax(0) + text.min_size  # the shortest of equals
+        better = chunk > best[rows]
+        for held, new in ((best, chunk), (start, first + at), (end, first + at + size)):
+            held[rows] = torch.where(better, new, held[rows])
+    return text.result(best.masked_fill(best.isneginf(), 0.0), start, end)
+
+
+def top_spans(
+    queries: Any, tokens: Any, k: int, *, min_size: int = 1, max_size: int = 20, boundaries: Any = None
+) -> Spans:
+    """The k spans of a text that are most similar to each query and do not overlap.
+
+    The best span, then the best of those that do not overlap with it, and so on.
+
+    Args:
+        k: spans a query, at least 1. The others, and Raises: as in `best_spans`.
+
+    Returns:
+        score, start and end, (Q, k) each, by falling score. Where the text has no further span: -inf, 0, 0.
+    """
+    text = _Text(queries, tokens, min_size, max_size, boundaries)
+    found = apart(text.scores(), len(text.queries), k, text.min_size, text.max_size)
+    rows = [row + [(-np.inf, 0, 0)] * (k - len(row)) for row in found]
+    score, start, end = torch.tensor(rows, dtype=torch.float64, device=text.queries.device).reshape(-1, k, 3).unbind(2)
+    return text.result(score.to(text.queries), start.long(), end.long())
+
+
+def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 20, boundaries: Any = None) -> Any:
+    """The similarity of one query with every span of a text, for a picture of them.
+
+    Args:
+        query: (D,). The others, and Raises: as in `best_spans`.
+
+    Returns:
+        (T, K), K = max_size - min_size + 1: in row i and column k the span of min_size + k tokens from token i on, -inf
+        where the text ends before. With boundaries (W, K), of words.
+    """
+    text = _Text(query[None], tokens, min_size, max_size, boundaries)
+    scores = text.queries.new_full((len(text.tokens), max_size - min_size + 1), -torch.inf)
+    for _, first, found in text.scores():
+        scores[first : first + found.shape[2], : len(found)] = found[:, 0].T
+    return scores if isinstance(tokens, Tensor) else scores.numpy()
+
+
+def word_sums(tokens: Tensor, boundaries: Any) -> Tensor:
+    """The sum of the vectors of each word's tokens, (T, D) -> (W, D); spans of them are spans of whole words.
+
+    Args:
+        tokens: (T, D).
+        boundaries: (W + 1,), rising from 0 to T.
+
+    Raises:
+        ValueError: boundaries that do not rise from 0 to T.
+    """
+    edges = torch.as_tensor(boundaries, dtype=torch.int64, device=tokens.device)
+    if edges.ndim != 1 or not len(edges) or edges[0] != 0 or edges[-1] != len(tokens) or (edges.diff() < 1).any():
+        raise ValueError(
+            f"boundaries must rise from 0 to the {len(tokens)} tokens, as word_boundaries gives: {boundaries!r:.60}"
+        )
+    return F.embedding_bag(torch.arange(len(tokens), device=tokens.device), tokens, edges[:-1], mode="sum")
+
+
+def scored(queries: Tensor, tokens: Any, texts: np.ndarray, min_size: int, max_size: int) -> Iterator[Scored]:
+    """The similarity of every span of some texts with every query, a chunk at a time.
+
+    Args:
+        queries: (Q, D), each of length 1, or zero.
+        tokens: (N, D), the tokens of all texts one after the other; anything that slices to an array or a tensor,
+            which is then turned into the type of the queries.
+        texts: (n + 1,), where each text begins among the tokens, and N: no span crosses a text's end.
+        min_size, max_size: tokens a span, min_size <= max_size.
+    """
+    block = max(1, min(QUERIES, len(queries)))
+    chunk = min(TOKENS, max(BLOCK, SCORES // (max_size * block) // BLOCK * BLOCK))
+    for first in range(0, len(tokens) - min_size + 1, chunk):
+        count = min(chunk, len(tokens) - first)
+        reach = count + 2 * max_size + BLOCK  # all that is looked at; what the text lacks of it counts as zeros
+        part = _part(tokens, first, first + reach, queries)
+        part = F.pad(part, (0, 0, 0, reach - len(part))) if len(part) < reach else part
+        inverse, cancelled = _inverse_lengths(part, count, max_size)
+        any_cancelled = bool(cancelled.any())
+        ends = texts[np.searchsorted(texts, np.arange(first, first + count), side="right")]
+        left = torch.from_numpy(ends - np.arange(first, first + count)).to(part.device)  # (c,)
+        for start in range(0, len(queries), block):
+            rows = slice(start, start + block)
+            dots = _product(queries[rows], part[: count + max_size].T)  # (q, c + K)
+            sums = torch.zeros_like(dots[:, :count])
+            scores = sums.new_empty((max_size - min_size + 1, *sums.shape))
+            for size in range(1, max_size + 1):
+                sums += dots[:, size - 1 : size - 1 + count]
+                if size < min_size:
+                    continue
+                found = torch.mul(sums, inverse[size - 1], out=scores[size - min_size])
+                if any_cancelled:
+                    places = cancelled[size - 1].nonzero()[:, 0]
+                    found[:, places] = _exactly(queries[rows], part, places, size)
+            _remove(scores, left, min_size)
+            yield Scored(rows, first, scores)
+
+
+def apart(
+    blocks: Iterable[Scored], queries: int, k: int, min_size: int, max_size: int
+) -> list[list[tuple[float, int, int]]]:
+    """Of all that `scored` gives, for each query the k best spans (score, start, end) that do not overlap.
+
+    Exact in bounded memory: a span overlaps with spans of fewer than 2 max_size starts, so the best starts, 2 max_size
+    for each span that is wanted, hold them all.
+
+    Raises:
+        ValueError: k is below 1.
+    """
+    if k < 1:
+        raise ValueError(f"k must be at least 1, it is {k}")
+    kept = (k - 1) * 2 * max_size + 1
+    keys = [torch.empty(0, dtype=torch.int64)] * queries  # (M,): by score and then by place, and no two are equal
+    tables = [torch.empty(0, max_size - min_size + 1)] * queries  # (M, K): the scores of all spans from there
+    for rows, first, scores in blocks:
+        steps = (scores.amax(0).clamp_min(-2.0) * STEPS).round().long().cpu()  # -2: there is no span
+        new = steps * PLACES + (PLACES - 1 - first - torch.arange(steps.shape[1]))  # (q, c)
+        new, chosen = new.topk(min(kept, new.shape[1]), dim=1)
+        for query, number in enumerate(range(*rows.indices(queries))):
+            least = keys[number].min() if len(keys[number]) == kept else -2 * STEPS * PLACES + PLACES
+            hopeful = new[query] > least
+            if hopeful.any():
+                found = scores[:, query, chosen[query, hopeful].to(scores.device)].T.cpu()
+                merged, order = torch.cat([keys[number], new[query, hopeful]]).sort(descending=True)
+                keys[number] = merged[:kept]
+                tables[number] = torch.cat([tables[number].to(found), found])[order[:kept]]
+    return [
+        _greedy(PLACES - 1 - key % PLACES, rounded(table), k, min_size) for key, table in zip(keys, tables, strict=True)
+    ]
+
+
+def rounded(scores: Tensor) -> Tensor:
+    """Scores as multiples of 1 / STEPS."""
+    return (scores * STEPS).round() / STEPS
+
+
+def check_sizes(min_size: int, max_size: int) -> None:
+    if not 1 <= min_size <= max_size:
+        raise ValueError(f"sizes must be 1 <= min_size <= max_size; they are {min_size} and {max_size}")
+
+
+class _Text:
+    """Checked input of one text; where there are boundaries its tokens are words until the result."""
+
+    def __init__(self, queries: Any, tokens: Any, min_size: int, max_size: int, boundaries: Any) -> None:
+        check_sizes(min_size, max_size)
+        self.is_tensor = isinstance(tokens, Tensor)
+        tokens = tokens.detach() if isinstance(tokens, Tensor) else np.asarray(tokens)
+        if tokens.ndim != 2 or queries.ndim != 2 or queries.shape[1] != tokens.shape[1]:
+            raise ValueError(
+                f"queries (Q, D) and tokens (T, D) must be vectors of one dimension as rows; their shapes are "
+                f"{tuple(queries.shape)} and {tuple(tokens.shape)}"
+            )
+        double = tokens.dtype in (np.float64, torch.float64)
+        like = torch.empty(0, dtype=torch.float64 if double else torch.float32)
+        like = like.to(tokens.device) if isinstance(tokens, Tensor) else like
+        self.queries = F.normalize(_part(queries, 0, len(queries), like), dim=1, eps=torch.finfo(like.dtype).tiny)
+        if not self.queries.isfinite().all():
+            raise ValueError("queries holds values that are nan or infinite")
+        self.tokens = tokens
+        self.edges: Tensor | None = None
+        if boundaries is not None:
+            self.edges = torch.as_tensor(boundaries, dtype=torch.int64, device=like.device)
+            self.tokens = word_sums(_part(tokens, 0, len(tokens), like), boundaries)
+        self.min_size, self.max_size = min_size, max(min_size, min(max_size, len(self.tokens)))
+
+    def scores(self) -> Iterator[Scored]:
+        return scored(self.queries, self.tokens, np.array([0, len(self.tokens)]), self.min_size, self.max_size)
+
+    def result(self, score: Tensor, start: Tensor, end: Tensor) -> Spans:
+        if self.edges is not None:
+            start, end = self.edges[start], self.edges[end]
+        return Spans(score, start, end) if self.is_tensor else Spans(score.numpy(), start.numpy(), end.numpy())
+
+
+def _part(tokens: Any, start: int, end: int, like: Tensor) -> Tensor:
+    """Some of the tokens as a tensor of the type and on the device of another; an array that is ready is not copied."""
+    part = tokens[start:end]
+    if not isinstance(part, Tensor):
+        # a torch tensor must be writable, which a memory-mapped array is not
+        part = torch.from_numpy(np.require(part, np.float64 if like.dtype == torch.float64 else np.float32, ["C", "W"]))
+    return part.detach().to(like).contiguous()
+
+
+def _inverse_lengths(tokens: Tensor, count: int, sizes: int) -> tuple[Tensor, Tensor]:
+    """One over the length of each span's sum, (K, count), and which spans all but cancel, (K, count) true or false.
+
+    Args:
+        tokens: (n, D), n >= count + 2 K + BLOCK.
+        count, sizes: c starts and K sizes, from 1 to K.
+
+    Raises:
+        ValueError: values that are not finite.
+    """
+    starts = count + sizes - 1
+    blocks, width = -(-starts // BLOCK), BLOCK + sizes - 1
+    dim = tokens.shape[1]
+    windows = tokens.as_strided((blocks, width, dim), (BLOCK * dim, dim, 1))  # each block and the K - 1 tokens after
+    products = _product(windows[:, :BLOCK], windows.transpose(1, 2))  # (blocks, BLOCK, width)
+    # gram[k, i] = x_i . x_i+k: a row of a block's products, from the diagonal on
+    strides = (1, BLOCK * width, width + 1)
+    gram = products.as_strided((sizes, blocks, BLOCK), strides).reshape(sizes, -1)[:, :starts]
+    if not gram[0].isfinite().all():
+        raise ValueError("tokens holds values that are nan, infinite or too large to be squared")
+    squares = gram.cumsum(0).mul_(2).sub_(gram[0])  # [k, i]: the products of token i with itself and, twice, k others
+    total = gram[:1].repeat(sizes, 1)
+    for k in range(1, sizes):  # a span is its first token and the span after that, one smaller
+        squares[k, :-k] += squares[k - 1, 1 : starts - k + 1]
+        total[k, :-k] += total[k - 1, 1 : starts - k + 1]
+    squares, total = squares[:, :count], total[:, :count]
+    cancelled = squares <= CANCELLED * total
+    return squares.rsqrt().masked_fill_(cancelled, 0.0), cancelled & (total > 0)
+
+
+def _product(left: Tensor, right: Tensor) -> Tensor:
+    """A matrix product, or many small ones; on a CPU by numpy's BLAS, which takes half the time of torch's for them."""
+    if left.device.type != "cpu":
+        return left @ right
+    return torch.from_numpy(left.numpy() @ right.numpy())
+
+
+def _exactly(queries: Tensor, tokens: Tensor, starts: Tensor, size: int) -> Tensor:
+    """The cosines (q, n) of the spans of `size` tokens from `starts` (n,), each summed up in float64."""
+    places = starts[:, None] + torch.arange(size, device=starts.device)  # (n, size)
+    sums = F.embedding_bag(places, tokens.double(), mode="sum")  # (n, D)
+    return (queries.double() @ F.normalize(sums, dim=1, eps=1e-300).T).to(queries)
+
+
+def _remove(scores: Tensor, left: Tensor, min_size: int) -> None:
+    """Set the scores (K, q, c) of spans that would end after their text to -inf; `left` (c,): its tokens from there."""
+    if int(left.min()) >= min_size + len(scores) - 1:
+        return
+    for size, found in enumerate(scores, min_size):
+        found.index_fill_(1, (left < size).nonzero()[:, 0], -torch.inf)
+
+
+def _greedy(starts: Tensor, scores: Tensor, k: int, min_size: int) -> list[tuple[float, int, int]]:
+    """The best k spans that do not overlap: from `starts` (M,) on, with the scores (M, K) of all sizes."""
+    values = scores.flatten().numpy()
+    begin = starts.repeat_interleave(scores.shape[1]).numpy()
+    length = np.tile(np.arange(min_size, min_size + scores.shape[1]), len(starts))
+    hits: list[tuple[float, int, int]] = []
+    taken: set[int] = set()
+    for i in np.lexsort((length, begin, -values)):
+        place = range(int(begin[i]), int(begin[i] + length[i]))
+        if np.isneginf(values[i]) or len(hits) == k:
+            break
+        if taken.isdisjoint(place):
+            hits.append((float(values[i]), place.start, place.stop))
+            taken.update(place)
+    return hits

@@ -1,0 +1,1 @@
+"""What changes a sentence: phrases, views and semantic roles."""

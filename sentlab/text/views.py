@@ -1,0 +1,242 @@
+"""Other views of a sentence, for training: words replaced, left out, swapped or doubled, a crop, the roles alone.
+
+A view is any function of a list of words and a random generator that returns another list of words. Synonyms, deletion
+and swaps are those of EDA (Wei and Zou 2019) that PaSeR uses (section 3.1.3; Table 4 compares them). PT-BERT compares
+itself with deletion, swaps, duplication and its own order of semantic roles (section 4.4, Tables 3 and 4), SimCSE with
+crops and deletion. Settings are bound with `functools.partial`, and `compose` puts one view behind another::
+
+    view = compose(partial(synonym_replacement, synonyms=toy.synonyms), random_swap)
+    text = " ".join(view(split_words(sentence), Random(7)))
+
+A view with `keep` touches no word of it, such as [MASK], and no mark that stands alone; a mark that is attached to a
+word goes where the word goes. `random_crop` and `srl_guided` choose parts of the sentence whatever their words are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Mapping, Sequence
+from functools import lru_cache
+from random import Random
+
+import torch
+
+from sentlab.text.phrases import STOPWORDS
+
+View = Callable[[Sequence[str], Random], list[str]]
+KEEP = ("[MASK]",)
+ROLES = ("ARG0", "PRED", "ARGM-NEG", "ARG1")  # PropBank's names, in the order of PT-BERT
+_PARTS = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)  # marks, the word itself, marks
+_ATTACHED = ".,;:!?…\"'“”‘’()"
+
+
+def split_words(sentence: str) -> list[str]:
+    """The words of a sentence with the punctuation attached to them; `" ".join` puts them together again."""
+    return sentence.split()
+
+
+def compose(*views: View) -> View:
+    """One view after the other; with none, the words as they are."""
+
+    def composed(words: Sequence[str], rng: Random) -> list[str]:
+        result = list(words)
+        for view in views:
+            result = view(result, rng)
+        return result
+
+    return composed
+
+
+def viewed(sentences: Sequence[str], view: View) -> list[str]:
+    """A view of each sentence; its random numbers hang on torch's global generator, as all that training draws."""
+    rng = Random(int(torch.randint(2**62, ())))
+    return [" ".join(view(split_words(sentence), rng)) for sentence in sentences]
+
+
+@lru_cache(maxsize=2**16)
+def wordnet_synonyms(word: str) -> tuple[str, ...]:
+    """The other words of all WordNet senses of a word, as base forms, the usual senses first; some have several words.
+
+    Args:
+        word: in any inflection.
+
+    Raises:
+        LookupError: NLTK's WordNet is not there.
+    """
+    from nltk.corpus import wordnet
+
+    try:
+        lemmas = [name.replace("_", " ") for sense in wordnet.synsets(word) for name in sense.lemma_names()]
+    except LookupError:
+        raise LookupError(
+            "NLTK's wordnet is not on this computer: run nltk.download('wordnet'), set NLTK_DATA to a folder that has "
+            "it before Python starts, or pass synonyms=sentlab.data.toy.synonyms, which needs no data"
+        ) from None
+    own = {word.lower(), *(wordnet.morphy(word.lower(), part) for part in "nvar")}
+    return tuple(dict.fromkeys(lemma for lemma in lemmas if lemma.lower() not in own))
+
+
+def synonym_replacement(
+    words: Sequence[str],
+    rng: Random,
+    *,
+    rate: float = 0.1,
+    synonyms: Callable[[str], Sequence[str]] = wordnet_synonyms,
+    keep: Container[str] = KEEP,
+) -> list[str]:
+    """Replace some content words by one of their synonyms, as many as `rate` of all words and at least one.
+
+    Attached punctuation and capitals stay: "Dog," becomes "Hound,". A synonym of several words becomes several words.
+
+    Args:
+        words: see `split_words`.
+        rng: makes every choice.
+        rate: share of the words, 0 to 1; 0 replaces none.
+        synonyms: what may replace a word; none for a word that has no synonym, which is passed over.
+        keep: words that are left alone.
+
+    Raises:
+        ValueError: `rate` is not within 0 and 1.
+
+    Source: Wei and Zou (2019), section 2, "synonym replacement".
+    """
+    changes = _changes(words, rate)
+    replaced = {i: [word] for i, word in enumerate(words)}
+    places = [i for i in _free(words, keep) if _split(words[i])[1].lower() not in STOPWORDS]
+    rng.shuffle(places)
+    for i in places:
+        if changes == 0:
+            break
+        before, word, after = _split(words[i])
+        if options := synonyms(word) or synonyms(word.lower()):
+            replaced[i] = (before + _like(word, rng.choice(options)) + after).split()
+            changes -= 1
+    return [word for part in replaced.values() for word in part]
+
+
+def random_deletion(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP) -> list[str]:
+    """Leave out each word with probability `rate`; of the words that may be left out, one always stays.
+
+    Args:
+        words, rng, keep: as in `synonym_replacement`.
+        rate: 0 to 1.
+
+    Raises:
+        ValueError: `rate` is not within 0 and 1.
+
+    Source: Wei and Zou (2019), section 2, "random deletion".
+    """
+    _changes(words, rate)
+    places = _free(words, keep)
+    gone = {i for i in places if rng.random() < rate}
+    if places and len(gone) == len(places):
+        gone.remove(rng.choice(places))
+    return [word for i, word in enumerate(words) if i not in gone]
+
+
+def random_swap(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP) -> list[str]:
+    """Let two words change places, as many times as `rate` of all words and at least once.
+
+    Args:
+        words, rng, keep: as in `synonym_replacement`.
+        rate: swaps a word, 0 to 1; 0 swaps none.
+
+    Raises:
+        ValueError: `rate` is not within 0 and 1.
+
+    Source: Wei and Zou (2019), section 2, "random swap"; PaSeR calls it token reordering. PT-BERT (Table 3, "reorder")
+    does not say how it reorders; this stands in for it too.
+    """
+    swapped, places = list(words), _free(words, keep)
+    for _ in range(_changes(words, rate) if len(places) > 1 else 0):
+        i, j = rng.sample(places, 2)
+        swapped[i], swapped[j] = swapped[j], swapped[i]
+    return swapped
+
+
+def random_duplication(
+    words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP
+) -> list[str]:
+    """Let some words stand twice in a row, as many as `rate` of all words and at least one.
+
+    Args:
+        words, rng, keep: as in `synonym_replacement`.
+        rate: share of the words, 0 to 1; 0 doubles none.
+
+    Raises:
+        ValueError: `rate` is not within 0 and 1.
+
+    Source: PT-BERT (Tan et al. 2022), section 4.4 and Table 3, "duplication"; the paper gives no rate.
+    """
+    changes, places = _changes(words, rate), _free(words, keep)
+    doubled = set(rng.sample(places, min(changes, len(places))))
+    return [word for i, word in enumerate(words) for _ in range(2 if i in doubled else 1)]
+
+
+def random_crop(words: Sequence[str], rng: Random, *, rate: float = 0.1) -> list[str]:
+    """Keep a stretch of the sentence: from its two ends falls `rate` of all words, at least one; one always stays.
+
+    Args:
+        words, rng: as in `synonym_replacement`.
+        rate: share of the words that falls, 0 to 1; 0 keeps the whole sentence.
+
+    Raises:
+        ValueError: `rate` is not within 0 and 1.
+
+    Source: SimCSE (Gao et al. 2021), Table 1, "crop"; PT-BERT repeats the numbers in Table 4.
+    """
+    fallen = min(_changes(words, rate), max(0, len(words) - 1))
+    start = rng.randint(0, fallen)
+    return list(words[start : start + len(words) - fallen])
+
+
+def srl_guided(words: Sequence[str], rng: Random, *, roles: Callable[[str], Sequence[Mapping[str, str]]]) -> list[str]:
+    """Say who does what to whom for every predicate, in the order ARG0, PRED, ARGM-NEG, ARG1, one after the other.
+
+    A sentence without a predicate stays as it is. A word that is in the frames of several predicates is said again.
+
+    Args:
+        words: see `split_words`.
+        rng: not used; there is nothing to choose.
+        roles: the frames of a sentence, one a predicate: each maps names of roles to their words. Of `ROLES` any may
+            be absent, but a frame without PRED is no predicate; a role of another name, such as ARG2, is left out.
+            `sentlab.text.roles.label_roles`, or `sentlab.data.toy.roles`, which is exact.
+
+    Source: PT-BERT (Tan et al. 2022), section 4.4, "SRL-guided augmentation".
+    """
+    _refuse_text(words)
+    frames = [frame for frame in roles(" ".join(words)) if frame.get("PRED")]
+    return [word for frame in frames for role in ROLES for word in split_words(frame.get(role, ""))] or list(words)
+
+
+def _changes(words: Sequence[str], rate: float) -> int:
+    """How many changes a rate asks for."""
+    if not 0 <= rate <= 1:
+        raise ValueError(f"rate is a share of the words, 0 to 1, not {rate}")
+    _refuse_text(words)
+    return max(1, int(rate * len(words))) if rate > 0 else 0
+
+
+def _refuse_text(words: Sequence[str]) -> None:
+    if isinstance(words, str):
+        raise TypeError(f"a view takes a list of words, not the string {words[:40]!r}; use split_words")
+
+
+def _free(words: Sequence[str], keep: Container[str]) -> list[int]:
+    """The places of the words that a view may touch: neither mere marks nor, less their punctuation, to be kept."""
+    kept = {i for i, word in enumerate(words) if word in keep or word.strip(_ATTACHED) in keep}
+    return [i for i, word in enumerate(words) if i not in kept and _split(word)[1]]
+
+
+def _split(word: str) -> tuple[str, str, str]:
+    """The marks before a word, the word, the marks behind it."""
+    match = _PARTS.fullmatch(word)
+    assert match  # the pattern fits any text
+    return match[1], match[2], match[3]
+
+
+def _like(word: str, synonym: str) -> str:
+    """The synonym with the capitals of the word."""
+    if word.isupper() and len(word) > 1:
+        return synonym.upper()
+    return synonym[0].upper() + synonym[1:] if word[0].isupper() else synonym

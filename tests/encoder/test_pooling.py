@@ -1,0 +1,79 @@
+"""The poolings against a slow literal loop, and what they do with padding."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from sentlab.encoder.pooling import POOLINGS
+
+LAYERS = {"mean": (-1,), "max": (-1,), "last2": (-2, -1), "first_last": (1, -1), "embedding_last": (0, -1)}
+
+
+@pytest.fixture
+def states() -> tuple[Tensor, ...]:
+    generator = torch.Generator().manual_seed(0)
+    return tuple(torch.randn(3, 5, 4, generator=generator, dtype=torch.float64) for _ in range(4))
+
+
+MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 0, 0, 0, 0]])
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_equals_a_loop_over_tokens(name: str, states: tuple[Tensor, ...]) -> None:
+    pooled = POOLINGS[name](states, MASK)
+    for row in range(3):
+        tokens = [
+            torch.stack([states[layer][row, i] for layer in LAYERS[name]]).mean(0) for i in range(5) if MASK[row, i]
+        ]
+        expected = torch.stack(tokens).max(0).values if name == "max" else torch.stack(tokens).mean(0)
+        torch.testing.assert_close(pooled[row], expected)
+
+
+def test_cls_is_the_first_token_of_the_last_layer(states: tuple[Tensor, ...]) -> None:
+    assert torch.equal(POOLINGS["cls"](states, MASK), states[-1][:, 0])
+
+
+def test_first_last_takes_the_first_layer_and_not_the_embedding_output(states: tuple[Tensor, ...]) -> None:
+    changed = (states[0] + 1, *states[1:])
+    assert torch.equal(POOLINGS["first_last"](states, MASK), POOLINGS["first_last"](changed, MASK))
+    assert not torch.allclose(POOLINGS["embedding_last"](states, MASK), POOLINGS["embedding_last"](changed, MASK))
+
+
+@pytest.mark.parametrize("garbage", [1e30, -1e30, float("inf"), float("nan")])
+@pytest.mark.parametrize("name", POOLINGS)
+def test_what_is_in_the_padding_never_shows(name: str, garbage: float, states: tuple[Tensor, ...]) -> None:
+    padding = (MASK == 0).unsqueeze(-1)
+    spoilt = tuple(layer.masked_fill(padding, garbage) for layer in states)
+    assert torch.equal(POOLINGS[name](states, MASK), POOLINGS[name](spoilt, MASK))
+
+
+@pytest.mark.parametrize("name", POOLINGS)
+def test_a_mask_of_booleans_is_a_mask_of_integers(name: str, states: tuple[Tensor, ...]) -> None:
+    assert torch.equal(POOLINGS[name](states, MASK), POOLINGS[name](states, MASK.bool()))
+
+
+def test_max_of_negative_numbers_is_negative(states: tuple[Tensor, ...]) -> None:
+    negative = tuple(-layer.abs() - 1 for layer in states)
+    assert (POOLINGS["max"](negative, MASK) <= -1).all()  # multiplying by the mask would give 0 here
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_all_masked_gives_zeros_and_finite_gradients(name: str, states: tuple[Tensor, ...]) -> None:
+    leaves = tuple(layer.clone().requires_grad_() for layer in states)
+    pooled = POOLINGS[name](leaves, torch.zeros(3, 5, dtype=torch.long))
+    assert torch.equal(pooled, torch.zeros(3, 4, dtype=torch.float64))
+    pooled.sum().backward()
+    assert all(leaf.grad is None or leaf.grad.isfinite().all() for leaf in leaves)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_keeps_its_type_and_stays_finite(
+    name: str, dtype: torch.dtype, states: tuple[Tensor, ...]
+) -> None:
+    half = tuple(layer.to(dtype) for layer in states)
+    pooled = POOLINGS[name](half, MASK)
+    assert pooled.dtype is dtype
+    torch.testing.assert_close(pooled.double(), POOLINGS[name](states, MASK), atol=0.05, rtol=0.05)

@@ -1,0 +1,231 @@
+"""Whitening against its definition, the flow against autograd and closed forms, and both behind an encoder."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sentlab.encoder import Encoder
+from sentlab.encoder.vector_maps import Flow, Whitening, describe, restore
+from sentlab.methods.postprocess import postprocessed
+
+
+def skewed(count: int, dim: int, seed: int = 0) -> np.ndarray:
+    """Vectors in a cone: correlated, of very different spreads, far from 0, and not normal."""
+    random = np.random.default_rng(seed)
+    mixed = random.standard_normal((count, dim)) * np.geomspace(3.0, 0.05, dim)
+    mixed[:, -1] += 0.2 * mixed[:, 0] ** 2
+    return (mixed @ np.linalg.qr(random.standard_normal((dim, dim)))[0] + 4.0).astype(np.float32)
+
+
+def trained(dim: int, **settings: int | float) -> tuple[Flow, torch.Tensor]:
+    x = torch.from_numpy(skewed(400, dim))
+    return Flow(**{"steps": 3, "width": 8, "epochs": 3, **settings}).fit(x, progress=False), x
+
+
+# whitening
+
+
+@pytest.mark.parametrize("dim", [None, 12, 5, 1])
+def test_whitened_vectors_have_mean_0_and_covariance_1(dim: int | None) -> None:
+    x = skewed(500, 12)
+    whitening = Whitening(dim).fit(x)
+    y = whitening(torch.from_numpy(x)).double().numpy()
+    assert y.shape == (500, dim or 12)
+    assert (whitening.in_dim, whitening.out_dim) == (12, dim or 12)
+    np.testing.assert_allclose(np.cov(y.T), np.eye(dim or 12).squeeze(), atol=1e-4)
+    np.testing.assert_allclose(y.mean(0), 0, atol=1e-4)
+
+
+def test_whitening_keeps_the_leading_directions_in_order() -> None:
+    """The oracle is numpy's decomposition of the data, not of the covariance; a direction's sign is free."""
+    x = skewed(300, 8).astype(np.float64)
+    centred = x - x.mean(0)
+    _, lengths, directions = np.linalg.svd(centred, full_matrices=False)
+    expected = (centred @ directions.T / lengths * math.sqrt(299))[:, :3]
+    y = Whitening(3).fit(x)(torch.from_numpy(x).float()).numpy()
+    np.testing.assert_allclose(np.abs(y), np.abs(expected), atol=1e-4)
+
+
+def test_whitening_undoes_any_scale_and_shift() -> None:
+    """Cosines after whitening do not see an invertible affine map of the vectors."""
+    x = skewed(200, 6).astype(np.float64)
+    other = x @ np.random.default_rng(1).standard_normal((6, 6)) * 50 - 7
+    y, z = (Whitening().fit(v)(torch.from_numpy(v).float()).double() for v in (x, other))
+    torch.testing.assert_close(y @ y.T, z @ z.T, atol=1e-3, rtol=1e-3)
+
+
+def test_whitening_of_too_few_or_flat_vectors_names_the_dim_that_works() -> None:
+    few = skewed(8, 12)
+    with pytest.raises(ValueError, match=r"8 vectors of 12 dimensions vary in 7 directions.*dim=7 or less"):
+        Whitening().fit(few)
+    assert Whitening(7).fit(few).out_dim == 7
+    torch.manual_seed(0)
+    norm = torch.nn.LayerNorm(12)
+    torch.nn.init.normal_(norm.weight)
+    torch.nn.init.normal_(norm.bias)
+    flat = norm(torch.from_numpy(skewed(200, 12))).detach().numpy()
+    with pytest.raises(ValueError, match=r"vary in 11 directions, too few to whiten 12"):
+        Whitening().fit(flat)
+    y = Whitening(11).fit(flat)(torch.from_numpy(flat)).numpy()
+    np.testing.assert_allclose(np.cov(y.T), np.eye(11), atol=1e-4)
+    with pytest.raises(ValueError, match="vary in 0 directions"):
+        Whitening(1).fit(np.full((10, 3), 0.1, dtype=np.float32))
+
+
+# the flow
+
+
+@pytest.mark.parametrize("dim", [6, 7, 2])
+def test_log_det_is_that_of_the_jacobian(dim: int) -> None:
+    flow, x = trained(dim)
+    flow.double()
+    for row in x[:4].double():
+        jacobian = torch.autograd.functional.jacobian(flow, row)
+        sign, expected = torch.linalg.slogdet(jacobian)
+        assert sign != 0
+        torch.testing.assert_close(flow.log_det(row), expected)
+    assert flow.log_det(x[:5].view(5, 1, dim).double()).shape == (5, 1)
+
+
+@pytest.mark.parametrize("dim", [6, 7])
+def test_inverse(dim: int) -> None:
+    flow, x = trained(dim)
+    torch.testing.assert_close(flow.inverse(flow(x)), x, atol=1e-5, rtol=0)
+    torch.testing.assert_close(flow(flow.inverse(x)), x, atol=1e-5, rtol=0)
+    assert (flow(x) - x).abs().max() > 0.5
+    torch.testing.assert_close(flow(x.view(4, 100, dim)), flow(x).view(4, 100, dim))
+
+
+def test_before_training_the_flow_is_a_normal_distribution_a_dimension() -> None:
+    flow, x = trained(6, epochs=1, learning_rate=1e-12)
+    expected = torch.distributions.Normal(x.mean(0), x.std(0)).log_prob(x).sum(-1)
+    torch.testing.assert_close(flow.log_prob(x), expected, atol=1e-4, rtol=1e-4)
+
+
+def test_log_prob_is_a_density() -> None:
+    """In two dimensions it sums to 1 over a fine grid, which only the right log-determinant gives."""
+    flow, x = trained(2, epochs=10)
+    low, high = x.amin(0) - 8, x.amax(0) + 8
+    axes = [torch.linspace(float(a), float(b), 800) for a, b in zip(low, high, strict=True)]
+    density = flow.log_prob(torch.cartesian_prod(*axes)).double().exp()
+    cell = float((high - low).prod()) / 799**2
+    assert float(density.sum()) * cell == pytest.approx(1.0, abs=2e-3)
+
+
+def test_training_raises_the_likelihood_of_new_vectors_too() -> None:
+    x = torch.from_numpy(skewed(1200, 6))
+    train, new = x[:800], x[800:]
+    likelihoods = [
+        float(Flow(4, 16, epochs=epochs).fit(train, progress=False).log_prob(new).mean()) for epochs in (1, 5, 20)
+    ]
+    assert likelihoods[0] + 0.5 < likelihoods[1] < likelihoods[2] - 0.5
+
+
+def test_the_seed_decides_and_global_random_state_is_left_alone() -> None:
+    before = torch.get_rng_state()
+    (first, x), (again, _), (other, _) = (trained(6, seed=seed) for seed in (1, 1, 2))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(first(x), again(x))
+    assert not torch.allclose(first(x), other(x), atol=1e-2)
+    assert not any(parameter.requires_grad for parameter in first.parameters())
+
+
+# both
+
+
+def test_what_cannot_be_fitted() -> None:
+    x = skewed(50, 4)
+    wrong = x.copy()
+    wrong[3, 1] = np.nan
+    for kind in (Whitening(), Flow()):
+        with pytest.raises(RuntimeError, match="not fitted yet"):
+            kind(torch.from_numpy(x))
+        with pytest.raises(ValueError, match="1 numbers that are nan"):
+            kind.fit(wrong)
+        with pytest.raises(ValueError, match=r"two rows or more.*\(4,\)"):
+            kind.fit(x[0])
+    with pytest.raises(ValueError, match="dim=5, but the vectors have 4"):
+        Whitening(5).fit(x)
+    with pytest.raises(ValueError, match="dim must be 1 or more"):
+        Whitening(0)
+    with pytest.raises(ValueError, match="epochs must be positive"):
+        Flow(epochs=0)
+    x[:, 2] = 0.1
+    with pytest.raises(ValueError, match="dimension 2"):
+        Flow().fit(x)
+    with pytest.raises(ValueError, match="2 dimensions or more"):
+        Flow().fit(x[:, :1])
+    with pytest.raises(FloatingPointError, match="smaller learning_rate"):
+        Flow(learning_rate=1e30).fit(skewed(500, 4), progress=False)
+
+
+@pytest.mark.parametrize("kind", [Whitening(4), Flow(3, 8, epochs=2, seed=5)])
+def test_restored_from_what_is_saved(kind: Whitening | Flow) -> None:
+    x = skewed(200, 6)
+    kind.fit(x)
+    again = restore(describe(kind), kind.state_dict())
+    assert torch.equal(again(torch.from_numpy(x)), kind(torch.from_numpy(x)))
+    assert again.settings == kind.settings
+
+
+WORDS = "man woman dog cat king guitar song book house river city boat food apple water".split()
+SENTENCES = [f"the {a} sees a {b}" for a in WORDS for b in WORDS]
+
+
+@pytest.fixture(scope="module")
+def encoder(small_encoder_folder: Path) -> Encoder:
+    return Encoder.from_pretrained(small_encoder_folder, pooling="first_last", device="cpu")
+
+
+def test_an_encoder_with_whitening_behind_it(encoder: Encoder) -> None:
+    kind, plain = Whitening(10), encoder.encode(SENTENCES)
+    white = postprocessed(encoder, kind, SENTENCES)
+    y = white.encode(SENTENCES)
+    assert (y.shape, y.dtype, white.dim, encoder.dim) == ((225, 10), np.float32, 10, 32)
+    np.testing.assert_allclose(np.cov(y.T), np.eye(10), atol=1e-4)
+    assert np.array_equal(encoder.encode(SENTENCES), plain)
+    assert kind.linear is None
+    assert white.model is encoder.model
+    assert np.array_equal(postprocessed(white, kind, SENTENCES).encode(SENTENCES), y)  # not whitened twice
+    with torch.no_grad():
+        one = white(**white.tokenize(SENTENCES[:1])).numpy()
+    np.testing.assert_allclose(one, y[:1], atol=1e-4)
+    np.testing.assert_allclose(
+        white.encode(SENTENCES[:3], normalize=True), y[:3] / np.linalg.norm(y[:3], axis=1, keepdims=True), atol=1e-5
+    )
+    assert white.encode([]).shape == (0, 10)
+    assert white.encode_tokens(["the dog"])[0][0].shape == (2, 32)
+
+
+def test_an_encoder_with_a_flow_behind_it(encoder: Encoder) -> None:
+    plain = encoder.encode(SENTENCES)
+    flow = postprocessed(encoder, Flow(4, 8, epochs=2), SENTENCES)
+    assert isinstance(flow.post, Flow)
+    np.testing.assert_allclose(flow.encode(SENTENCES), flow.post(torch.from_numpy(plain)).numpy(), atol=1e-4)
+    assert flow.dim == 32
+
+
+def test_a_post_is_computed_in_float32_under_autocast(encoder: Encoder) -> None:
+    white = postprocessed(encoder, Whitening(10), SENTENCES)
+    batch = white.tokenize(SENTENCES[:8])
+    states = encoder.hidden_states(**batch)
+    white.hidden_states = lambda *_: states  # type: ignore[method-assign]
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+        inside = white(**batch)
+    with torch.no_grad():
+        assert torch.equal(inside, white(**batch))
+
+
+def test_a_post_of_another_width_is_refused(encoder: Encoder) -> None:
+    with pytest.raises(ValueError, match="post maps vectors of 6 dimensions; this model has 32"):
+        Encoder(encoder.model, encoder.tokenizer, "mean", 64, Whitening().fit(skewed(50, 6)))
+
+
+def test_too_few_sentences_are_an_error(encoder: Encoder) -> None:
+    with pytest.raises(ValueError, match=r"20 vectors of 32 dimensions vary in 1\d directions"):
+        postprocessed(encoder, Whitening(), SENTENCES[::11][:20])

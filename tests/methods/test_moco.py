@@ -1,0 +1,249 @@
+"""MoCo: Eq. 4 against a loop, Eq. 5 against its closed form, and a queue that never holds what was not put in."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+import textwrap
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sentlab.encoder import Encoder
+from sentlab.methods import MoCo
+from sentlab.methods.moco import Queue
+from sentlab.training import TrainConfig, fit
+from sentlab.training.losses import info_nce
+
+SENTENCES = [
+    "A young girl plays the guitar in a small village.",
+    "Two dogs are running",
+    "the old farmer sees a red car, a blue boat and the market by the river",
+    "He is not in it.",
+    "the king reads a letter",
+    "a child eats bread by the road",
+    "A woman sells apples.",
+    "who runs in the city?",
+]
+
+
+@pytest.fixture
+def make(small_encoder_folder: Path) -> Callable[..., MoCo]:
+    def build(pooling: str = "cls", dropout: bool = False, **settings: object) -> MoCo:
+        torch.manual_seed(0)
+        encoder = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, device="cpu")
+        method = MoCo(encoder, **settings).train()  # type: ignore[arg-type]
+        for part in method.modules():
+            if isinstance(part, nn.Dropout) and not dropout:
+                part.p = 0.0
+        return method
+
+    return build
+
+
+def moved(method: MoCo) -> MoCo:
+    """The trained weights step aside, so that query and key of a sentence differ."""
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for weight in [*method.encoder.parameters(), *method.head.parameters()]:
+            weight.add_(0.05 * torch.randn_like(weight))
+    return method
+
+
+def vectors(method: MoCo, batch: dict[str, Tensor], which: str = "") -> Tensor:
+    encoder, head = getattr(method, f"{which}encoder"), getattr(method, f"{which}head")
+    return head(encoder(batch["input_ids"], batch["attention_mask"])).detach()
+
+
+def state(method: nn.Module) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in method.state_dict().items()}
+
+
+def assert_same(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
+    assert one.keys() == other.keys()
+    assert [name for name in one if not torch.equal(one[name], other[name])] == []
+
+
+def test_the_queue_holds_the_last_vectors_in_order_after_any_number_of_turns() -> None:
+    queue, expected, random = Queue(7, 2), deque[list[float]](maxlen=7), Random(0)
+    assert queue.newest(7).shape == (0, 2)
+    for turn in range(40):
+        new = torch.tensor([[float(turn), float(i)] for i in range(random.randint(1, 9))])  # also more than it holds
+        queue.push(new)
+        expected.extend(new.tolist())
+        for count in (0, 1, 4, 7, 9):
+            assert queue.newest(count).tolist() == list(expected)[max(0, len(expected) - count) :]
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_the_loss_is_eq_4_over_the_batch_and_the_newest_of_the_queue(make: Callable[..., MoCo], pooling: str) -> None:
+    method, temperature = moved(make(pooling, queue_size=5, temperature=0.1)), 0.1
+    keys: list[Tensor] = []  # of all steps, oldest first
+    for start in (0, 2, 4, 6, 1):
+        batch = method.collate(SENTENCES[start : start + 2])
+        h, own = vectors(method, batch), vectors(method, batch, "momentum_")
+        candidates = [*own, *keys[-3:]]  # M = 5, two of which are the batch's
+        losses = []
+        for i, query in enumerate(h):
+            similar = [math.exp(F.cosine_similarity(query, key, dim=0).item() / temperature) for key in candidates]
+            losses.append(-math.log(similar[i] / sum(similar)))
+        found = method.loss(batch)["contrastive"]
+        assert found.item() == pytest.approx(sum(losses) / 2, abs=1e-5)
+        method.after_step()
+        keys += list(own)
+
+
+def test_with_an_empty_queue_the_loss_is_in_batch_info_nce(make: Callable[..., MoCo]) -> None:
+    method = moved(make())
+    batch = method.collate(SENTENCES)
+    expected = info_nce(vectors(method, batch), vectors(method, batch, "momentum_"), method.temperature)
+    torch.testing.assert_close(method.loss(batch)["contrastive"].detach(), expected)
+    with torch.no_grad():
+        method.queue.vectors.normal_()  # what was never put in is no negative, whatever stands there
+    torch.testing.assert_close(method.loss(batch)["contrastive"].detach(), expected)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.885, 1.0])
+def test_momentum_weights_follow_as_the_closed_form_says(make: Callable[..., MoCo], momentum: float) -> None:
+    method = make(momentum=momentum)
+    first = {name: value.clone() for name, value in method.named_parameters() if name.startswith("momentum_")}
+    assert any("head" in name for name in first)
+    moved(method)
+    for _ in range(5):
+        method.after_step()
+    own = dict(method.named_parameters())
+    for name, start in first.items():
+        online = own[name.removeprefix("momentum_")]
+        torch.testing.assert_close(own[name], momentum**5 * start + (1 - momentum**5) * online.detach())
+        assert not own[name].requires_grad
+
+
+def test_no_gradient_reaches_the_momentum_branch_and_all_that_is_trained_gets_one(make: Callable[..., MoCo]) -> None:
+    method = moved(make())
+    method.loss(method.collate(SENTENCES))["contrastive"].backward()
+    trained = [*method.encoder.backbone.named_parameters(), *method.head.named_parameters()]
+    assert [name for name, weight in trained if weight.grad is None] == []
+    assert all(weight.grad is None for name, weight in method.named_parameters() if name.startswith("momentum_"))
+
+
+def test_only_after_step_changes_state(make: Callable[..., MoCo]) -> None:
+    method = moved(make(dropout=True))
+    before = state(method)
+    batch = method.collate(SENTENCES)
+    method.encoder.encode(SENTENCES)
+    method.loss(batch)
+    assert_same(state(method), before)
+    assert all(part.training for part in method.modules())
+    method.after_step()
+    assert int(method.queue.filled.sum()) == len(SENTENCES)
+    method.eval()
+    before = state(method)
+    method.loss(batch)  # to look at, not to learn from
+    method.train().after_step()
+    assert torch.equal(method.queue.place, before["queue.place"])
+
+
+def test_accumulated_parts_all_enter_the_queue(make: Callable[..., MoCo]) -> None:
+    method = moved(make())
+    parts = [method.collate(SENTENCES[:3]), method.collate(SENTENCES[3:])]
+    expected = torch.cat([vectors(method, part, "momentum_") for part in parts])
+    for part in parts:
+        method.loss(part)
+    method.after_step()
+    torch.testing.assert_close(method.queue.newest(256), expected)
+
+
+def test_padding_changes_nothing(make: Callable[..., MoCo]) -> None:
+    method = moved(make("mean"))
+    batch = method.collate(SENTENCES)
+    padding = torch.zeros(len(SENTENCES), 5, dtype=torch.long)
+    padded = {name: torch.cat([tensor, padding], dim=1) for name, tensor in batch.items()}
+    torch.testing.assert_close(method.loss(padded)["contrastive"], method.loss(batch)["contrastive"])
+
+
+def test_the_momentum_encoder_reads_the_view(make: Callable[..., MoCo]) -> None:
+    method = moved(make(view=lambda words, rng: list(reversed(words))))
+    plain = make()
+    there = plain.collate(SENTENCES)
+    turned = plain.collate([" ".join(reversed(text.split())) for text in SENTENCES])
+    batch = method.collate(SENTENCES)
+    assert torch.equal(batch["input_ids"], there["input_ids"])
+    expected = info_nce(vectors(method, there), vectors(method, turned, "momentum_"), method.temperature)
+    torch.testing.assert_close(method.loss(batch)["contrastive"].detach(), expected)
+
+
+def test_killed_and_resumed_the_queue_and_all_else_are_the_same(make: Callable[..., MoCo], tmp_path: Path) -> None:
+    config = TrainConfig(steps=7, batch_size=3, learning_rate=1e-3, checkpoint_every=2)
+
+    class Killed(Exception):
+        pass
+
+    def kill(step: int, method: MoCo) -> None:
+        if step == 5:
+            raise Killed
+
+    whole, again = make(dropout=True, queue_size=8), make(dropout=True, queue_size=8)
+    fit(whole, SENTENCES, config, progress=False)
+    with pytest.raises(Killed):
+        fit(again, SENTENCES, config, folder=tmp_path, progress=False, on_step=kill)
+    again = make(dropout=True, queue_size=8)
+    fit(again, SENTENCES, config, folder=tmp_path, resume=True, progress=False)
+    assert bool(whole.queue.filled.all())
+    assert_same(state(whole), state(again))
+
+
+@pytest.mark.parametrize("setting", [{"queue_size": 0}, {"momentum": 1.5}, {"momentum": -0.1}, {"temperature": 0.0}])
+def test_settings_out_of_range_are_refused(make: Callable[..., MoCo], setting: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(setting))):
+        make(**setting)
+
+
+def test_rows_that_are_no_sentences_are_refused(make: Callable[..., MoCo]) -> None:
+    with pytest.raises(TypeError, match="one string"):
+        make().collate("a dog runs")
+    with pytest.raises(ValueError, match="no rows"):
+        make().collate([])
+
+
+@pytest.mark.slow
+def test_two_processes_contrast_and_queue_as_one(small_encoder_folder: Path, tmp_path: Path) -> None:
+    script = tmp_path / "two.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        import sys
+        import torch
+        from accelerate import PartialState
+        from safetensors.torch import save_file
+        from sentlab import Encoder, fit, TrainConfig
+        from sentlab.methods import MoCo
+
+        torch.manual_seed(0)
+        method = MoCo(Encoder.from_pretrained({str(small_encoder_folder)!r}, device="cpu"), queue_size=10)
+        for part in method.modules():
+            if isinstance(part, torch.nn.Dropout):
+                part.p = 0.0
+        config = TrainConfig(steps=4, batch_size=4, learning_rate=1e-3, eps=1e-3)  # no step for rounding's sake
+        fit(method, {SENTENCES!r}, config, progress=False)
+        state = {{name: value.clone() for name, value in method.state_dict().items()}}
+        save_file(state, f"{{sys.argv[1]}}-{{PartialState().process_index}}.safetensors")
+        """)
+    )
+    for number in (1, 2):
+        launch = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(number)]
+        command = [sys.executable, "-m", *launch, str(script), str(tmp_path / str(number))]
+        env = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
+        ended = subprocess.run(command, capture_output=True, text=True, env=env)
+        assert ended.returncode == 0, ended.stderr[-2000:]
+    one, first, second = (load_file(tmp_path / f"{name}.safetensors") for name in ("1-0", "2-0", "2-1"))
+    assert_same(first, second)
+    for name in one:
+        torch.testing.assert_close(first[name], one[name], rtol=1e-3, atol=3e-5)

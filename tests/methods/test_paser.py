@@ -1,0 +1,469 @@
+"""PaSeR: Eqs. 2 to 4 against slow literal versions, what reaches which parameter, and decoding back to words."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import AutoModel, BertTokenizer
+
+from sentlab.data.rows import Triple
+from sentlab.encoder import Encoder
+from sentlab.methods import PaSeR, SupervisedPaSeR, paser
+from sentlab.methods.paser import decoding_signal, generative_loss
+from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder
+from sentlab.text.phrases import Phrase, rake_phrases
+from sentlab.training import TrainConfig, fit
+
+SENTENCES = [
+    "A young girl plays the guitar in a small village.",
+    "Two dogs are running",
+    "the old farmer sees a red car, a blue boat and the market by the river",
+    "He is not in it.",  # no phrase at all
+    "The doctor reads a letter to the sad king!",
+]
+
+
+@pytest.fixture
+def make(small_encoder_folder: Path) -> Callable[..., PaSeR]:
+    """A small PaSeR without dropout, its weights the same every time."""
+
+    def build(pooling: str = "cls", max_length: int = 64, **settings: object) -> PaSeR:
+        torch.manual_seed(0)
+        encoder = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, max_length=max_length, device="cpu")
+        return PaSeR(encoder, **{"decoder_layers": 2, **settings}).eval()  # type: ignore[arg-type]
+
+    return build
+
+
+def literal_target(method: PaSeR, sentence: str, top: int) -> tuple[list[int], list[int], list[int]]:
+    """Token ids of the sentence, of its masked copy and of the target, by whole words instead of offsets."""
+    tokenizer = method.encoder.tokenizer
+    chosen = sorted(rake_phrases(sentence, top), key=lambda phrase: phrase.start)
+    ids, masked, target, done = [tokenizer.cls_token_id], [tokenizer.cls_token_id], [], 0
+    for phrase in chosen:
+        before = tokenizer.encode(sentence[done : phrase.start], add_special_tokens=False)
+        inside = tokenizer.encode(phrase.text, add_special_tokens=False)
+        ids += before + inside
+        masked += before + [tokenizer.mask_token_id] * len(inside)
+        target += [*inside, tokenizer.sep_token_id]
+        done = phrase.end
+    rest = [*tokenizer.encode(sentence[done:], add_special_tokens=False), tokenizer.sep_token_id]
+    return ids + rest, masked + rest, target
+
+
+def literal_loss(method: PaSeR, sentences: list[str], top: int = 3) -> float:
+    """Eqs. 2 and 3 as printed: a sentence at a time, a token at a time, from nothing but the tokens before it."""
+    encoder, total, count = method.encoder, 0.0, 0
+    for sentence in sentences:
+        ids, masked, target = literal_target(method, sentence, top)
+        e, e_masked = (encoder(torch.tensor([x]), torch.ones(1, len(x), dtype=torch.long))[0] for x in (ids, masked))
+        difference = [method.m * abs(x - y) for x, y in zip(e, e_masked, strict=True)]
+        product = [method.n * abs(x * y) for x, y in zip(e, e_masked, strict=True)]
+        signal = torch.stack([e, e_masked, torch.stack(difference), torch.stack(product)])  # (4, D)
+        read = [encoder.tokenizer.cls_token_id]
+        for token in target:
+            embedded = [
+                encoder.word_embeddings.weight[t] + method.decoder.positions.weight[place]
+                for place, t in enumerate(read)
+            ]
+            unseen = torch.ones(len(read), len(read), dtype=torch.bool).triu(1)
+            inputs = method.decoder.norm(torch.stack(embedded)).unsqueeze(0)
+            state = method.decoder.transformer(inputs, signal.unsqueeze(0), tgt_mask=unseen)[0, -1]  # (D,)
+            logits = encoder.lm_head(state)  # (V,)
+            total -= (logits[token] - logits.exp().sum().log()).item()
+            count += 1
+            read.append(token)
+    return total / count
+
+
+@pytest.mark.parametrize(("pooling", "top"), [("cls", 3), ("mean", 1), ("first_last", 2)])
+def test_the_loss_equals_the_literal_equations(make: Callable[..., PaSeR], pooling: str, top: int) -> None:
+    method = make(pooling, top_phrases=top, m=3.0, n=7.0)
+    torch.nn.init.normal_(method.encoder.lm_head.predictions.bias)
+    with torch.no_grad():
+        fast = method.loss(method.collate(SENTENCES))["generative"].item()
+        assert fast == pytest.approx(literal_loss(method, SENTENCES, top), abs=1e-5)
+
+
+def test_signal_by_hand() -> None:
+    e, e_masked = torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, 0.5]])
+    expected = torch.tensor([[[1.0, -2.0], [3.0, 0.5], [20.0, 25.0], [0.3, 0.1]]])
+    assert torch.allclose(decoding_signal(e, e_masked, 10.0, 0.1), expected)
+
+
+def test_generative_loss_has_exact_gradients_and_ignores_what_is_not_labelled() -> None:
+    torch.manual_seed(0)
+    states, head = torch.randn(2, 3, 4, requires_grad=True), torch.nn.Linear(4, 6)
+    targets = torch.tensor([[1, 5, IGNORE], [0, IGNORE, IGNORE]])
+    generative_loss(states, targets, head).backward()
+    inputs = [states, head.weight, head.bias]
+    dense = torch.nn.functional.cross_entropy(head(states).flatten(0, 1), targets.flatten())
+    for sparse, full in zip([x.grad for x in inputs], torch.autograd.grad(dense, inputs), strict=True):
+        assert torch.allclose(sparse, full, atol=1e-6)  # type: ignore[arg-type]
+    assert states.grad is not None
+    assert not states.grad[targets == IGNORE].any()
+
+
+def test_padding_and_company_change_nothing(make: Callable[..., PaSeR]) -> None:
+    method = make(mlm=False)
+    with torch.no_grad():
+        together = method.loss(method.collate(SENTENCES))["generative"]
+        alone = [method.collate([sentence]) for sentence in SENTENCES]
+        counts = [int((batch["targets"] != IGNORE).sum()) for batch in alone]
+        losses = [method.loss(batch)["generative"] for batch in alone]
+    assert counts[3] == 0
+    mean = sum(loss * count for loss, count in zip(losses, counts, strict=True)) / sum(counts)
+    assert torch.allclose(together, torch.as_tensor(mean), atol=1e-6)
+    assert max(losses) - min(losses[:3]) > 1e-3  # else the mean would prove nothing
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_working_in_parts_of_like_length_changes_nothing(
+    make: Callable[..., PaSeR], monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    method = make()
+    batch = method.collate(SENTENCES)
+    monkeypatch.setattr(paser, "ROWS_PER_PART", len(SENTENCES))
+    whole, whole_gradient = method.loss(batch), gradient(method, batch)
+    monkeypatch.setattr(paser, "ROWS_PER_PART", rows)
+    parts, parts_gradient = method.loss(batch), gradient(method, batch)
+    for name, loss in whole.items():
+        assert torch.allclose(parts[name], loss, atol=1e-6), name
+    assert torch.allclose(parts_gradient, whole_gradient, rtol=1e-4, atol=1e-7)
+
+
+def test_masked_copy_and_targets(make: Callable[..., PaSeR]) -> None:
+    method = make()
+    batch = method.collate(SENTENCES)
+    tokenizer = method.encoder.tokenizer
+    for i, sentence in enumerate(SENTENCES):
+        ids, masked, target = literal_target(method, sentence, 3)
+        assert batch["input_ids"][i][: len(ids)].tolist() == ids
+        assert batch["masked_ids"][i][: len(ids)].tolist() == masked
+        assert batch["targets"][i][batch["targets"][i] != IGNORE].tolist() == target
+        assert int(batch["attention_mask"][i].sum()) == len(ids)
+    padding = batch["attention_mask"] == 0
+    assert padding.any()
+    assert (batch["masked_ids"][padding] == tokenizer.pad_token_id).all()
+    assert not batch["chosen"][padding].any()
+    assert not batch["chosen"][:, 0].any()
+    assert torch.equal(batch["corrupted_ids"][~batch["chosen"]], batch["input_ids"][~batch["chosen"]])
+
+
+def gradient(method: PaSeR, batch: dict[str, Tensor]) -> Tensor:
+    """Of the generative loss with respect to a matrix deep inside the encoder."""
+    method.zero_grad()
+    method.loss(batch)["generative"].backward()
+    return method.encoder.backbone.encoder.layer[0].attention.self.query.weight.grad.clone()
+
+
+def test_gradient_reaches_the_encoder_through_both_vectors(
+    make: Callable[..., PaSeR], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = make(mlm=False)
+    batch = method.collate(SENTENCES)
+    whole = gradient(method, batch)
+    monkeypatch.setattr(paser, "decoding_signal", lambda e, e_masked, m, n: decoding_signal(e.detach(), e_masked, m, n))
+    through_masked = gradient(method, batch)
+    monkeypatch.setattr(paser, "decoding_signal", lambda e, e_masked, m, n: decoding_signal(e, e_masked.detach(), m, n))
+    through_plain = gradient(method, batch)
+    assert through_masked.abs().max() > 0
+    assert through_plain.abs().max() > 0
+    assert torch.allclose(through_masked + through_plain, whole, rtol=1e-4, atol=1e-7)
+
+
+def test_word_embeddings_are_shared_and_learn_from_the_decoder(
+    make: Callable[..., PaSeR], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = make(mlm=False)
+    words = method.encoder.word_embeddings.num_embeddings
+    assert not [name for name, p in method.decoder.named_parameters() if words in p.shape]
+    batch = method.collate(SENTENCES)
+    cut = lambda e, e_masked, m, n: decoding_signal(e.detach(), e_masked.detach(), m, n)  # noqa: E731
+    monkeypatch.setattr(paser, "decoding_signal", cut)  # now nothing flows through the encoder's layers
+    method.loss(batch)["generative"].backward()
+    rows = method.encoder.word_embeddings.weight.grad
+    assert rows is not None
+    assert (rows.abs().sum(1) > 0).all()  # as output layer each word of the vocabulary gets a push
+
+
+def test_words_are_looked_up_once(make: Callable[..., PaSeR]) -> None:
+    method, shapes = make(), []
+    method.encoder.word_embeddings.register_forward_hook(lambda module, given, made: shapes.append(made.shape))
+    batch = method.collate(SENTENCES * 10)  # more than one part
+    method.loss(batch)
+    assert len(paser._by_length(batch["attention_mask"].sum(1))) > 1
+    assert len(shapes) == 1
+
+
+def test_logits_are_computed_where_a_label_is(make: Callable[..., PaSeR], monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = []
+    original = paser.head_cross_entropy
+
+    def spy(head: torch.nn.Module, states: Tensor, labels: Tensor) -> Tensor:
+        shapes.append(tuple(states.shape))
+        return original(head, states, labels)
+
+    monkeypatch.setattr(paser, "head_cross_entropy", spy)
+    method = make(mlm=False)
+    batch = method.collate(SENTENCES)
+    method.loss(batch)
+    labelled = int((batch["targets"] != IGNORE).sum())
+    assert labelled < batch["targets"].numel()
+    assert shapes == [(labelled, method.encoder.dim)]
+
+
+def test_a_batch_without_phrases_gives_a_zero_with_a_graph(make: Callable[..., PaSeR]) -> None:
+    method = make()
+    torch.manual_seed(3)
+    losses = method.loss(method.collate(["He is not in it.", "who and what", ""]))
+    assert losses["generative"].item() == 0.0
+    sum(losses.values()).backward()  # type: ignore[union-attr]
+    decoder = [p.grad for p in method.decoder.parameters()]
+    assert all(grad is not None and not grad.any() for grad in decoder)  # present, as distributed training needs
+
+
+def test_phrases_that_truncation_cuts_are_neither_masked_nor_asked_for(make: Callable[..., PaSeR]) -> None:
+    sentence = "the dog sees a cat and the old red horse in the garden"  # RAKE's best: "old red horse"
+    whole, short = make(top_phrases=1), make(top_phrases=1, max_length=10)  # short ends inside it: [CLS] + 8 + [SEP]
+    tokenizer = short.encoder.tokenizer
+    decoded = [tokenizer.decode(m.collate([sentence])["targets"][0]) for m in (whole, short)]
+    assert decoded == ["old red horse [SEP]", "dog sees [SEP]"]
+    batch = short.collate([sentence])
+    assert tokenizer.decode(batch["masked_ids"][0]) == "[CLS] the [MASK] [MASK] a cat and the old [SEP]"
+    with pytest.raises(ValueError, match="sentence 0"):
+        short.reconstruct([sentence], [rake_phrases(sentence, 1)])
+
+
+def test_mlm_is_optional_and_the_head_is_not(
+    make: Callable[..., PaSeR], tmp_path: Path, small_encoder_folder: Path
+) -> None:
+    assert set(make().loss(make().collate(SENTENCES))) == {"generative", "mlm"}
+    without = make(mlm=False)
+    batch = without.collate(SENTENCES)
+    assert set(batch) == {"input_ids", "attention_mask", "masked_ids", "masked_attention_mask", "targets"}
+    assert set(without.loss(batch)) == {"generative"}
+    AutoModel.from_pretrained(small_encoder_folder, add_pooling_layer=False).save_pretrained(tmp_path)
+    BertTokenizer.from_pretrained(small_encoder_folder).save_pretrained(tmp_path)
+    headless = Encoder.from_pretrained(tmp_path, device="cpu")
+    with pytest.raises(ValueError, match="no masked-LM head"):
+        PaSeR(headless, mlm=False)
+    assert len(PaSeR(Encoder.from_pretrained(small_encoder_folder)).decoder.transformer.layers) == 6
+
+
+def test_the_mlm_term_reads_the_corrupted_copy(make: Callable[..., PaSeR]) -> None:
+    method = make()
+    batch = method.collate(SENTENCES)
+    batch["chosen"] = batch["attention_mask"].bool()  # plenty of labels
+    head, encoder = method.encoder.lm_head, method.encoder
+    assert head is not None
+    with torch.no_grad():
+        hidden = encoder.hidden_states(batch["corrupted_ids"], batch["attention_mask"])[-1]
+        labels = batch["input_ids"].masked_fill(~batch["chosen"], IGNORE)
+        dense = torch.nn.functional.cross_entropy(head(hidden).flatten(0, 1), labels.flatten())
+        assert method.loss(batch)["mlm"].item() == pytest.approx(dense.item(), abs=1e-5)
+
+
+def test_random_draws_happen_in_collate_and_nothing_else_changes(make: Callable[..., PaSeR]) -> None:
+    method = make()
+    chosen = []
+    for seed in (5, 5, 6):
+        torch.manual_seed(seed)
+        chosen.append(method.collate(SENTENCES)["chosen"])
+    assert torch.equal(chosen[0], chosen[1])
+    assert not torch.equal(chosen[0], chosen[2])
+    batch = method.collate(SENTENCES)
+    random, state = torch.get_rng_state(), {name: value.clone() for name, value in method.state_dict().items()}
+    method.loss(batch)
+    method.encoder.train()  # only a part of it, to see that each part gets its own mode back
+    method.reconstruct(SENTENCES)
+    assert method.encoder.backbone.training
+    assert not method.decoder.training
+    method.after_step()
+    assert torch.equal(random, torch.get_rng_state())
+    assert all(torch.equal(value, state[name]) for name, value in method.state_dict().items())
+
+
+def test_decoder_starts_as_bert_does(make: Callable[..., PaSeR]) -> None:
+    layers = make().decoder.transformer.layers
+    weights = [layers[0].self_attn.in_proj_weight, layers[1].multihead_attn.in_proj_weight, layers[1].linear1.weight]
+    assert all(abs(weight.std().item() - 0.02) < 0.002 for weight in weights)
+    assert not torch.equal(layers[0].linear1.weight, layers[1].linear1.weight)  # torch copies one layer
+
+
+def test_a_view_is_drawn_for_both_copies_and_the_target_stays(make: Callable[..., PaSeR]) -> None:
+    def view(words: list[str], rng: Random) -> list[str]:
+        """One that can be undone: a number in front, so that the copies differ in length and in words."""
+        return [*(["the"] * rng.randint(1, 4)), *words]
+
+    plain, viewed = make(), make(view=view)
+    tokenizer = plain.encoder.tokenizer
+    torch.manual_seed(1)
+    before, after = plain.collate(SENTENCES), viewed.collate(SENTENCES)
+    assert torch.equal(before["targets"], after["targets"])
+    fronts = []
+    for ids, mask in (("input_ids", "attention_mask"), ("masked_ids", "masked_attention_mask")):
+        for i in range(len(SENTENCES)):
+            was = before[ids][i][before[mask][i].bool()].tolist()
+            now = after[ids][i][after[mask][i].bool()].tolist()
+            front = len(now) - len(was)
+            the = tokenizer.convert_tokens_to_ids("the")
+            assert now == [was[0], *([the] * front), *was[1:]]  # the masks stand where they stood
+            assert (after[ids][i][~after[mask][i].bool()] == tokenizer.pad_token_id).all()
+            fronts.append(front)
+    assert len(set(fronts)) > 1
+    with torch.no_grad():  # padding to the longer copy changes nothing
+        alone = [viewed.loss({name: x[i : i + 1] for name, x in after.items()})["generative"] for i in range(5)]
+        together = viewed.loss(after)["generative"]
+    counts = (after["targets"] != IGNORE).sum(1)
+    assert torch.allclose(together, (torch.stack(alone) * counts).sum() / counts.sum(), atol=1e-6)
+
+
+def test_other_phrases_can_be_masked(make: Callable[..., PaSeR]) -> None:
+    last_word = lambda s: [Phrase(s.split()[-1], len(s) - len(s.split()[-1]), len(s), 1.0)]  # noqa: E731
+    batch = make(phrases=last_word).collate(["the dog sees a cat"])
+    decode = make().encoder.tokenizer.decode
+    assert decode(batch["masked_ids"][0]) == "[CLS] the dog sees a [MASK] [SEP]"
+    assert decode(batch["targets"][0]) == "cat [SEP]"
+
+
+@pytest.fixture
+def tiny_decoder() -> tuple[PhraseDecoder, torch.nn.Embedding, torch.nn.Linear, Tensor]:
+    """Five words, three places, and opinions of its own."""
+    torch.manual_seed(4)
+    decoder = PhraseDecoder(8, 3, layers=1, heads=2, dropout=0.0).eval()
+    for parameter in decoder.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return decoder, torch.nn.Embedding(5, 8), torch.nn.Linear(8, 5), torch.randn(18, 4, 8)
+
+
+def test_a_wide_beam_finds_what_exhaustive_search_finds(
+    tiny_decoder: tuple[PhraseDecoder, torch.nn.Embedding, torch.nn.Linear, Tensor],
+) -> None:
+    decoder, embeddings, head, signal = tiny_decoder
+    start, closing, wanted = 0, 1, [1, 2, 3] * 6
+    best = []
+    for memory, count in zip(signal, wanted, strict=True):
+        found = []
+        for length in (1, 2, 3):
+            for target in itertools.product(range(5), repeat=length):
+                ends = [i for i, word in enumerate(target) if word == closing]
+                complete = len(ends) == count and ends[-1] == length - 1
+                if not complete and not (length == 3 and len(ends) < count):  # out of room: as it stands
+                    continue
+                read, total = [start], 0.0
+                for word in target:
+                    state = decoder(memory.unsqueeze(0), embeddings(torch.tensor([read])))[0, -1]
+                    total += head(state).log_softmax(-1)[word].item()
+                    read.append(word)
+                found.append((total, target))
+        best.append(max(found))
+    search = lambda beams: decoder.beam_search(  # noqa: E731
+        signal, torch.tensor(wanted), embeddings, head, start=start, closing=closing, beams=beams
+    )
+    with torch.no_grad():
+        said, scores = search(200)
+        greedy, greedy_scores = search(1)
+    assert [tuple(i for i in row if i != IGNORE) for row in said.tolist()] == [target for _, target in best]
+    assert scores.tolist() == pytest.approx([total for total, _ in best], abs=1e-4)
+    assert (greedy_scores <= scores + 1e-5).all()
+    assert (greedy_scores < scores - 1e-3).any()  # else a beam would be of no use here
+    first = head(decoder(signal, embeddings(torch.zeros(18, 1, dtype=torch.long)))[:, 0])
+    assert greedy[:, 0].tolist() == first.argmax(-1).tolist()
+
+
+def test_supervised_paser_is_supervised_simcse_plus_alpha_times_eq_3(small_encoder_folder: Path) -> None:
+    rows = [Triple(a, b, c) for a, b, c in zip(SENTENCES, SENTENCES[1:], SENTENCES[2:], strict=False)]
+    torch.manual_seed(0)
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    method = SupervisedPaSeR(encoder, alpha=0.3, decoder_layers=1).eval()
+    batch = method.collate(rows)
+    losses = method.loss(batch)
+    assert set(losses) == {"contrastive", "generative"}
+    generative = method.generative.loss(method.generative.collate([row.anchor for row in rows]))["generative"]
+    contrastive = method.contrastive.loss(method.contrastive.collate(rows))["contrastive"].item()
+    assert losses["generative"].item() == pytest.approx(0.3 * generative.item(), rel=1e-5)
+    assert losses["contrastive"].item() == pytest.approx(contrastive, rel=1e-5)
+    before = encoder.word_embeddings.weight.detach().clone()
+    fit(method, rows, TrainConfig(steps=2, batch_size=3, learning_rate=1e-3), progress=False)
+    assert not torch.equal(before, encoder.word_embeddings.weight)
+
+
+def test_bad_arguments_are_named(make: Callable[..., PaSeR]) -> None:
+    with pytest.raises(ValueError, match="decoder_heads=3"):
+        make(decoder_heads=3)
+    with pytest.raises(ValueError, match="decoder_layers=0"):
+        make(decoder_layers=0)
+    method = make()
+    with pytest.raises(ValueError, match="no sentences"):
+        method.collate([])
+    with pytest.raises(TypeError, match="row 1 is a int"):
+        method.collate(["a dog", 3])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="one string"):
+        method.collate("a dog")
+
+
+def test_reconstruct_says_the_phrases_it_has_learned(make: Callable[..., PaSeR]) -> None:
+    sentences = [
+        "the boy plays the guitar",
+        "an old farmer buys bread in the city",
+        "He is not in it.",
+        "Two cats swim",
+    ]
+    method = make(mlm=False)
+    optimizer = torch.optim.Adam(method.parameters(), lr=3e-3)
+    batch = method.collate(sentences)
+    before = method.reconstruct(sentences)
+    for _ in range(100):
+        optimizer.zero_grad()
+        method.loss(batch)["generative"].backward()
+        optimizer.step()
+    after = method.reconstruct(sentences)
+    truth = [[("boy plays", "boy plays"), ("guitar", "guitar")], [("old farmer buys bread",) * 2, ("city",) * 2], []]
+    truth.append([("Two cats swim", "two cats swim")])
+    assert [[(phrase.text, words) for phrase, words in row] for row in after] == truth
+    assert before != after
+    (chosen,) = method.reconstruct(sentences[:1], [[Phrase("guitar", 18, 24, 1.0)]])
+    assert [phrase.text for phrase, _ in chosen] == ["guitar"]
+
+
+def test_untrained_decoding_ends(make: Callable[..., PaSeR]) -> None:
+    method = make(mlm=False)
+    method.encoder.lm_head.predictions.bias.data[
+        method.encoder.tokenizer.sep_token_id
+    ] = -1e4  # it can never close a phrase
+    (row,) = method.reconstruct(["the boy plays the guitar"])
+    assert [phrase.text for phrase, _ in row] == ["boy plays", "guitar"]
+    assert row[1][1] == ""
+
+
+def test_a_killed_run_resumes_to_identical_weights(small_encoder_folder: Path, tmp_path: Path) -> None:
+    rows = [
+        "the old man sees a blue bird",
+        "a happy girl reads the red book",
+        "the farmer sells apples",
+        "a dog runs",
+    ] * 4
+    config = TrainConfig(steps=6, batch_size=4, learning_rate=1e-3, checkpoint_every=2)
+
+    def new() -> PaSeR:
+        torch.manual_seed(5)
+        return PaSeR(Encoder.from_pretrained(small_encoder_folder, device="cpu"), decoder_layers=1)
+
+    def kill(step: int, method: PaSeR) -> None:
+        if step == 5:
+            raise KeyboardInterrupt
+
+    whole, resumed = new(), new()
+    fit(whole, rows, config, progress=False)
+    with pytest.raises(KeyboardInterrupt):
+        fit(new(), rows, config, folder=tmp_path, progress=False, on_step=kill)
+    fit(resumed, rows, config, folder=tmp_path, resume=True, progress=False)
+    for (name, a), b in zip(whole.state_dict().items(), resumed.state_dict().values(), strict=True):
+        assert torch.equal(a, b), name

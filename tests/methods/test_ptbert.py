@@ -1,0 +1,239 @@
+"""PT-BERT: Eqs. 1 to 3 against loops, what collapses with one key and what does not, and what is saved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sentlab.encoder import Encoder
+from sentlab.encoder.pseudo_tokens import PseudoTokens, attention_weights
+from sentlab.methods import PTBERT
+from sentlab.training import TrainConfig, fit
+
+SENTENCES = [
+    "A young girl plays the guitar in a small village.",
+    "Two dogs are running",
+    "the old farmer sees a red car, a blue boat and the market by the river",
+    "He is not in it.",
+]
+D = 8
+
+
+@pytest.fixture
+def encoder(small_encoder_folder: Path) -> Encoder:
+    return Encoder.from_pretrained(small_encoder_folder, device="cpu")
+
+
+@pytest.fixture
+def make(small_encoder_folder: Path) -> Callable[..., PTBERT]:
+    def build(pooling: str = "cls", **settings: object) -> PTBERT:
+        torch.manual_seed(0)
+        encoder = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, device="cpu")
+        method = PTBERT(encoder, **{"pseudo_tokens": 6, **settings}).train()  # type: ignore[arg-type]
+        for part in method.modules():
+            if isinstance(part, nn.Dropout):
+                part.p = 0.0
+        return method
+
+    return build
+
+
+def tokens(seed: int = 1) -> tuple[Tensor, Tensor]:
+    """Hidden states of three sentences, of 5, 2 and 4 tokens, with anything at all in the padding."""
+    torch.manual_seed(seed)
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0], [1, 1, 1, 1, 0]])
+    return torch.randn(3, 5, D), mask
+
+
+def by_hand(pseudo: PseudoTokens, sentence: Tensor) -> list[Tensor]:
+    """Eqs. 1 to 3 for one sentence without padding, one number at a time: a vector a token."""
+    w_q, w_k, w_v = (layer.weight.T for layer in (pseudo.query, pseudo.key, pseudo.value))
+
+    def attend(queries: Tensor, y: Tensor) -> Tensor:
+        found = []
+        for query in queries:
+            scores = [math.exp((query @ w_q @ (row @ w_k)).item() / math.sqrt(D)) for row in y]
+            found.append(sum(score / sum(scores) * (row @ w_v) for score, row in zip(scores, y, strict=True)))
+        return torch.stack(found)  # type: ignore[arg-type]
+
+    return list(attend(sentence, attend(pseudo.embedding, sentence)))
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
+def test_h_is_what_eqs_1_to_3_say_and_padding_changes_nothing(pooling: str) -> None:
+    y, mask = tokens()
+    pseudo = PseudoTokens(D, 4, pooling=pooling)
+    found = pseudo(y, mask)
+    for i, length in enumerate(mask.sum(1).tolist()):
+        rows = torch.stack(by_hand(pseudo, y[i, :length]))
+        expected = {"cls": rows[0], "mean": rows.mean(0), "max": rows.amax(0)}[pooling]
+        torch.testing.assert_close(found[i], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_weights_of_a_query_add_up_to_one_over_the_tokens_and_none_is_on_padding() -> None:
+    y, mask = tokens()
+    weights = PseudoTokens(D, 4).weights(y, mask)
+    assert weights.shape == (3, 4, 5)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(3, 4))
+    assert torch.equal(weights[1, :, 2:], torch.zeros(4, 3))
+
+
+def test_a_row_in_which_all_is_masked_gives_zeros() -> None:
+    y, mask = tokens()
+    mask[1] = 0
+    assert torch.equal(attention_weights(y, y, mask)[1], torch.zeros(5, 5))
+    assert torch.equal(PseudoTokens(D, 4, pooling="mean")(y, mask)[1], torch.zeros(D))
+
+
+def test_with_one_key_h_is_y_w_v_w_v_for_any_pseudo_tokens_and_their_gradient_is_zero() -> None:
+    y, mask = tokens()
+    torch.manual_seed(0)
+    pseudo = PseudoTokens(D, 4, keys="pooled")
+    w_v = pseudo.value.weight.T
+    expected = pseudo.head(y[:, 0]) @ w_v @ w_v
+    found = pseudo(y, mask)
+    torch.testing.assert_close(found, expected)
+    found.square().sum().backward()
+    assert pseudo.embedding.grad is not None
+    assert torch.equal(pseudo.embedding.grad, torch.zeros_like(pseudo.embedding))
+    for weight in (pseudo.query.weight, pseudo.key.weight):  # these are in Eq. 3 too: the sum of m equal weights rounds
+        assert weight.grad is not None
+        torch.testing.assert_close(weight.grad, torch.zeros_like(weight), rtol=0, atol=1e-6)
+    assert pseudo.value.weight.grad is not None
+    assert pseudo.value.weight.grad.abs().max() > 0
+    for count in (1, 3, 128):
+        other = PseudoTokens(D, count, keys="pooled")
+        other.load_state_dict(pseudo.state_dict() | {"embedding": 10 * torch.randn(count, D)})
+        torch.testing.assert_close(other(y, mask), expected)
+
+
+def test_with_token_keys_pseudo_tokens_matter_and_learn() -> None:
+    y, mask = tokens()
+    torch.manual_seed(0)
+    pseudo = PseudoTokens(D, 4)
+    found = pseudo(y, mask)
+    found.square().sum().backward()
+    for weight in (pseudo.embedding, pseudo.query.weight, pseudo.key.weight):
+        assert weight.grad is not None
+        assert weight.grad.abs().max() > 0
+    other = PseudoTokens(D, 9)
+    other.load_state_dict(pseudo.state_dict() | {"embedding": torch.cat([pseudo.embedding, torch.randn(5, D)])})
+    assert not torch.allclose(other(y, mask), found, rtol=1e-3)
+
+
+@pytest.mark.parametrize("keys", ["tokens", "pooled"])
+def test_training_moves_what_the_keys_let_it_move(make: Callable[..., PTBERT], keys: str) -> None:
+    method = make(keys=keys, momentum=0.5)
+    first = {name: value.clone() for name, value in method.state_dict().items()}
+    config = TrainConfig(steps=3, batch_size=4, learning_rate=1e-2, weight_decay=0.0)
+    fit(method, SENTENCES, config, progress=False)
+    last = method.state_dict()
+    for branch in ("encoder", "momentum_encoder"):
+        changed = {
+            name: not torch.equal(first[key], last[key])
+            for name in ("embedding", "value.weight")
+            for key in [f"moco.{branch}.pseudo.{name}"]
+        }
+        assert changed == {"embedding": keys == "tokens", "value.weight": True}
+
+
+def test_momentum_moves_pseudo_tokens_and_attention_too(make: Callable[..., PTBERT]) -> None:
+    method = make(momentum=0.9)
+    online, slow = method.encoder.pseudo, method.moco.momentum_encoder.pseudo
+    assert online is not None
+    assert slow is not None
+    assert slow is not online
+    first = {name: value.clone() for name, value in slow.named_parameters()}
+    with torch.no_grad():
+        for weight in online.parameters():
+            weight.add_(1.0)
+    method.after_step()
+    for name, value in slow.named_parameters():
+        torch.testing.assert_close(value, first[name] + 0.1)
+
+
+def test_the_loss_contrasts_h_and_not_the_vector_of_the_test(make: Callable[..., PTBERT]) -> None:
+    found = {}
+    for at_test in ("pseudo", "cls", "mean"):
+        method = make(at_test=at_test)
+        assert method.encoder.pooling == at_test
+        found[at_test] = method.loss(method.collate(SENTENCES))["contrastive"].item()
+    assert found["cls"] == found["mean"] == found["pseudo"]
+    assert make(pooling="mean").loss(method.collate(SENTENCES))["contrastive"].item() != found["cls"]
+
+
+def test_evaluation_changes_nothing(make: Callable[..., PTBERT]) -> None:
+    method = make()
+    before = {name: value.clone() for name, value in method.state_dict().items()}
+    vectors = method.encoder.encode(SENTENCES)
+    assert np.array_equal(method.encoder.encode(SENTENCES), vectors)
+    assert all(torch.equal(before[name], value) for name, value in method.state_dict().items())
+
+
+@pytest.mark.parametrize(("pooling", "keys"), [("cls", "tokens"), ("mean", "tokens"), ("cls", "pooled")])
+def test_a_saved_encoder_gives_h_again_and_sentence_transformers_refuses_it(
+    make: Callable[..., PTBERT], tmp_path: Path, pooling: str, keys: str
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    encoder = make(pooling, keys=keys).encoder
+    encoder.save(tmp_path / "saved")
+    again = Encoder.from_pretrained(tmp_path / "saved", device="cpu")
+    assert again.pooling == "pseudo"
+    assert np.array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
+    again.pooling = encoder.pooling = "cls"
+    assert np.array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
+    assert "sentlab.Encoder.from_pretrained" in (tmp_path / "saved" / "README.md").read_text()
+    with pytest.raises(ValueError, match=r"sentlab\.pseudo_tokens\.PseudoTokens"):
+        SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+
+
+def test_saved_for_plain_cls_the_pseudo_tokens_stay_beside_it(make: Callable[..., PTBERT], tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    encoder = make(at_test="cls").encoder
+    encoder.save(tmp_path / "saved")
+    again = Encoder.from_pretrained(tmp_path / "saved", device="cpu")
+    assert again.pooling == "cls"
+    theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(SENTENCES)
+    np.testing.assert_allclose(theirs, encoder.encode(SENTENCES), atol=1e-5)
+    again = Encoder.from_pretrained(tmp_path / "saved", pooling="pseudo", device="cpu")
+    encoder.pooling = "pseudo"
+    assert np.array_equal(again.encode(SENTENCES), encoder.encode(SENTENCES))
+
+
+def test_an_encoder_without_pseudo_tokens_has_no_such_pooling(encoder: Encoder, small_encoder_folder: Path) -> None:
+    with pytest.raises(ValueError, match="PTBERT"):
+        Encoder.from_pretrained(small_encoder_folder, pooling="pseudo")
+    encoder.pooling = "pseudo"
+    with pytest.raises(ValueError, match="PTBERT"):
+        encoder.encode(["a dog"])
+
+
+def test_pseudo_tokens_of_the_same_kind_are_trained_on(encoder: Encoder) -> None:
+    first = PTBERT(encoder, pseudo_tokens=6).encoder.pseudo
+    assert PTBERT(encoder, pseudo_tokens=6, queue_size=9).encoder.pseudo is first
+    assert PTBERT(encoder, pseudo_tokens=6, at_test="cls").encoder.pseudo is first
+    assert PTBERT(encoder, pseudo_tokens=7).encoder.pseudo is not first
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"pseudo_tokens": 0}, "at least 1 pseudo token"),
+        ({"keys": "words"}, "keys must be one of tokens, pooled"),
+        ({"at_test": "first"}, "at_test must be one of pseudo"),
+        ({"pooling": "last2"}, "cls, mean, max, not with 'last2'"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(
+    make: Callable[..., PTBERT], setting: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(**setting)

@@ -1,0 +1,69 @@
+"""Pre-training: sheets hold whole sentences' beginnings and every token once; the program makes a usable encoder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sentlab.encoder import Encoder
+from sentlab.pretraining import pretrain
+
+
+def test_sheets_start_with_sentences_and_wear_special_tokens() -> None:
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(3, 40, size=4000)
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    ids = (np.arange(lengths.sum()) % 60_000).astype(np.uint16)
+    sheets = pretrain.Sheets(ids, starts, cls_id=60_001, sep_id=60_002)
+    assert len(sheets) > 10
+    used: list[int] = []
+    for i in range(len(sheets)):
+        sheet = sheets[i]
+        assert sheet.size == pretrain.SHEET
+        assert sheet.shape[1] == pretrain.LENGTHS[i % len(pretrain.LENGTHS)]
+        assert (sheet[:, 0] == 60_001).all()
+        assert (sheet[:, -1] == 60_002).all()
+        for block in sheet[:, 1:-1].astype(int):
+            assert (np.diff(block) % 60_000 == 1).all()
+        used += sheets.blocks[i].tolist()
+    assert set(used) <= set(starts.tolist())
+    assert used == sorted(set(used))  # in order, no block twice
+
+
+def test_sentences_end_where_they_should() -> None:
+    text = 'He said "No." Then he left. Was it 3.5 km? Yes! (Maybe.) It was.'
+    assert pretrain.SENTENCE_END.split(text) == [
+        'He said "No."',
+        "Then he left.",
+        "Was it 3.5 km?",
+        "Yes!",
+        "(Maybe.)",
+        "It was.",
+    ]
+
+
+@pytest.mark.slow
+def test_the_program_makes_an_encoder_that_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = tmp_path / "text"
+    text.mkdir()
+    lines = [f"The farmer number {i} sold {i % 7} brown horses at the market. He was glad." for i in range(3000)]
+    (text / "small.txt").write_text("\n".join(lines))
+    asked = ["--text", text, "--out", tmp_path / "out", "--work", tmp_path / "work", "--tokens", "40e3"]
+    small = ["--layers", "1", "--width", "32", "--vocabulary", "600", "--threads", "1"]
+    monkeypatch.setattr(sys, "argv", ["pretrain", *map(str, asked), *small])
+    threads = torch.get_num_threads()
+    pretrain.main()
+    torch.set_num_threads(threads)
+    encoder = Encoder.from_pretrained(tmp_path / "out")
+    assert encoder.lm_head is not None
+    assert encoder.word_embeddings.weight.dtype == torch.float32
+    assert encoder.tokenizer.convert_tokens_to_ids("farmer") != encoder.tokenizer.unk_token_id
+    assert len({tuple(row) for row in encoder.encode(["A farmer.", "A horse."]).tolist()}) == 2
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "1 layers of 32" in card
+    assert "| mean |" in card or "Not measured" in card
+    assert (tmp_path / "out" / "loss.png").stat().st_size > 1000

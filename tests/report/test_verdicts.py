@@ -1,0 +1,48 @@
+"""Verdicts follow from the numbers."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from sentlab.experiments import records
+from sentlab.report.verdicts import Claims
+
+
+@pytest.mark.parametrize(
+    ("difference", "verdict"),
+    [(1.2, "holds here"), (1.0, "too close to call"), (-1.0, "too close to call"), (-1.1, "the opposite here")],
+)
+def test_a_difference_counts_when_it_is_larger_than_the_noise(
+    difference: float, verdict: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claims = Claims()
+    claims.claim("Table 1", "a is better than b", difference, 1.0)
+    assert claims.rows == [
+        {"where": "Table 1", "claim": "a is better than b", "difference": difference, "noise": 1.0, "recorded": verdict}
+        | {"records": ()}
+    ]
+    assert verdict in capsys.readouterr().out
+
+
+def test_between_seeds_the_noise_is_twice_the_standard_error() -> None:
+    claims = Claims()
+    theirs = pd.Series([47.0, 48.0, 49.0], name="b")
+    claims.compare("Table 2", "a is better", pd.Series([50.0, 52.0, 54.0], name="a"), theirs)
+    (row,) = claims.rows
+    assert row["difference"] == pytest.approx(4.0)
+    assert row["noise"] == pytest.approx(2 * (4 / 3 + 1 / 3) ** 0.5)
+    assert row["recorded"] == "holds here"
+    assert row["records"] == ("a", "b")
+
+
+def test_the_table_has_a_row_a_claim() -> None:
+    claims = Claims()
+    claims.claim("Table 1", "a is better", 3.04, 1.0)
+    claims.claim("Table 2", "b is better", -0.5, 1.0, "moco", "simcse", "moco")
+    page = claims.table("what reproduces").to_html()
+    assert page.count("<tr") == 3
+    assert "+3.0" in page
+    assert "too close to call" in page
+    assert "what reproduces" in page
+    assert f">{records.linked('moco', 'moco')}<br>{records.linked('simcse', 'simcse')}<" in page

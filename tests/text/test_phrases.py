@@ -1,0 +1,286 @@
+"""RAKE phrases: hand-worked scores, spans that are exact on difficult text, masks that hide the phrase and only it."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from sentlab.data import toy
+from sentlab.data.toy.grammar import render
+from sentlab.data.toy.scene import scenes
+from sentlab.text import phrases as module
+from sentlab.text.phrases import STOPWORDS, Phrase, Tagger, chunk_phrases, mask_spans, rake_phrases
+
+
+def found(sentence: str, top: int | None = None) -> list[tuple[str, float]]:
+    return [(phrase.text, phrase.score) for phrase in rake_phrases(sentence, top)]
+
+
+def test_scores_are_degree_over_frequency_summed_over_the_words() -> None:
+    # phrases: (red apples) (green apples) (apples) (sweet)
+    # freq: apples 3, others 1.  degree (itself included): red 2, green 2, apples 2 + 2 + 1 = 5, sweet 1
+    sentence = "Red apples and green apples are apples, so sweet"
+    assert found(sentence) == [
+        ("Red apples", pytest.approx(2 + 5 / 3)),
+        ("green apples", pytest.approx(2 + 5 / 3)),
+        ("apples", pytest.approx(5 / 3)),
+        ("sweet", pytest.approx(1.0)),
+    ]
+
+
+def test_a_word_twice_in_one_phrase() -> None:
+    # one phrase (big big dog): product counts big-big four times, big-dog two; degree big 6, dog 3; frequency big 2
+    assert found("the big big dog") == [("big big dog", pytest.approx(6 / 2 + 6 / 2 + 3))]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("The old dog saw the OLD dog.", ["old dog saw", "OLD dog"]),  # repeated words, case kept
+        ("John’s mother-in-law doesn't like it", ["John’s mother-in-law", "like"]),  # apostrophes, hyphens
+        ("He did n't see the dog 's tail", ["see", "dog", "tail"]),  # tokenised text
+        ("$5.2 million for 1,000 U.S. troops", ["1,000 U.S. troops", "5.2 million"]),  # numbers, abbreviation
+        ("( a method (bert ), see !?... ) -- “quoted words”", ["quoted words", "method", "bert", "see"]),  # clusters
+        ("the cafe\u0301 in İstanbul → naïve", ["cafe\u0301", "İstanbul", "naïve"]),  # lower() changes lengths
+        ("a\tblue \n  car", ["blue \n  car"]),  # any white space
+    ],
+)
+def test_spans_are_exact(sentence: str, expected: list[str]) -> None:
+    phrases = rake_phrases(sentence)
+    assert [phrase.text for phrase in phrases] == expected
+    for phrase in phrases:
+        assert sentence[phrase.start : phrase.end] == phrase.text
+
+
+def test_equal_phrases_stand_at_their_own_places() -> None:
+    phrases = rake_phrases("the cat and the cat and the cat")
+    assert [(phrase.start, phrase.end) for phrase in phrases] == [(4, 7), (16, 19), (28, 31)]
+
+
+@pytest.mark.parametrize("sentence", ["", "   ", "the of and to", "?! ... --", "It is what it is."])
+def test_a_sentence_without_content_has_no_phrase(sentence: str) -> None:
+    assert rake_phrases(sentence) == []
+
+
+def test_top_keeps_the_first_by_score_then_by_place() -> None:
+    sentence = "a tool with the old red hammer at work"
+    assert [text for text, _ in found(sentence)] == ["old red hammer", "tool", "work"]
+    assert [text for text, _ in found(sentence, top=2)] == ["old red hammer", "tool"]
+    with pytest.raises(ValueError, match="top"):
+        rake_phrases(sentence, top=0)
+
+
+def test_results_are_fresh_lists_of_immutable_phrases() -> None:
+    first = rake_phrases("a red house")
+    first.clear()
+    (again,) = rake_phrases("a red house")
+    with pytest.raises(AttributeError):
+        again.score = 0.0  # type: ignore[misc]
+
+
+def test_no_corpus_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    import nltk
+
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise LookupError("NLTK data was asked for")
+
+    monkeypatch.setattr(nltk.data, "find", refuse)
+    assert found("nobody downloads anything here") == [("nobody downloads anything", 9.0)]
+
+
+def test_stopwords_hold_function_words_only() -> None:
+    assert {"the", "of", "n't", "don't"} <= STOPWORDS
+    assert not {"us", "two", "man", "playing", "good", "least"} & STOPWORDS
+
+
+def test_masks_hide_each_token_that_overlaps_a_phrase_and_no_other() -> None:
+    # [CLS] a mother - in - law sings [SEP]; "mother-in-law" is characters 2 to 15
+    offsets = [(0, 0), (0, 1), (2, 8), (8, 9), (9, 11), (11, 12), (12, 15), (16, 21), (0, 0)]
+    ids = [2, 10, 11, 12, 13, 12, 14, 15, 3]
+    phrase, last = Phrase("mother-in-law", 2, 15, 1.0), Phrase("sings", 16, 21, 1.0)
+    masked, places = mask_spans(ids, offsets, [phrase], 4)
+    assert masked == [2, 10, 4, 4, 4, 4, 4, 15, 3]
+    assert places == [[2, 3, 4, 5, 6]]
+    assert ids[2] == 11  # the original is left alone
+    assert mask_spans(ids, offsets, [last, phrase], 4)[1] == [[7], [2, 3, 4, 5, 6]]
+    # a span at the very start must not catch [CLS] and [SEP], whose offsets are (0, 0)
+    assert mask_spans(ids, offsets, [Phrase("a", 0, 1, 1.0)], 4) == ([2, 4, 11, 12, 13, 12, 14, 15, 3], [[1]])
+
+
+@pytest.mark.realdata
+def test_spans_on_real_sentences(real_data: Path) -> None:
+    with (real_data / "STS" / "STSBenchmark" / "sts-dev.csv").open(encoding="utf-8") as file:
+        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    sentences = [text for row in rows for text in row[5:7]]
+    counts = []
+    for sentence in sentences:
+        phrases = rake_phrases(sentence)
+        counts.append(len(phrases))
+        places = sorted((phrase.start, phrase.end) for phrase in phrases)
+        assert all(sentence[phrase.start : phrase.end] == phrase.text for phrase in phrases)
+        assert all(end < start for (_, end), (start, _) in pairwise(places))
+        assert [phrase.score for phrase in phrases] == sorted((phrase.score for phrase in phrases), reverse=True)
+        assert not any(word.lower() in STOPWORDS for phrase in phrases for word in phrase.text.split())
+    assert len(counts) == 3000
+    assert counts.count(0) < 30  # nearly every sentence has a phrase
+
+
+ALL = ("NP", "VP", "SBAR")
+
+
+def tagger(tags: str) -> Tagger:
+    """Gives these tags, whatever the words."""
+    return lambda words: tags.split()
+
+
+def chunks(sentence: str, kinds: tuple[str, ...] = ("NP", "VP"), tag: Tagger | None = toy.tag) -> list[str]:
+    """Chunk phrases in text order."""
+    return [phrase.text for phrase in sorted(chunk_phrases(sentence, kinds, tag=tag), key=lambda phrase: phrase.start)]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "tags", "expected"),
+    [
+        ("The big dogs have not been barking", "DT JJ NNS VBP RB VBN VBG", ["The big dogs", "have not been barking"]),
+        ("a man playing guitar", "DT NN VBG NN", ["a man", "playing", "guitar"]),
+        ("a sleeping dog", "DT VBG NN", ["a sleeping dog"]),
+        ("She wants to buy all her three red apples", "PRP VBZ TO VB PDT PRP$ CD JJ NNS",
+         ["She", "wants to buy", "all her three red apples"]),
+        ("who sings runs", "WP VBZ VBZ", ["sings", "runs"]),  # two clauses, two verbs
+        ("tear down the house", "VB RP DT NN", ["tear down", "the house"]),
+        ("often , sadly", "RB , RB", []),
+        ("red , green apples", "JJ , JJ NNS", ["green apples"]),  # never across punctuation
+        ("dogs % cats", "NNS NN NNS", ["dogs", "cats"]),  # whatever the tagger makes of it
+        # clitics are tagged apart: does n't | dog 's
+        ("He doesn't see John’s dog", "PRP VBZ RB VB NNP POS NN", ["He", "doesn't see", "John’s dog"]),
+        ("dogs ' s tail", "NNS '' PRP NN", ["dogs", "tail"]),
+    ],
+)  # fmt: skip
+def test_chunks_by_hand(sentence: str, tags: str, expected: list[str]) -> None:
+    assert chunks(sentence, tag=tagger(tags)) == expected
+
+
+def test_the_tagger_sees_penn_tokens() -> None:
+    seen = []
+
+    def tag(words: list[str]) -> list[str]:
+        seen.extend(words)
+        return ["NN"] * len(words)
+
+    chunk_phrases("John’s dog can't, won't; n't.", tag=tag)
+    assert seen == ["John", "'s", "dog", "ca", "n't", ",", "wo", "n't", ";", "n't", "."]
+
+
+def test_kinds_of_chunks_in_the_toy_world() -> None:
+    sentence = "The nurse who was tired is sending the funny boy two letters, in the kitchen."
+    nouns, verbs = ["The nurse", "the funny boy", "two letters", "the kitchen"], ["was", "is sending"]
+    assert chunks(sentence, ("NP",)) == nouns
+    assert chunks(sentence, ("VP",)) == verbs
+    assert Counter(chunks(sentence)) == Counter(nouns + verbs)
+    assert chunks(sentence, ("SBAR",)) == ["who was tired"]
+    assert chunks(sentence, ALL) == ["The nurse", "who was tired", "is sending", *nouns[1:]]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "tags", "expected"),
+    [
+        ("He left because it rained in the town", "PRP VBD IN PRP VBD IN DT NN", ["because it rained in the town"]),
+        (
+            "He thinks that she said that it rained",
+            "PRP VBZ IN PRP VBD IN PRP VBD",
+            ["that she said", "that it rained"],
+        ),
+        ("In the garden the dog barked", "IN DT NN DT NN VBD", []),  # "in" joins no clauses
+        ("before lunch , he ate", "IN NN , PRP VBD", []),  # no verb before the clause ends
+        ("When he came , she left", "WRB PRP VBD , PRP VBD", ["When he came"]),
+        ("Who saw the man that left ?", "WP VBD DT NN WDT VBD .", ["that left"]),  # the question itself is no clause
+        ("For which man did he stay ?", "IN WDT NN VBD PRP VB .", []),
+        ("Do you know who left ?", "VBP PRP VB WP VBD .", ["who left"]),
+    ],
+)
+def test_clauses_by_hand(sentence: str, tags: str, expected: list[str]) -> None:
+    assert chunks(sentence, ("SBAR",), tag=tagger(tags)) == expected
+
+
+def test_chunks_are_all_equal_and_shuffled_by_the_sentence() -> None:
+    sentences = [
+        f"the {word} dog saw the cat" for word in ("big", "small", "old", "young", "red", "sad", "wild", "hot")
+    ]
+    found = [chunk_phrases(sentence, tag=toy.tag) for sentence in sentences]
+    assert found == [chunk_phrases(sentence, tag=toy.tag) for sentence in sentences]
+    assert {phrase.score for phrases in found for phrase in phrases} == {1.0}
+    assert len({phrases[0].text.split()[0] + phrases[0].text[-3:] for phrases in found}) == 3  # any may be the first
+    # pinned: the order is the same in every process and on every machine
+    assert [phrase.text for phrase in found[0]] == ["the cat", "the big dog", "saw"]
+
+
+def test_chunk_spans_of_the_toy_world_are_its_roles() -> None:
+    """An independent witness: where the grammar of the toy world put its participants and its verbs."""
+    checked = 0
+    for number, scene in enumerate(scenes("test", "chunks", 400)):
+        sentence = render(scene, Random(number))
+        places = sorted((phrase.start, phrase.end) for phrase in chunk_phrases(sentence.text, tag=toy.tag))
+        assert all(end <= start for (_, end), (start, _) in pairwise(places))
+        for role, start, end in sentence.spans:
+            words = sentence.text[start:end].split()
+            if role in ("theme", "recipient", "tool") and not {"of", "who", "that"} & set(words):
+                assert (start, end) in places, (sentence.text, role)
+                checked += 1
+            if role == "event":
+                assert sum(a <= start < b for a, b in places) == 1, (sentence.text, role)
+    assert checked > 300
+
+
+@pytest.mark.parametrize("sentence", ["", "   ", "?!", "in of"])
+def test_a_sentence_without_chunks(sentence: str) -> None:
+    assert chunk_phrases(sentence, ALL, tag=toy.tag) == []
+
+
+def test_bad_arguments_of_chunks() -> None:
+    for kinds in ((), ("PP",), ("NP", "PP"), "NP"):
+        with pytest.raises(ValueError, match="NP, VP, SBAR"):
+            chunk_phrases("a dog", kinds, tag=toy.tag)
+    with pytest.raises(ValueError, match="1 tags for 2 tokens"):
+        chunk_phrases("a dog", tag=tagger("DT"))
+
+
+def test_without_nltk_data_chunks_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    import nltk
+
+    monkeypatch.setattr(nltk.data, "path", [])
+    module._perceptron.cache_clear()
+    with pytest.raises(LookupError, match=r"averaged_perceptron_tagger_eng.*NLTK_DATA.*sentlab\.data\.toy\.tag"):
+        chunk_phrases("a dog")
+    assert chunks("a dog") == ["a dog"]
+
+
+@pytest.mark.realdata
+def test_chunks_on_real_sentences(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nltk
+
+    monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(real_data / "nltk_data")])
+    try:
+        nltk.data.find("taggers/averaged_perceptron_tagger_eng/")
+    except LookupError:
+        pytest.skip(f"NLTK's averaged_perceptron_tagger_eng is not in {nltk.data.path}; set NLTK_DATA")
+    assert chunks("The old man isn't playing a large flute.", tag=None) == [
+        "The old man", "isn't playing", "a large flute",
+    ]  # fmt: skip
+    with (real_data / "STS" / "STSBenchmark" / "sts-dev.csv").open(encoding="utf-8") as file:
+        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    sentences = [text for row in rows[:500] for text in row[5:7]]
+    empty = 0
+    for sentence in sentences:
+        for kinds in (("NP", "VP"), ALL):
+            phrases = chunk_phrases(sentence, kinds)
+            places = sorted((phrase.start, phrase.end) for phrase in phrases)
+            assert all(sentence[phrase.start : phrase.end] == phrase.text for phrase in phrases)
+            assert all(end < start or sentence[start - 1] == " " for (_, end), (start, _) in pairwise(places))
+            assert all(end <= start for (_, end), (start, _) in pairwise(places))
+        empty += not phrases
+    assert empty < 10

@@ -1,0 +1,137 @@
+"""Roles by rules: hand-worked sentences with tags given by hand, and the toy world, whose roles are known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from sentlab.data import toy
+from sentlab.data.toy.grammar import render
+from sentlab.data.toy.role_frame import frame
+from sentlab.data.toy.scene import scenes
+from sentlab.text import phrases
+from sentlab.text.phrases import Tagger
+from sentlab.text.roles import label_roles
+
+NAMES = ("ARG0", "PRED", "ARGM-NEG", "ARG1")
+
+
+def tagger(tags: str) -> Tagger:
+    """Gives these tags, whatever the words."""
+    return lambda words: tags.split()
+
+
+def said(frames: list[dict[str, str]]) -> list[tuple[str, ...]]:
+    """Each frame as (ARG0, PRED, ARGM-NEG, ARG1), with "" for what is not there."""
+    assert all(list(frame) == [name for name in NAMES if name in frame] for frame in frames)
+    return [tuple(frame.get(name, "") for name in NAMES) for frame in frames]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "tags", "expected"),
+    [
+        ("The big dogs chase a cat .", "DT JJ NNS VBP DT NN .", [("The big dogs", "chase", "", "a cat")]),
+        ("The cat was chased by the dog", "DT NN VBD VBN IN DT NN", [("the dog", "chased", "", "The cat")]),
+        ("The dog has chased the cat", "DT NN VBZ VBN DT NN", [("The dog", "chased", "", "the cat")]),
+        ("The cat has been chased in the park by dogs", "DT NN VBZ VBN VBN IN DT NN IN NNS",
+         [("dogs", "chased", "", "The cat")]),
+        ("He was seen and stood by the door", "PRP VBD VBN CC VBD IN DT NN",
+         [("", "seen", "", "He"), ("He", "stood", "", "")]),  # this "by" is that of another verb
+        ("It got sold", "PRP VBD VBN", [("", "sold", "", "It")]),
+        ("a house built in May burned down", "DT NN VBN IN NNP VBD RP",
+         [("", "built", "", "a house"), ("a house", "burned down", "", "")]),
+        ("He doesn't put on the hat", "PRP VBZ RB VB RP DT NN", [("He", "put on", "n't", "the hat")]),
+        ("He did not often see her", "PRP VBD RB RB VB PRP", [("He", "see", "not", "her")]),
+        ("They Never really eat meat", "PRP RB RB VBP NN", [("They", "eat", "Never", "meat")]),
+        ("I cannot see", "PRP MD RB VB", [("I", "see", "not", "")]),
+        ("The man in the garden sings", "DT NN IN DT NN VBZ", [("The man", "sings", "", "")]),  # not the garden
+        ("He looks at the dog", "PRP VBZ IN DT NN", [("He", "looks", "", "")]),  # nor what a preposition governs
+        ("The king of France sent a pair of boys", "DT NN IN NNP VBD DT NN IN NNS",
+         [("The king of France", "sent", "", "a pair of boys")]),
+        ("The man with a dog , which barks , left", "DT NN IN DT NN , WDT VBZ , VBD",
+         [("a dog", "barks", "", ""), ("The man", "left", "", "")]),
+        ("The letter that she sent was short", "DT NN WDT PRP VBD VBD JJ", [("she", "sent", "", "The letter")]),
+        ("He said that she left", "PRP VBD IN PRP VBD", [("He", "said", "", ""), ("she", "left", "", "")]),
+        ("Open the door !", "VB DT NN .", [("", "Open", "", "the door")]),
+        ("Didn't the dog eat it ?", "VBD RB DT NN VB PRP .", [("the dog", "eat", "n't", "it")]),
+        ("Was the cat chased by dogs ?", "VBD DT NN VBN IN NNS .", [("dogs", "chased", "", "the cat")]),
+        ("There is a boy drawing a map", "EX VBZ DT NN VBG DT NN", [("a boy", "drawing", "", "a map")]),
+        ("He did his work", "PRP VBD PRP$ NN", [("He", "did", "", "his work")]),
+        ("The dog is not old", "DT NN VBZ RB JJ", []),  # a bare copula
+        ("He can .", "PRP MD .", []),
+        ("red , green", "JJ , JJ", []),
+        ("", "", []),
+        # what the rules are known to get wrong
+        ("He saw a dog and left", "PRP VBD DT NN CC VBD", [("He", "saw", "", "a dog"), ("a dog", "left", "", "")]),
+        ("She wants to buy it", "PRP VBZ TO VB PRP", [("She", "buy", "", "it")]),
+    ],
+)  # fmt: skip
+def test_roles_by_hand(sentence: str, tags: str, expected: list[tuple[str, ...]]) -> None:
+    assert said(label_roles(sentence, tag=tagger(tags))) == expected
+
+
+def test_roles_are_spelt_as_in_the_sentence() -> None:
+    sentence = "The  young lady’s DOG  picked  up\nthe ball"
+    frames = label_roles(sentence, tag=tagger("DT JJ NN POS NN VBD RP DT NN"))
+    assert said(frames) == [("The  young lady’s DOG", "picked  up", "", "the ball")]
+
+
+def test_results_are_fresh() -> None:
+    label_roles("the dog barks", tag=toy.tag).append({})
+    label_roles("the boy laughed", tag=toy.tag)[0].clear()
+    assert said(label_roles("the boy laughed", tag=toy.tag)) == [("the boy", "laughed", "", "")]
+
+
+def test_a_tagger_must_tag_every_token() -> None:
+    with pytest.raises(ValueError, match="1 tags for 2 tokens"):
+        label_roles("dogs bark", tag=tagger("NNS"))
+
+
+def test_without_nltk_data_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    import nltk
+
+    monkeypatch.setattr(nltk.data, "path", [])
+    phrases._perceptron.cache_clear()
+    with pytest.raises(LookupError, match=r"averaged_perceptron_tagger_eng.*NLTK_DATA.*sentlab\.data\.toy\.tag"):
+        label_roles("nobody has seen this sentence")
+
+
+def test_rules_find_the_roles_of_the_toy_world() -> None:
+    """An independent witness: the roles that the grammar of the toy world put into its sentences."""
+    right = {form: Counter[str]() for form in ("active", "passive", "cleft theme", "relative theme")}
+    for number, scene in enumerate(scenes("test", "roles", 1500)):
+        sentence = render(scene, Random(number))
+        if sentence.form not in right:
+            continue
+        gold, counts = frame(sentence), right[sentence.form]
+        counts["all"] += 1
+        for found in label_roles(sentence.text, tag=toy.tag):
+            if found["PRED"].split()[0] == gold["PRED"].split()[0]:  # "setting" of "setting fire to"
+                counts.update(name for name in NAMES if found.get(name) == gold.get(name))
+                counts["verb"] += 1
+    for counts in right.values():
+        assert counts["all"] > 20
+        assert counts["verb"] >= 0.97 * counts["all"]
+        assert counts["ARGM-NEG"] == counts["verb"]
+        assert min(counts[name] for name in ("ARG0", "PRED", "ARG1")) > 0.85 * counts["all"]
+
+
+@pytest.mark.realdata
+def test_roles_with_nltk_s_tagger(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import nltk
+
+    monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(real_data / "nltk_data")])
+    try:
+        nltk.data.find("taggers/averaged_perceptron_tagger_eng/")
+    except LookupError:
+        pytest.skip(f"NLTK's averaged_perceptron_tagger_eng is not in {nltk.data.path}; set NLTK_DATA")
+    assert said(label_roles("The old man isn't playing a large flute.")) == [
+        ("The old man", "playing", "n't", "a large flute")
+    ]
+    assert said(label_roles("The dog, which barks, cannot be heard by the neighbours.")) == [
+        ("The dog", "barks", "", ""),
+        ("the neighbours", "heard", "not", "The dog"),
+    ]

@@ -1,0 +1,289 @@
+"""fit(): schedule, order of the data, what is kept, and that a killed run ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from sentlab.training import TrainConfig, fit
+from sentlab.training.loop import batch_indices, schedule
+
+
+class Line(nn.Module):
+    """y = a x with dropout, a state that only after_step() moves, and random numbers drawn in collate."""
+
+    def __init__(self, killed_at: int | None = None):
+        super().__init__()
+        torch.manual_seed(1)
+        self.weight = nn.Linear(4, 1)
+        self.dropout = nn.Dropout(0.3)
+        self.register_buffer("average", torch.zeros(1, 4))
+        self.killed_at, self.steps, self.post = killed_at, 0, None
+        self.seen: list[float] = []
+
+    @property
+    def encoder(self) -> SimpleNamespace:
+        return SimpleNamespace(device=torch.device("cpu"), weight=self.weight, post=self.post)
+
+    def collate(self, rows: Sequence[float]) -> dict[str, Tensor]:
+        self.seen += rows
+        x = torch.tensor(rows)[:, None] + 0.1 * torch.randn(len(rows), 4)
+        return {"x": x, "y": x.sum(1, keepdim=True)}
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        error = self.weight(self.dropout(batch["x"])) - batch["y"]
+        return {"square": (error**2).mean(), "pull": 0.01 * (self.weight.weight - self.average).pow(2).sum()}
+
+    def after_step(self) -> None:
+        self.average.mul_(0.9).add_(self.weight.weight.detach(), alpha=0.1)
+        self.steps += 1
+        if self.steps == self.killed_at:
+            raise KeyboardInterrupt
+
+
+ROWS = [i / 40 for i in range(40)]
+
+
+def config(**changes: object) -> TrainConfig:
+    settings = {"steps": 23, "batch_size": 8, "learning_rate": 0.05, "checkpoint_every": 1, "eval_every": 5}
+    return TrainConfig(**{**settings, **changes})  # type: ignore[arg-type]
+
+
+def state(method: nn.Module) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in method.state_dict().items()}
+
+
+def quiet(method: nn.Module, settings: TrainConfig, **more: object):
+    return fit(method, ROWS, settings, progress=False, **more)  # type: ignore[arg-type]
+
+
+def closeness(encoder: SimpleNamespace) -> float:
+    return -(encoder.weight.weight.detach() - 1).abs().sum().item()
+
+
+def test_an_encoder_with_a_map_fitted_to_its_vectors_is_not_trained_under_it() -> None:
+    method = Line()
+    method.post = nn.Identity()
+    with pytest.raises(ValueError, match="fit it after training"):
+        quiet(method, config())
+
+
+@pytest.mark.parametrize("killed_at", [1, 7, 22])
+@pytest.mark.parametrize("keep", ["dev", "last"])
+def test_killed_and_resumed_is_bit_identical(tmp_path: Path, killed_at: int, keep: str) -> None:
+    whole = Line()
+    expected = quiet(whole, config(keep=keep), dev=closeness)
+    with pytest.raises(KeyboardInterrupt):
+        quiet(Line(killed_at), config(keep=keep), dev=closeness, folder=tmp_path)
+    torch.rand(17), np.random.rand(3)  # noqa: NPY002  the world has moved on meanwhile
+    resumed = Line()
+    history = quiet(resumed, config(keep=keep), dev=closeness, folder=tmp_path, resume=True)
+    for name, value in state(whole).items():
+        assert torch.equal(value, resumed.state_dict()[name]), name
+    assert history.dev == expected.dev
+    assert history.kept_step == expected.kept_step
+
+
+def test_what_on_step_sees_is_kept_with_the_history_also_over_an_interruption(tmp_path: Path) -> None:
+    def look(step: int, method: Line) -> dict[str, float] | None:
+        return {"weight": method.encoder.weight.weight.sum().item()} if step % 4 == 0 else None
+
+    expected = quiet(Line(), config(), on_step=look)
+    with pytest.raises(KeyboardInterrupt):
+        quiet(Line(17), config(), folder=tmp_path, on_step=look)
+    found = quiet(Line(), config(), folder=tmp_path, resume=True, on_step=look)
+    assert [row["step"] for row in expected.seen] == list(range(4, expected.settings["steps"] + 1, 4))
+    assert found.seen == expected.seen
+
+
+def test_killed_between_checkpoints_goes_back_to_the_last_one(tmp_path: Path) -> None:
+    whole, resumed = Line(), Line()
+    quiet(whole, config(checkpoint_every=10))
+    with pytest.raises(KeyboardInterrupt):
+        quiet(Line(17), config(checkpoint_every=10), folder=tmp_path)
+    quiet(resumed, config(checkpoint_every=10), folder=tmp_path, resume=True)
+    assert all(torch.equal(value, resumed.state_dict()[name]) for name, value in state(whole).items())
+
+
+def test_resume_of_a_finished_run_changes_nothing(tmp_path: Path) -> None:
+    first, again = Line(), Line()
+    quiet(first, config(), folder=tmp_path)
+    quiet(again, config(), folder=tmp_path, resume=True)
+    assert all(torch.equal(value, again.state_dict()[name]) for name, value in state(first).items())
+    assert again.steps == 0
+
+
+def test_a_folder_is_never_overwritten_or_mixed_up(tmp_path: Path) -> None:
+    quiet(Line(), config(), folder=tmp_path)
+    with pytest.raises(ValueError, match="resume=True"):
+        quiet(Line(), config(), folder=tmp_path)
+    with pytest.raises(ValueError, match=r"learning_rate: 0.05 then, 0.1 now"):
+        quiet(Line(), config(learning_rate=0.1), folder=tmp_path, resume=True)
+
+
+def test_same_seed_same_weights_other_seed_others() -> None:
+    runs = [Line(), Line(), Line()]
+    for method, seed in zip(runs, (0, 0, 1), strict=True):
+        quiet(method, config(seed=seed))
+    assert torch.equal(runs[0].weight.weight, runs[1].weight.weight)
+    assert not torch.equal(runs[0].weight.weight, runs[2].weight.weight)
+
+
+def test_keep_dev_ends_with_the_best_evaluation() -> None:
+    method, scores, weights = Line(), iter([1.0, 3.0, 2.0, 0.0, 1.0]), []
+
+    def dev(encoder: SimpleNamespace) -> float:
+        weights.append(encoder.weight.weight.detach().clone())
+        return next(scores)
+
+    history = quiet(method, config(keep="dev"), dev=dev)
+    assert (history.kept_step, history.best_dev) == (10, 3.0)
+    assert torch.equal(method.weight.weight, weights[1])
+    assert not torch.equal(method.weight.weight, weights[-1])
+
+
+def test_patience_stops_and_says_why() -> None:
+    scores = iter([1.0, 3.0, 2.0, 2.5, 9.0])
+    history = quiet(Line(), config(patience=2), dev=lambda _: next(scores))
+    assert [row["step"] for row in history.dev] == [5, 10, 15, 20]
+    assert "2 evaluations" in history.stopped
+
+
+def test_accumulated_parts_give_the_gradient_of_the_whole_batch() -> None:
+    class Plain(Line):
+        def collate(self, rows: Sequence[float]) -> dict[str, Tensor]:
+            x = torch.tensor(rows)[:, None] * torch.arange(1.0, 5.0)
+            return {"x": x, "y": x.sum(1, keepdim=True)}
+
+    whole, parts = Plain(), Plain()
+    for method, accumulate in ((whole, 1), (parts, 4)):
+        method.dropout.p = 0.0
+        quiet(method, config(accumulate=accumulate))
+    torch.testing.assert_close(whole.weight.weight, parts.weight.weight)
+
+
+def test_an_epoch_sees_every_row_once() -> None:
+    method = Line()
+    quiet(method, config(steps=None, epochs=2.0))
+    assert sorted(method.seen[:40]) == ROWS == sorted(method.seen[40:])
+    assert method.seen[:40] != method.seen[40:]
+
+
+def test_order_of_rows_is_a_pure_function_of_the_step() -> None:
+    settings = config(batch_size=16)
+    batches = [batch_indices(step, 40, settings) for step in range(4)]
+    assert all(len(batch) == 16 for batch in batches)
+    assert len(set(np.concatenate(batches[:2]))) == 32
+    assert np.array_equal(batches[3], batch_indices(3, 40, settings))
+    assert len(batch_indices(0, 5, settings)) == 5  # fewer rows than a batch: all of them
+
+
+def test_schedule_rises_then_falls_to_zero() -> None:
+    rates = [schedule(step, 100, 0.1) for step in range(101)]
+    assert rates[0] == pytest.approx(0.1)
+    assert max(rates) == rates[9] == 1.0
+    assert rates[55] == pytest.approx(0.5)
+    assert rates[100] == 0.0
+    assert np.all(np.diff(rates[9:]) <= 0)
+
+
+def test_history_is_written_whole(tmp_path: Path) -> None:
+    quiet(Line(), config(), dev=closeness, folder=tmp_path)
+    written = json.loads((tmp_path / "history.json").read_text())
+    assert written["settings"]["learning_rate"] == 0.05
+    assert [row["step"] for row in written["dev"]] == [5, 10, 15, 20, 23]
+    assert written["losses"][-1].keys() == {"step", "square", "pull"}
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_clear_errors() -> None:
+    with pytest.raises(ValueError, match="no rows"):
+        fit(Line(), [])
+    with pytest.raises(ValueError, match="dev function"):
+        quiet(Line(), config(keep="dev"))
+    with pytest.raises(ValueError, match=r"batch_size 8 .* accumulate=3"):
+        config(accumulate=3)
+    with pytest.raises(ValueError, match="keep must be one of dev, last"):
+        config(keep="best")
+    with pytest.raises(FloatingPointError, match="square loss"):
+        quiet(Line(), config(learning_rate=1e30))
+
+
+def test_bfloat16_autocast_is_used_where_asked() -> None:
+    kinds = []
+
+    class Watch(Line):
+        def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+            kinds.append(self.weight(batch["x"]).dtype)
+            return super().loss(batch)
+
+    quiet(Watch(), config(steps=1, precision="bfloat16"))
+    quiet(Watch(), config(steps=1))
+    assert kinds == [torch.bfloat16, torch.float32]
+
+
+@pytest.mark.slow
+def test_two_processes_train_as_one(tmp_path: Path) -> None:
+    script = tmp_path / "two.py"
+    script.write_text(
+        textwrap.dedent("""
+        import sys
+        import torch
+        from accelerate import PartialState
+        from safetensors.torch import save_file
+        from sentlab.training import fit, TrainConfig
+
+        class Line(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(1)
+                self.heads = torch.nn.ModuleList([torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)])
+                self.batches = 0
+                self.encoder = torch.nn.Linear(1, 1)
+                self.encoder.device, self.encoder.post = torch.device("cpu"), None
+                self.encoder.requires_grad_(False)
+            def collate(self, rows):
+                x = torch.tensor(rows)[:, None] * torch.arange(1.0, 5.0)
+                self.batches += 1  # a head is used in every second step
+                return {"x": x, "y": x.sum(1, keepdim=True), "head": torch.tensor(self.batches % 2)}
+            def loss(self, batch):
+                head = self.heads[int(batch["head"])]
+                return {"square": ((head(batch["x"]) - batch["y"]) ** 2).mean()}
+            def after_step(self):
+                pass
+
+        method, rows = Line(), [i / 40 for i in range(40)]
+        config = TrainConfig(steps=9, batch_size=8, learning_rate=0.05, eval_every=3, checkpoint_every=3, keep="dev")
+        calls = []
+        def dev(encoder):
+            calls.append(PartialState().process_index)
+            return float(len(calls))
+        fit(method, rows, config, dev, folder=sys.argv[1], progress=False)
+        assert set(calls) <= {0}
+        assert PartialState().num_processes == int(sys.argv[3])
+        if PartialState().is_main_process:
+            save_file(method.state_dict(), sys.argv[2])
+        """)
+    )
+    weights = []
+    for number in (1, 2):
+        launch = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(number)]
+        done = tmp_path / f"{number}.safetensors"
+        command = [sys.executable, "-m", *launch, str(script), str(tmp_path / f"run{number}"), str(done), str(number)]
+        env = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
+        ended = subprocess.run(command, capture_output=True, text=True, env=env)
+        assert ended.returncode == 0, ended.stderr[-2000:]
+        weights.append(load_file(done))
+    torch.testing.assert_close(weights[0], weights[1])

@@ -1,0 +1,224 @@
+"""The shared losses: BERT's corruption has the right odds and touches nothing else; labels and only labels count."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from sentlab.training import losses
+from sentlab.training.losses import head_cross_entropy, info_nce, mask_tokens, masked_lm_loss
+
+MASK, VOCABULARY = 4, 1000
+
+
+def test_corruption_has_berts_proportions() -> None:
+    torch.manual_seed(0)
+    ids = torch.randint(5, VOCABULARY, (400, 500))
+    corrupted, chosen = mask_tokens(ids, torch.zeros_like(ids), MASK, VOCABULARY)
+    assert chosen.dtype == torch.bool
+    count = int(chosen.sum())
+    # five standard deviations of a binomial
+    assert abs(count / ids.numel() - 0.15) < 5 * math.sqrt(0.15 * 0.85 / ids.numel())
+    after, before = corrupted[chosen], ids[chosen]
+    share = {"mask": after == MASK, "kept": after == before, "random": (after != MASK) & (after != before)}
+    for name, expected in (("mask", 0.8), ("kept", 0.1), ("random", 0.1)):
+        assert abs(float(share[name].float().mean()) - expected) < 0.01, name
+    replaced = after[share["random"]]
+    assert replaced.min() >= 0
+    assert replaced.max() < VOCABULARY
+    assert len(replaced.unique()) > 900  # drawn from the whole vocabulary
+
+
+def test_only_chosen_tokens_change_and_special_ones_are_never_chosen() -> None:
+    torch.manual_seed(1)
+    ids = torch.randint(5, VOCABULARY, (50, 20))
+    original = ids.clone()
+    special = torch.rand(50, 20) < 0.3
+    corrupted, chosen = mask_tokens(ids, special.long(), MASK, VOCABULARY, rate=0.9)
+    assert not (chosen & special).any()
+    assert torch.equal(corrupted[~chosen], ids[~chosen])
+    assert torch.equal(ids, original)
+    _, everything = mask_tokens(ids, special, MASK, VOCABULARY, rate=1.0)
+    assert torch.equal(everything, ~special)
+    unchanged, nothing = mask_tokens(ids, special, MASK, VOCABULARY, rate=0.0)
+    assert not nothing.any()
+    assert torch.equal(unchanged, ids)
+
+
+def test_corruption_draws_from_the_global_generator() -> None:
+    ids = torch.randint(5, VOCABULARY, (20, 20))
+    runs = []
+    for seed in (7, 7, 8):
+        torch.manual_seed(seed)
+        runs.append(mask_tokens(ids, torch.zeros_like(ids), MASK, VOCABULARY)[0])
+    assert torch.equal(runs[0], runs[1])
+    assert not torch.equal(runs[0], runs[2])
+
+
+def test_corruption_refuses_bad_input() -> None:
+    ids = torch.ones(2, 3, dtype=torch.long)
+    with pytest.raises(ValueError, match="must agree"):
+        mask_tokens(ids, torch.zeros(2, 4), MASK, VOCABULARY)
+    with pytest.raises(ValueError, match="rate"):
+        mask_tokens(ids, torch.zeros(2, 3), MASK, VOCABULARY, rate=15)
+
+
+class CountingHead(nn.Linear):
+    """A masked-LM head that remembers how many rows it was asked for."""
+
+    rows = -1
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        self.rows = hidden.shape[0]
+        return super().forward(hidden)
+
+
+def test_masked_lm_loss_is_the_mean_over_the_chosen_positions_and_computes_no_other() -> None:
+    torch.manual_seed(2)
+    head, hidden, labels = CountingHead(8, 30), torch.randn(3, 5, 8), torch.randint(30, (3, 5))
+    chosen = torch.rand(3, 5) < 0.5
+    places = chosen.nonzero().tolist()
+    slow = 0.0
+    for row, column in places:
+        logits = head(hidden[row, column].unsqueeze(0))[0].detach()
+        slow -= math.log(math.exp(logits[labels[row, column]]) / sum(math.exp(z) for z in logits.tolist()))
+    loss = masked_lm_loss(head, hidden, labels, chosen)
+    assert loss.item() == pytest.approx(slow / len(places), abs=1e-5)
+    assert head.rows == len(places)
+    elsewhere = labels.masked_fill(~chosen, 29)
+    assert torch.equal(masked_lm_loss(head, hidden, elsewhere, chosen), loss)
+
+
+def test_no_label_gives_a_zero_that_can_be_differentiated() -> None:
+    head, hidden = nn.Linear(8, 30), torch.randn(3, 5, 8, requires_grad=True)
+    loss = masked_lm_loss(head, hidden, torch.zeros(3, 5, dtype=torch.long), torch.zeros(3, 5, dtype=torch.bool))
+    assert loss.item() == 0.0
+    loss.backward()
+    assert hidden.grad is not None
+    assert head.weight.grad is not None
+    assert hidden.grad.abs().sum() == head.weight.grad.abs().sum() == 0
+
+
+def test_half_precision_logits_are_summed_in_float32() -> None:
+    torch.manual_seed(3)
+    logits, labels = torch.randn(4, 3000).bfloat16(), torch.randint(3000, (4,))
+    loss = head_cross_entropy(nn.Identity(), logits, labels)
+    assert loss.dtype == torch.float32
+    double = torch.nn.functional.cross_entropy(logits.double(), labels)
+    assert loss.item() == pytest.approx(double.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 95, 96, 97, 200])
+@pytest.mark.parametrize("bias", [True, False])
+def test_logits_in_parts_have_the_loss_and_the_gradients_of_all_at_once(count: int, bias: bool) -> None:
+    torch.manual_seed(6)
+    hidden, labels = torch.randn(count, 6, requires_grad=True), torch.randint(40, (count,))
+    head = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 40, bias=bias))
+    with torch.no_grad():
+        head[2].weight *= 500
+        assert head(hidden).max() > 89  # the exp alone would overflow
+    for weight in (1.0, 0.3):
+        want = torch.nn.functional.cross_entropy(head(hidden), labels)
+        got = head_cross_entropy(head, hidden, labels)
+        torch.testing.assert_close(got, want)
+        inputs = (hidden, *head.parameters())
+        for mine, right in zip(
+            torch.autograd.grad(weight * got, inputs), torch.autograd.grad(weight * want, inputs), strict=True
+        ):
+            torch.testing.assert_close(mine, right, atol=1e-5, rtol=1e-4)
+
+
+def test_logits_in_parts_are_of_few_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes, original = [], losses._to_gradient
+
+    def spy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        shapes.append(tuple(logits.shape))
+        return original(logits, labels)
+
+    monkeypatch.setattr(losses, "_to_gradient", spy)
+    seen: list[tuple[int, ...]] = []
+    head = nn.Linear(6, 40)
+    head.register_forward_hook(lambda module, given, made: seen.append(tuple(made.shape)))
+    head_cross_entropy(head, torch.randn(194, 6), torch.randint(40, (194,)))
+    assert shapes == [(96, 40), (96, 40), (2, 40)]
+    assert seen == [(194, 6)]  # what goes in: no (194, 40)
+
+
+def test_a_frozen_head_gets_no_gradient_and_what_is_below_it_does() -> None:
+    torch.manual_seed(7)
+    hidden, labels = torch.randn(5, 6, requires_grad=True), torch.randint(40, (5,))
+    head = nn.Linear(6, 40).requires_grad_(False)
+    head_cross_entropy(head, hidden, labels).backward()
+    (want,) = torch.autograd.grad(torch.nn.functional.cross_entropy(head(hidden), labels), hidden)
+    assert hidden.grad is not None
+    torch.testing.assert_close(hidden.grad, want)
+    assert head.weight.grad is None
+
+
+@pytest.mark.parametrize("head", [nn.Sequential(nn.Linear(6, 40), nn.Tanh()), nn.Identity()])
+def test_a_head_that_ends_otherwise_has_its_loss_too(head: nn.Module) -> None:
+    torch.manual_seed(8)
+    hidden, labels = torch.randn(5, 6), torch.randint(6, (5,))
+    want = torch.nn.functional.cross_entropy(head(hidden), labels)
+    torch.testing.assert_close(head_cross_entropy(head, hidden.clone(), labels), want)
+
+
+def test_inside_autocast_a_head_has_the_loss_of_its_logits() -> None:
+    torch.manual_seed(9)
+    head, hidden, labels = nn.Linear(6, 40), torch.randn(5, 6), torch.randint(40, (5,))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        want = torch.nn.functional.cross_entropy(head(hidden).float(), labels)
+        assert torch.equal(head_cross_entropy(head, hidden, labels), want)
+
+
+@pytest.mark.parametrize("hard_negatives", [0, 2, 4])
+def test_info_nce_equals_its_formula_written_out(hard_negatives: int) -> None:
+    torch.manual_seed(4)
+    anchors, candidates = torch.randn(4, 6), 3 * torch.randn(4 + hard_negatives, 6)
+    slow = 0.0
+    for i, anchor in enumerate(anchors.tolist()):
+        similarities = []
+        for candidate in candidates.tolist():
+            dot = sum(x * y for x, y in zip(anchor, candidate, strict=True))
+            similarities.append(dot / math.hypot(*anchor) / math.hypot(*candidate))
+        powers = [math.exp(s / 0.3) for s in similarities]
+        slow -= math.log(powers[i] / sum(powers)) / 4
+    loss = info_nce(anchors, candidates, 0.3)
+    assert loss.dtype == torch.float32
+    assert loss.item() == pytest.approx(slow, abs=1e-5)
+
+
+def test_info_nce_in_closed_form() -> None:
+    # orthogonal anchors that are their own candidates: every cosine is 1 or 0
+    loss = info_nce(torch.eye(5), 7 * torch.eye(5), 0.5)
+    assert loss.item() == pytest.approx(math.log(1 + 4 * math.exp(-2)), abs=1e-6)
+    assert info_nce(torch.ones(1, 3), -torch.ones(1, 3), 0.05).item() == 0.0  # nothing to confuse it with
+    # all vectors equal: a guess among C
+    assert info_nce(torch.ones(2, 3), torch.ones(6, 3), 0.05).item() == pytest.approx(math.log(6), abs=1e-5)
+
+
+def test_info_nce_is_float32_inside_autocast_and_its_gradient_is_exact() -> None:
+    torch.manual_seed(5)
+    anchors, candidates = torch.randn(3, 8, requires_grad=True), torch.randn(5, 8, requires_grad=True)
+    outside = info_nce(anchors, candidates, 0.05)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert (anchors @ candidates.T).dtype == torch.bfloat16  # else this would show nothing
+        inside = info_nce(anchors, candidates, 0.05)
+    assert inside.dtype == torch.float32
+    assert torch.equal(inside, outside)
+    inside.backward()
+    assert anchors.grad is not None
+    step = torch.zeros(3, 8)
+    step[1, 2] = 1e-2
+    with torch.no_grad():
+        slope = (info_nce(anchors + step, candidates, 0.05) - info_nce(anchors - step, candidates, 0.05)) / 2e-2
+    assert slope.item() == pytest.approx(anchors.grad[1, 2].item(), rel=1e-2)
+
+
+@pytest.mark.parametrize(("anchors", "candidates"), [((3, 4), (2, 4)), ((3, 4), (3, 5)), ((4,), (3, 4))])
+def test_info_nce_refuses_shapes_that_do_not_fit(anchors: tuple[int, ...], candidates: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="C >= B"):
+        info_nce(torch.ones(anchors), torch.ones(candidates), 0.05)
