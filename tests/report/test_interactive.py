@@ -228,5 +228,5 @@ def test_no_text_ends_the_script_and_static_pictures_have_the_same_colours() -> 
 
 
 def test_a_record_without_a_layout_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"raw holds no layout: run `python -m sentlab\.layout`"):
+    with pytest.raises(ValueError, match=r"raw holds no layout: run `python -m sentlab"):
         interactive_layout(Record("raw", {}))
