@@ -45,8 +45,8 @@ class Record(BaseModel):
     settings: Any
     results: Any = None
     provenance: found.Provenance | None = None
-    name: str = Field("", exclude=True)
-    sweep: str = Field("", exclude=True)
+    name: str = Field(default="", exclude=True)
+    sweep: str = Field(default="", exclude=True)
 
     @property
     def done(self) -> bool:
@@ -258,7 +258,9 @@ class Notes:
     def load(self, name: str, split: str) -> Any:
         """Load a corpus, and note what it was."""
         corpus = data.load(name, split)
-        source = corpus.source.replace(os.environ.get("SENTLAB_DATA") or "\0", "SENTLAB_DATA")  # no path of this machine
+        source = corpus.source.replace(
+            os.environ.get("SENTLAB_DATA") or "\0", "SENTLAB_DATA"
+        )  # no path of this machine
         self.data[f"{name}/{split}"] = found.CorpusNote(
             rows=len(corpus), fingerprint=corpus.fingerprint, source=source, left_out=dict(corpus.left_out)
         )

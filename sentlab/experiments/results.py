@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import pandas as pd
+from pydantic import Field
 
 from sentlab.evaluation.mining import MAX_SIZE
 from sentlab.experiments.settings import RowSettings, Typed, WilliamsRow, WilliamsTable
@@ -20,7 +21,7 @@ class CorpusNote(Typed):
     words: int | None = None
     fingerprint: str
     source: str
-    left_out: dict[str, int] = {}
+    left_out: dict[str, int] = Field(default_factory=dict)
 
 
 class EncoderNote(Typed):
@@ -46,7 +47,7 @@ class Provenance(Typed):
     versions: dict[str, str]
     date: str
     seconds: Number
-    data: dict[str, CorpusNote] = {}
+    data: dict[str, CorpusNote] = Field(default_factory=dict)
     encoder: EncoderNote | None = None
 
 
@@ -65,7 +66,7 @@ class Measured(Typed):
     """Pooling -> task -> score x 100, and pooling -> geometry. The pooling that is trained comes first."""
 
     scores: dict[str, dict[str, Number]]
-    geometry: dict[str, GeometryResult] = {}
+    geometry: dict[str, GeometryResult] = Field(default_factory=dict)
 
     @property
     def own(self) -> dict[str, Number]:
@@ -91,8 +92,8 @@ class SeenGeometry(Typed):
 class Training(Typed):
     """The course of a training, and the step whose weights were kept."""
 
-    dev: list[DevScore] = []
-    geometry: list[SeenGeometry] = []
+    dev: list[DevScore] = Field(default_factory=list)
+    geometry: list[SeenGeometry] = Field(default_factory=list)
     kept_step: int | None = None
 
 
@@ -116,8 +117,8 @@ class Reconstructed(Typed):
 class Reconstruction(Typed):
     """What PaSeR's decoder makes of masked phrases: of corpora, and of the sentences of the paper's Table 7."""
 
-    corpora: dict[str, PhraseCounts] = {}
-    table_7: list[Reconstructed] = []
+    corpora: dict[str, PhraseCounts] = Field(default_factory=dict)
+    table_7: list[Reconstructed] = Field(default_factory=list)
 
 
 class Examples(Typed):
@@ -221,7 +222,7 @@ class WilliamsResults(Typed):
 
 
 class BoardRow(Typed):
-    """A row of a column: mean over tests and seeds, standard deviation over seeds, 95% interval, and against the best."""
+    """A row of a column: mean over tests and seeds, spread over seeds, 95% interval, and the difference from the best."""
 
     score: Number
     low: Number

@@ -1,7 +1,7 @@
 """One run: an encoder is evaluated, trained and evaluated again, as the settings of its record say.
 
-    python -m sentlab run book/results/NAME.json ... [--again]
-    accelerate launch --num_processes 4 -m sentlab run ...    (on several GPUs)
+python -m sentlab run book/results/NAME.json ... [--again]
+accelerate launch --num_processes 4 -m sentlab run ...    (on several GPUs)
 """
 
 from __future__ import annotations
@@ -65,9 +65,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
     if again:
         drop_checkpoint(folder, processes)
     encoder = Encoder.from_pretrained(**settings.encoder.model_dump(exclude_unset=True))
-    start = found.EncoderNote(
-        source=settings.encoder.source, fingerprint=weights_fingerprint(encoder), dim=encoder.dim
-    )
+    start = found.EncoderNote(source=settings.encoder.source, fingerprint=weights_fingerprint(encoder), dim=encoder.dim)
     dev = notes.load(settings.dev, "dev")
     tests = [notes.load(name, "test") for name in settings.test]
     poolings = list(dict.fromkeys([encoder.pooling, *settings.poolings]))
@@ -93,8 +91,8 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
             )
             began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
             results["training"] = found.Training(
-                dev=[found.DevScore(**row) for row in history.dev],
-                geometry=[found.SeenGeometry(**row) for row in history.seen],
+                dev=[found.DevScore(step=int(row["step"]), score=row["score"]) for row in history.dev],
+                geometry=[found.SeenGeometry.model_validate(row) for row in history.seen],
                 kept_step=history.kept_step,
             )
             learned = [encoder.pooling, *(["pseudo"] if encoder.pseudo is not None else [])]

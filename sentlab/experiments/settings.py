@@ -112,7 +112,7 @@ class MethodSettings(Typed):
     """
 
     name: str
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check(self) -> MethodSettings:
@@ -160,7 +160,7 @@ class RunSettings(Typed):
     Args:
         encoder: source, pooling, max_length, device.
         method: name and arguments; null: only evaluate the encoder.
-        words: `nltk` (WordNet's synonyms, NLTK's tagger, roles by rules) or `toy` (the toy world's), for views and chunks.
+        words: for views and chunks: `nltk` (WordNet, NLTK's tagger, roles by rules) or `toy` (the toy world's).
         data: corpus and split to train on; for Universal task -> corpus and split.
         draw: rows and seed: how many rows of that corpus to take at random; null: all.
         train: arguments of `TrainConfig`; null for a map that is fitted.
@@ -172,7 +172,7 @@ class RunSettings(Typed):
         poolings: sentence vectors to evaluate besides the encoder's own.
         keep: a sweep keeps the encoders that it trains, for comparisons.
         reconstruct: corpora for whose sentences PaSeR's decoder is asked for the masked phrases.
-        examples: examples of the papers to try: `nearest_questions` (PaSeR, Table 6), `phrase_cosines` (Universal, Table 1).
+        examples: of the papers, to try: `nearest_questions` (PaSeR, Table 6), `phrase_cosines` (Universal, Table 1).
         threads: CPU threads. The same number gives the same weights, bit for bit.
     """
 
@@ -186,11 +186,11 @@ class RunSettings(Typed):
     watch: PositiveInt | None = None
     setups: list[Setup] = Field(default=["spans", "full"], min_length=1)
     test: list[str]
-    heads: list[str] = []
-    poolings: list[str] = []
+    heads: list[str] = Field(default_factory=list)
+    poolings: list[str] = Field(default_factory=list)
     keep: bool = False
-    reconstruct: list[str] = []
-    examples: list[Literal["nearest_questions", "phrase_cosines"]] = []
+    reconstruct: list[str] = Field(default_factory=list)
+    examples: list[Literal["nearest_questions", "phrase_cosines"]] = Field(default_factory=list)
     threads: PositiveInt | None = None
 
     @model_validator(mode="after")
@@ -380,7 +380,7 @@ class LeaderboardSettings(Typed):
 
     rows: dict[str, RowSettings]
     columns: dict[str, list[TestSettings]]
-    beside: list[str] = []
+    beside: list[str] = Field(default_factory=list)
     max_length: PositiveInt
     picture: Picture | None = None
     resamples: PositiveInt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -16,6 +17,9 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from sentlab.evaluation.sts import BINS, LEVELS, Geometry
+from sentlab.experiments.records import LeaderboardRecord
+from sentlab.experiments.results import BoardColumn
+from sentlab.files import replacing
 
 PALETTE = sns.color_palette("colorblind")
 LEVEL = 0.05  # of a test
@@ -329,22 +333,32 @@ def span_scores(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figur
     return figure
 
 
-def leaderboard(results: Mapping[str, Mapping[str, Mapping[str, float]]], beside: Sequence[str] = ()) -> Figure:
-    """Scores and their intervals, a panel a column; filled points are not told apart from the best (p of 0.05 or more).
+def leaderboard(columns: Mapping[str, BoardColumn], beside: Sequence[str] = ()) -> Figure:
+    """Scores and their intervals, a panel a column; filled points do not differ significantly from the best.
 
     Args:
-        results: column -> row -> `score`, `low`, `high` and, but for the best, `p`, as `sentlab.experiments.leaderboard` has them.
+        columns: of the results of a leaderboard. Significant is a p below 0.05.
         beside: rows that do not compete; they are grey.
     """
-    with _panels(len(results), width=2.3, height=4.4, columns=5) as (figure, panels):
-        for axes, (column, rows) in zip(panels, results.items(), strict=True):
-            for place, (row, found) in enumerate(rows.items()):
+    with _panels(len(columns), width=2.3, height=4.4, columns=5) as (figure, panels):
+        for axes, (name, column) in zip(panels, columns.items(), strict=True):
+            for place, (row, found) in enumerate(column.rows.items()):
                 colour = "0.6" if row in beside else PALETTE[0]
-                filled = row not in beside and found.get("p", 1.0) >= LEVEL
-                axes.plot([found["low"], found["high"]], [place] * 2, color=colour, lw=1.5, zorder=1)
-                axes.scatter(found["score"], place, s=34, color=colour if filled else "white", ec=colour, zorder=2)
-            axes.set_yticks(range(len(rows)), list(rows))
-            axes.set(title=column)
+                filled = row not in beside and (found.p is None or found.p >= LEVEL)
+                axes.plot([found.low, found.high], [place] * 2, color=colour, lw=1.5, zorder=1)
+                axes.scatter(found.score, place, s=34, color=colour if filled else "white", ec=colour, zorder=2)
+            axes.set_yticks(range(len(column.rows)), list(column.rows))
+            axes.set(title=name)
             axes.grid(axis="x", alpha=0.3)
         panels[0].invert_yaxis()
     return figure
+
+
+def draw_leaderboard(record: LeaderboardRecord, file: Path) -> None:
+    """Draw the columns that the settings of a leaderboard name, as SVG: the same bytes for the same numbers."""
+    settings, results = record.settings, record.results
+    if settings.picture is None or results is None:
+        raise ValueError(f"{record.name} has no results, or its settings ask for no picture")
+    figure = leaderboard({name: results.columns[name] for name in settings.picture.columns}, settings.beside)
+    with replacing(file) as temporary, plt.rc_context({"svg.hashsalt": file.name}):
+        figure.savefig(temporary, format="svg", metadata={"Date": None}, bbox_inches="tight")
