@@ -222,7 +222,7 @@ class WilliamsResults(Typed):
 
 
 class BoardRow(Typed):
-    """A row of a column: mean over tests and seeds, spread over seeds, 95% interval, and the difference from the best."""
+    """A row of a column: mean over tests and seeds, spread over seeds, 95% interval, difference from the best."""
 
     score: Number
     low: Number
