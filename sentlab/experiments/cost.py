@@ -1,16 +1,9 @@
-"""What the rows of a leaderboard cost: time and memory of training, and of encoding. For Linux, and a machine at rest.
+"""What the rows of a leaderboard cost: time and memory of training, and of encoding. For Linux.
 
-    python -m sentlab.experiments.cost book/results/NAME.json ... [--again]
+    python -m sentlab cost book/results/NAME.json ... [--again]
 
-Settings:
-    rows     name -> [record, pooling], as in `sentlab.experiments.leaderboard`; of a sweep the first seed counts
-    steps    training steps that are timed, after `WARM` that are not; a map is fitted as a whole
-    corpus   pairs whose distinct first texts are encoded, of the split `dev`, in one call
-    passes   of the texts, after one that warms up; the fastest counts, for others only say what else the machine did
-    threads  CPU threads
-
-Each measurement has a process of its own. Its memory is what it adds, at its peak, to a process that holds the encoder,
-the method and the corpus.
+Run it on a machine without other load. Each measurement has a process of its own. Its memory is what it adds, at its
+peak, to a process that holds the encoder, the method and the corpus.
 """
 
 from __future__ import annotations
@@ -18,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -27,46 +21,49 @@ import torch
 from tqdm import tqdm
 
 from sentlab.encoder import Encoder
-from sentlab.experiments import records, sweep
-from sentlab.experiments.compare import encoders
-from sentlab.experiments.run import bound, remember, to_train_on
-from sentlab.methods.postprocess import Flow, Whitening, postprocessed
+from sentlab.experiments import records
+from sentlab.experiments import results as found
+from sentlab.experiments.encoders import encoders_of, first_settings
+from sentlab.experiments.records import CostRecord, Notes
+from sentlab.experiments.run import build_method, training_rows
+from sentlab.experiments.settings import RunSettings
+from sentlab.methods.postprocess import postprocessed
 from sentlab.training import TrainConfig, fit
 
 WARM = 3  # first steps, which reserve memory
 STATUS = Path("/proc/self/status")
 
 
-def cost(path: Path) -> records.Record:
-    """Measure each row, and write into the record what `training` and `encoding` cost.
+def cost(path: Path) -> CostRecord:
+    """Measure each row, and write into the record what training and encoding cost.
 
     Raises:
         FileNotFoundError: an encoder or a corpus is not there, or the system is not Linux; says which.
     """
     if not STATUS.exists():
         raise FileNotFoundError(f"{STATUS} is not there: memory is measured on Linux only")
-    record, began = records.read(path), time.monotonic()
+    record, notes, began = records.read_as(CostRecord, path), Notes(), time.monotonic()
     settings = record.settings
-    torch.set_num_threads(settings["threads"])  # here for the record's stamp alone
-    texts = list(dict.fromkeys(pair.text_a for pair in remember(record, settings["corpus"], "dev")))
-    record.results = {"training": {}, "encoding": {}}
+    torch.set_num_threads(settings.threads)  # here for the provenance alone
+    texts = list(dict.fromkeys(pair.text_a for pair in notes.load(settings.corpus, "dev")))
+    spent: dict[str, found.TrainingCost] = {}
+    encoded: dict[str, found.EncodingCost] = {}
     spawn = get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as child:
-        for row, (name, pooling) in tqdm(settings["rows"].items(), desc="rows", unit=" rows"):
-            run, head = path.parent / f"{name}.json", records.read(path.parent / f"{name}.json")
-            source = encoders(run)[0]
-            own = sweep.read(run).records[0].settings if head.over else head.settings
-            if own.get("method"):
-                found = child.submit(training, own, settings["steps"], settings["threads"]).result()
-                record.results["training"][row] = found
-            found = child.submit(encoding, source, pooling, texts, settings["passes"], settings["threads"]).result()
-            record.results["encoding"][row] = found
-    records.stamp(record, f"python -m sentlab.experiments.cost {path}", time.monotonic() - began)
+        for name, row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
+            source = encoders_of(row.record, path)[0]
+            own = first_settings(records.read(records.path_of(row.record, path)))
+            if own.method:
+                spent[name] = child.submit(training, own, settings.steps, settings.threads).result()
+            asked = child.submit(encoding, source, row.pooling, texts, settings.passes, settings.threads)
+            encoded[name] = asked.result()
+    record.results = found.CostResults(training=spent, encoding=encoded)
+    record.provenance = notes.provenance(f"python -m sentlab cost {path}", time.monotonic() - began)
     record.save(path)
     return record
 
 
-def training(settings: dict[str, Any], steps: int, threads: int) -> dict[str, float]:
+def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingCost:
     """Minutes of the training that a run's settings ask for, without evaluation, and MiB at its peak.
 
     Args:
@@ -74,33 +71,33 @@ def training(settings: dict[str, Any], steps: int, threads: int) -> dict[str, fl
         steps: that are timed. The median of their seconds stands for all; of a map the whole fit is timed.
     """
     torch.set_num_threads(threads)
-    record, times = records.Record("", settings), [0.0]
-    encoder, corpus = Encoder.from_pretrained(**settings["encoder"]), to_train_on(record)
-    method = bound(settings, corpus)
-    if isinstance(method, Whitening | Flow):
+    encoder = Encoder.from_pretrained(**settings.encoder.model_dump(exclude_unset=True))
+    corpus = training_rows(settings, Notes())
+    method, times = build_method(settings, corpus), [0.0]
+    if settings.train is None:
         seconds, memory = _measured(lambda: postprocessed(encoder, method, corpus))
-        return {"minutes": round(seconds / 60, 2), "MiB": round(memory)}
-    torch.manual_seed(settings["train"]["seed"])
-    trained = method(encoder)
-    config = TrainConfig(**settings["train"] | {"steps": WARM + steps, "eval_every": None, "keep": "last"})
+        return found.TrainingCost(minutes=round(seconds / 60, 2), mib=round(memory))
+    torch.manual_seed(settings.seed)
+    trained, asked = method(encoder), TrainConfig(**settings.train)
+    config = replace(asked, steps=WARM + steps, eval_every=None, keep="last")
     _, memory = _measured(
         lambda: fit(trained, corpus, config, progress=False, on_step=lambda *_: times.append(time.perf_counter()))
     )
     seconds = float(np.median(np.diff(times)[WARM:]))
-    asked = settings["train"]["steps"]
-    return {"seconds a step": round(seconds, 3), "minutes": round(seconds * asked / 60, 2), "MiB": round(memory)}
+    minutes = seconds * settings.train["steps"] / 60
+    return found.TrainingCost(seconds_a_step=round(seconds, 3), minutes=round(minutes, 2), mib=round(memory))
 
 
 def encoding(
     source: dict[str, Any], pooling: str | None, texts: list[str], passes: int, threads: int
-) -> dict[str, float]:
+) -> found.EncodingCost:
     """Sentences a second in the fastest pass, and MiB at the peak of the first."""
     torch.set_num_threads(threads)
     encoder = Encoder.from_pretrained(**source)
     encoder.pooling = pooling or encoder.pooling
     _, memory = _measured(lambda: encoder.encode(texts, progress=False))
     seconds = min(_measured(lambda: encoder.encode(texts, progress=False))[0] for _ in range(passes))
-    return {"sentences a second": round(len(texts) / seconds), "MiB": round(memory)}
+    return found.EncodingCost(sentences_a_second=round(len(texts) / seconds), mib=round(memory))
 
 
 def _measured(work: Callable[[], Any]) -> tuple[float, float]:
@@ -114,7 +111,3 @@ def _measured(work: Callable[[], Any]) -> tuple[float, float]:
 def _held(what: str) -> float:
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith(what))
     return int(line.split()[1]) / 1024
-
-
-if __name__ == "__main__":
-    records.command_line("sentlab.experiments.cost", __doc__, cost)

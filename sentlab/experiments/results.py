@@ -1,252 +1,347 @@
-"""Which recorded results are missing, and the runs that make them.
-
-    python -m sentlab.experiments.results [--list]
-
-Every record in book/results without results is run, by the program that its settings are those of, and none before
-those whose encoders it reads. What cannot be run is named with what it lacks, and the rest goes on; the exit status is
-then 1. Records in book/results/paper-scale are listed and never started.
-"""
+"""What the records of each kind have found: typed results, and where they come from."""
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
-from graphlib import TopologicalSorter
-from pathlib import Path
-from typing import Any
+from typing import Literal
 
-import torch
-from tqdm import tqdm
+import pandas as pd
+from pydantic import Field
 
-from sentlab import data
-from sentlab.encoder.files import locate
-from sentlab.experiments import records
-from sentlab.experiments.compare import compare, encoders
-from sentlab.experiments.cost import cost
-from sentlab.experiments.leaderboard import leaderboard
-from sentlab.experiments.run import run
-from sentlab.experiments.sentence_map import layout
-from sentlab.experiments.sweep import FOLDER as SWEEPS
-from sentlab.experiments.sweep import read as read_sweep
-from sentlab.experiments.sweep import sweep
+from sentlab.evaluation.mining import MAX_SIZE
+from sentlab.experiments.settings import RowSettings, Typed, WilliamsRow, WilliamsTable
 
-PAPER_SCALE = "paper-scale"
-STATES = ("done", "missing", "not run")
-LONGEST = 400  # characters of an error that are shown
-# programs whose records have rows of encoders, each known by a setting that no other has
-OF_ROWS = {"columns": "leaderboard", "corpus": "cost", "umap": "layout"}
+Number = int | float
+When = Literal["before", "after"]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A record and how far it is.
+class CorpusNote(Typed):
+    """What a corpus was when it was read."""
+
+    rows: int
+    words: int | None = None
+    fingerprint: str
+    source: str
+    left_out: dict[str, int] = Field(default_factory=dict)
+
+
+class EncoderNote(Typed):
+    """The encoder that a run began with."""
+
+    source: str
+    fingerprint: str
+    dim: int
+
+
+class Provenance(Typed):
+    """Where the numbers of a record come from.
 
     Args:
-        path: its file.
-        record: its content.
-        program: what runs it, one of `PROGRAMS`; `other` where it was made by none of them.
-        runs: its results: itself, or of a sweep all of its runs; empty where results are missing.
-        command: what makes them; of `other` the one that the record tells.
+        command: as it was typed.
+        device, versions, date, seconds: on what, with which libraries, when and how long.
+        data: corpus and split -> rows and fingerprint.
+        encoder: that the run began with.
     """
 
-    path: Path
-    record: records.Record
-    program: str
-    runs: tuple[records.Record, ...]
     command: str
+    device: str
+    versions: dict[str, str]
+    date: str
+    seconds: Number
+    data: dict[str, CorpusNote] = Field(default_factory=dict)
+    encoder: EncoderNote | None = None
+
+
+class GeometryResult(Typed):
+    """`sentlab.evaluation.sts.Geometry` of the test pairs of a corpus."""
+
+    corpus: str
+    alignment: float
+    uniformity: float
+    mean: list[float]
+    variance: list[float]
+    counts: list[list[int]]
+
+
+class Measured(Typed):
+    """Pooling -> task -> score x 100, and pooling -> geometry. The pooling that is trained comes first."""
+
+    scores: dict[str, dict[str, Number]]
+    geometry: dict[str, GeometryResult] = Field(default_factory=dict)
 
     @property
-    def name(self) -> str:
-        return self.path.stem
-
-    @property
-    def at_paper_scale(self) -> bool:
-        return self.path.parent.name == PAPER_SCALE
-
-    @property
-    def state(self) -> str:
-        """One of `STATES`; what has no results is `missing`, or `not run` at paper scale."""
-        return "done" if self.runs else "not run" if self.at_paper_scale else "missing"
+    def own(self) -> dict[str, Number]:
+        """The scores of the encoder's own pooling."""
+        return next(iter(self.scores.values()))
 
 
-def entries(folder: Path) -> list[Entry]:
-    """The records of a folder by name, then those at paper scale; the runs of a sweep are found in its entry.
+class DevScore(Typed):
+    """The dev score at a step of training."""
+
+    step: int
+    score: Number
+
+
+class SeenGeometry(Typed):
+    """Alignment and uniformity at a step of training."""
+
+    step: int
+    alignment: float
+    uniformity: float
+
+
+class Training(Typed):
+    """The course of a training, and the step whose weights were kept."""
+
+    dev: list[DevScore] = Field(default_factory=list)
+    geometry: list[SeenGeometry] = Field(default_factory=list)
+    kept_step: int | None = None
+
+
+class PhraseCounts(Typed):
+    """Of the phrases in sentences drawn at random, how many the decoder gives back word by word."""
+
+    sentences: int
+    phrases: int
+    exact: int
+    beams: int
+
+
+class Reconstructed(Typed):
+    """A masked phrase of a sentence, and what the decoder gives for it."""
+
+    sentence: str
+    masked: str
+    words: str
+
+
+class Reconstruction(Typed):
+    """What PaSeR's decoder makes of masked phrases: of corpora, and of the sentences of the paper's Table 7."""
+
+    corpora: dict[str, PhraseCounts] = Field(default_factory=dict)
+    table_7: list[Reconstructed] = Field(default_factory=list)
+
+
+class Examples(Typed):
+    """Examples of the papers.
 
     Args:
-        folder: laid out like `book/results`, from which the commands are told.
-
-    Raises:
-        ValueError: a file that is no record.
+        nearest_questions: PaSeR's Table 6: query -> the three nearest questions of the table.
+        phrase_cosines: Universal's Table 1: the cosine of each pair of phrases, in its order.
     """
-    paths = [*sorted(folder.glob("*.json")), *sorted((folder / PAPER_SCALE).glob("*.json"))]
-    return [_entry(path, records.FOLDER / path.relative_to(folder)) for path in paths]
+
+    nearest_questions: dict[str, list[str]] | None = None
+    phrase_cosines: list[float] | None = None
 
 
-def _entry(path: Path, shown: Path) -> Entry:
-    record = records.read(path)
-    program = _program(record)
-    runs: tuple[records.Record, ...] = (record,) if record.done else ()
-    if program == "sweep":
-        try:
-            runs = tuple(read_sweep(path).records)
-        except ValueError:  # a run has no results yet
-            runs = ()
-    command = record.command if program == "other" else f"python -m sentlab.{program} {shown.as_posix()}"
-    return Entry(path, record, program, runs, command)
+class RunResults(Typed):
+    """What a run found, before training and after it."""
+
+    before: Measured
+    after: Measured | None = None
+    training: Training | None = None
+    reconstruction: Reconstruction | None = None
+    examples: Examples | None = None
+
+    def at(self, when: When) -> Measured:
+        """What was measured before or after training.
+
+        Raises:
+            KeyError: nothing was trained.
+        """
+        found = self.before if when == "before" else self.after
+        if found is None:
+            raise KeyError(f"nothing was measured {when} training, for nothing was trained")
+        return found
+
+    @property
+    def final(self) -> Measured:
+        """After training, or of an encoder that was only evaluated."""
+        return self.after or self.before
+
+    @property
+    def kept_step(self) -> int | None:
+        """The step whose weights were kept; None where nothing was trained."""
+        return self.training.kept_step if self.training else None
 
 
-def _program(record: records.Record) -> str:
-    if {"compare", "williams"} & record.settings.keys():
-        return "compare"
-    for setting, program in OF_ROWS.items():
-        if setting in record.settings:
-            return program
-    return "sweep" if record.over else "run" if "dev" in record.settings else "other"
+class Difference(Typed):
+    """How much better ours are than theirs, and the ends of the 95% interval."""
+
+    ours: RowSettings
+    theirs: RowSettings
+    difference: Number
+    low: Number
+    high: Number
 
 
-def in_order(waiting: Sequence[Entry]) -> list[Entry]:
-    """The same entries, each behind those that it reads from."""
-    named = {entry.name: entry for entry in waiting}
-    graph = {name: [other for other in _reads(entry) if other in named] for name, entry in named.items()}
-    return [named[name] for name in TopologicalSorter(graph).static_order()]
+class ComparisonResults(Typed):
+    """The differences of the average over the test sets."""
+
+    comparisons: list[Difference]
+
+    def table(self) -> pd.DataFrame:
+        """`ours - theirs` -> difference, low, high."""
+        rows = {f"{row.ours} - {row.theirs}": row for row in self.comparisons}
+        return pd.DataFrame({name: [row.difference, row.low, row.high] for name, row in rows.items()},
+                            index=["difference", "low", "high"]).T  # fmt: skip
 
 
-def _reads(entry: Entry) -> list[str]:
-    """The names of the records whose encoders or results an entry needs."""
-    settings = entry.record.settings
-    if entry.program == "compare":
-        sides = [name for a, _, b, _ in settings.get("compare", ()) for name in (a, b)]
-        rows = [row.partition(" ")[0] for names in settings.get("williams", {}).values() for row in names]
-        return [name for name in dict.fromkeys([*sides, *rows]) if name != "bm25"]
-    if entry.program in OF_ROWS.values():
-        return list(dict.fromkeys(row[0] for row in settings["rows"].values()))
-    if entry.program == "other":
-        return []
-    return [name for source in _sources(entry.record) if (name := _trained_by(source))]
+class WilliamsRowResult(WilliamsRow):
+    """Correlations and share of spans found, x 100, and against the best row the difference with t and p."""
+
+    pearson: Number
+    spearman: Number
+    found: Number | None = None
+    difference: Number
+    t: Number
+    p: Number
 
 
-def _sources(record: records.Record) -> list[str]:
-    return record.over.get("encoder.source", [record.settings["encoder"]["source"]])
+class WilliamsTableResult(WilliamsTable):
+    """A table with its numbers."""
+
+    rows: list[WilliamsRowResult]  # type: ignore[assignment]
 
 
-def _trained_by(source: str) -> str | None:
-    """NAME of `runs/NAME/encoder`."""
-    parts = Path(source).parts
-    return parts[1] if len(parts) == 3 and (parts[0], parts[2]) == ("runs", "encoder") else None
+class WilliamsResults(Typed):
+    """All tables."""
+
+    tables: list[WilliamsTableResult]
+
+    def table(self, setup: str, max_size: int = MAX_SIZE) -> pd.DataFrame:
+        """The last table of a set-up with that longest span: row -> pearson, spearman, found, difference, t, p.
+
+        Raises:
+            KeyError: there is no such table.
+        """
+        tables = [table for table in self.tables if (table.setup, table.max_size) == (setup, max_size)]
+        if not tables:
+            raise KeyError(f"no table of {setup} with spans of up to {max_size} words")
+        keys = ["pearson", "spearman", "found", "difference", "t", "p"]
+        return pd.DataFrame({str(row): {key: getattr(row, key) for key in keys} for row in tables[-1].rows}).T
 
 
-def lacks(entry: Entry) -> list[str]:
-    """What an entry needs and what is not there: encoders, corpora, a GPU; a line each."""
-    found: list[str] = []
-    if entry.program == "other":
-        return ["a program of its own: its settings are those of no other"]
-    if entry.program in ("compare", *OF_ROWS.values()):
-        for name in _reads(entry):
-            try:
-                encoders(entry.path.parent / f"{name}.json")
-            except (FileNotFoundError, ValueError) as error:
-                found.append(str(error))
-        corpora = _tested(entry.record.settings)
-        return found + [reason for corpus in corpora if (reason := _absent(*corpus))]
-    settings = entry.record.settings
-    for source in _sources(entry.record):
-        try:
-            locate(source)
-        except FileNotFoundError as error:
-            other = _trained_by(source)
-            again = f"python -m sentlab.experiments.run --again {records.FOLDER / f'{other}.json'}"
-            found.append(f"the encoder of {other} is not in {source}: {again}" if other else str(error))
-    corpora = [(settings["dev"], "dev"), *((name, "test") for name in settings["test"])]
-    if settings.get("method"):
-        for named in entry.record.over.get("data", [settings["data"]]):
-            each = [named] if isinstance(named, str) else named.values()
-            corpora += [(name, split or "train") for name, _, split in (text.partition("/") for text in each)]
-    found += [reason for corpus in dict.fromkeys(corpora) if (reason := _absent(*corpus))]
-    if settings["encoder"].get("device") == "cuda" and not torch.cuda.is_available():
-        found.append("a GPU")
-    return found
+class BoardRow(Typed):
+    """A row of a column: mean over tests and seeds, spread over seeds, 95% interval, difference from the best."""
+
+    score: Number
+    low: Number
+    high: Number
+    spread: Number | None = None
+    difference: Number | None = None
+    p: Number | None = None
 
 
-def _tested(settings: dict[str, Any]) -> list[tuple[str, str]]:
-    """The corpora of a comparison, a leaderboard or a record of costs, each with its split; a layout has its own."""
-    tests = [test.split()[0] for column in settings.get("columns", {}).values() for test in column]
-    corpora = [(name, "test") for name in (*settings.get("test", ()), *dict.fromkeys(tests))]
-    return [*corpora, (settings["corpus"], "dev")] if "corpus" in settings else corpora
-
-
-@cache  # many records read the same corpora
-def _absent(name: str, split: str) -> str:
-    """Why a corpus cannot be loaded; empty if it can."""
-    try:
-        data.load(name, split)
-    except (FileNotFoundError, LookupError) as error:
-        return " ".join(" ".join(str(error).splitlines()[:2]).split())  # what it is, and where was looked
-    return ""
-
-
-def _run_sweep(path: Path) -> None:
-    record = records.read(path)
-    sweep(record.settings, record.over, folder=path.parent / SWEEPS)
-
-
-PROGRAMS: dict[str, Callable[[Path], Any]] = {
-    "run": run,
-    "sweep": _run_sweep,
-    "compare": compare,
-    "layout": layout,
-    "leaderboard": leaderboard,
-    "cost": cost,
-}
-
-
-def fill(folder: Path) -> dict[str, str]:
-    """Run what is missing, and say what could not be.
+class BoardColumn(Typed):
+    """A column of a leaderboard.
 
     Args:
-        folder: as in `entries`.
-
-    Returns:
-        Name -> why not, for each record that still has no results, those at paper scale left out.
+        rows: row -> score and interval.
+        best: the row with the highest score.
+        p: row -> each later row -> p of the difference of the two.
     """
-    waiting = [entry for entry in entries(folder) if entry.state == "missing"]
-    refused = {}
-    for entry in tqdm(in_order(waiting), desc="records", unit=" records"):
-        try:
-            lacked = lacks(entry)
-            reason = f"it needs {'; '.join(lacked)}" if lacked else ""
-            if not lacked:
-                PROGRAMS[entry.program](entry.path)
-        except Exception as error:  # the others can still be run; the command shows where it comes from
-            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:LONGEST]} ({entry.command})"
-        if reason:
-            refused[entry.name] = reason
-            tqdm.write(f"{entry.name} was not run: {reason}")
-    return refused
+
+    rows: dict[str, BoardRow]
+    best: str
+    p: dict[str, dict[str, Number]]
+
+    def between(self, a: str, b: str) -> Number:
+        """P of the difference of two rows."""
+        return self.p[a][b] if b in self.p[a] else self.p[b][a]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m sentlab.experiments.results",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--list", action="store_true", help="only list the records, and run nothing")
-    asked = parser.parse_args()
-    if not records.FOLDER.is_dir():
-        parser.error(f"there is no folder {records.FOLDER} here")
-    refused = {} if asked.list else fill(records.FOLDER)
-    found = entries(records.FOLDER)
-    if asked.list:
-        for entry in found:
-            print(f"{entry.state:8} {entry.name:24} {'' if entry.runs else entry.command}".rstrip())
-    of_state = {state: [entry.name for entry in found if entry.state == state] for state in STATES}
-    print(f"{len(of_state['done'])} done, {len(of_state['missing'])} missing")
-    print(f"not run, at paper scale: {', '.join(of_state['not run']) or 'none'}")
-    sys.exit(1 if refused else 0)
+class LeaderboardResults(Typed):
+    """Columns, and test -> row -> the score of each seed."""
+
+    columns: dict[str, BoardColumn]
+    tests: dict[str, dict[str, list[Number]]]
 
 
-if __name__ == "__main__":
-    main()
+class TrainingCost(Typed):
+    """Training without evaluation; memory is what it adds to the process at its peak."""
+
+    seconds_a_step: Number | None = None
+    minutes: Number
+    mib: Number
+
+
+class EncodingCost(Typed):
+    """Encoding in the fastest pass, and the memory that it adds at its peak."""
+
+    sentences_a_second: Number
+    mib: Number
+
+
+class CostResults(Typed):
+    """Row -> cost. A row that was only evaluated has no training."""
+
+    training: dict[str, TrainingCost]
+    encoding: dict[str, EncodingCost]
+
+
+class MapNumbers(Typed):
+    """Neighbours of the same scene and topic, and those that a plane keeps, in %."""
+
+    same_scene: Number
+    same_topic: Number
+    kept_by_pca: Number
+    kept_by_umap: Number
+
+
+class MapDrawing(Typed):
+    """What a picture of one encoder needs.
+
+    Args:
+        share: of the variance that is in PCA's plane.
+        planes: `PCA` and `UMAP`, (2, n) each.
+        neighbours: nearest first, (k, n).
+        cosines: of these, (k, n).
+    """
+
+    share: Number
+    planes: dict[str, list[list[Number]]]
+    neighbours: list[list[int]]
+    cosines: list[list[Number]]
+
+
+class MapResults(Typed):
+    """The sentences with number of topic and scene, and label -> numbers and drawing."""
+
+    numbers: dict[str, MapNumbers]
+    texts: list[str]
+    topic: list[int]
+    scene: list[int]
+    drawings: dict[str, MapDrawing]
+
+
+class SpanHit(Typed):
+    """A span that the index found, with the text around it."""
+
+    similarity: Number
+    words: str
+    before: str
+    after: str
+    file: str
+
+
+class ParagraphHit(Typed):
+    """The beginning of a paragraph that was found."""
+
+    score: Number
+    words: str
+    file: str
+
+
+class LibraryHits(Typed):
+    """What each way finds for a phrase."""
+
+    index: list[SpanHit]
+    paragraphs: ParagraphHit
+    bm25: ParagraphHit
+
+
+class LibraryResults(Typed):
+    """Way -> measurement -> number, and phrase -> what was found."""
+
+    ways: dict[str, dict[str, Number]]
+    hits: dict[str, LibraryHits]

@@ -1,19 +1,8 @@
-"""Where sentences lie: the same sentences of the toy world in the plane, and who is near whom, under many encoders.
+"""Where sentences lie: the same sentences of the toy world in the plane, and their neighbours, under several encoders.
 
-    python -m sentlab.experiments.sentence_map book/results/layout.json [--again]
+    python -m sentlab map book/results/NAME.json ... [--again]
 
-Settings:
-    rows        label -> [record, pooling], in the order in which they are shown. A record is one of
-                `python -m sentlab.experiments.run`, or a sweep, of which the first run counts; pooling null is the encoder's own
-    topics      classes of events of the toy world, such as `kitchen` and `travel`
-    scenes      how many scenes of each topic, all with other participants
-    wordings    how many ways to say each scene, so that topics x scenes x wordings are the sentences
-    seed        of the sentences and of UMAP
-    umap        arguments of `umap.UMAP`, such as n_neighbors and min_dist; the metric is the cosine
-    neighbours  how many nearest neighbours of each sentence are kept
-
-The encoders must be there, as for `python -m sentlab.experiments.compare`. The results are four numbers a row, and what a picture
-needs is in the record's `examples`; `sentlab.report.interactive` shows it.
+The encoders must be there, as for a comparison. `sentlab.report.interactive` shows the record.
 """
 
 from __future__ import annotations
@@ -35,9 +24,10 @@ from sentlab.data.toy.lexicon import lexicon
 from sentlab.encoder import Encoder
 from sentlab.evaluation.retrieval import top_k
 from sentlab.experiments import records
-from sentlab.experiments.compare import encoders
+from sentlab.experiments import results as found
+from sentlab.experiments.encoders import encoders_of
+from sentlab.experiments.records import MapRecord, Notes
 
-NEEDED = {"rows", "topics", "scenes", "wordings", "seed", "umap", "neighbours"}
 DRAWN = 1000  # scenes that are looked at for each scene wanted; the rarest topic is one scene in a hundred
 MOST = 10  # topics that pictures can tell apart, in five colours and two shapes
 TRIES = 8  # to find each new wording
@@ -52,52 +42,49 @@ class Told:
     scene: int
 
 
-def layout(path: Path) -> records.Record:
-    """Lay out the sentences under each encoder of a record, and write the results into it.
+def sentence_map(path: Path) -> MapRecord:
+    """Place the sentences under each encoder of a record, and write the results into it.
 
     Raises:
-        ValueError: settings that are missing or unknown, or sentences that the toy world does not have.
+        ValueError: sentences that the toy world does not have.
         FileNotFoundError: an encoder is not there; says how to get it.
     """
-    record, began = records.read(path), time.monotonic()
+    record, notes, began = records.read_as(MapRecord, path), Notes(), time.monotonic()
     settings = record.settings
-    if settings.keys() != NEEDED:
-        raise ValueError(f"{path}: the settings of a layout are {', '.join(sorted(NEEDED))}, not {', '.join(settings)}")
-    if wrong := [label for label, row in settings["rows"].items() if not isinstance(row, list) or len(row) != 2]:
-        raise ValueError(f"{path}: a row is [record, pooling], pooling null for the encoder's own; not so {wrong[0]!r}")
-    told = sentences(settings["topics"], settings["scenes"], settings["wordings"], settings["seed"])
-    sources = {label: encoders(path.parent / f"{name}.json")[0] for label, (name, _) in settings["rows"].items()}
-    numbers: dict[str, dict[str, float]] = {}
-    drawn: dict[str, dict[str, Any]] = {}
+    told = sentences(settings.topics, settings.scenes, settings.wordings, settings.seed)
+    sources = {label: encoders_of(row.record, path)[0] for label, row in settings.rows.items()}
+    numbers: dict[str, found.MapNumbers] = {}
+    drawings: dict[str, found.MapDrawing] = {}
     first: dict[str, np.ndarray] = {}  # the planes of the first row, to which the others are turned
-    for label, (_, pooling) in tqdm(settings["rows"].items(), desc="lay out", unit=" encoders"):
-        encoder = Encoder.from_pretrained(**sources[label])
-        if pooling:
-            encoder.pooling = pooling
-        vectors = encoder.encode([row.text for row in told], progress=False)
+    for label, row in tqdm(settings.rows.items(), desc="map", unit=" encoders"):
+        encoder, k = Encoder.from_pretrained(**sources[label]), settings.neighbours
+        encoder.pooling = row.pooling or encoder.pooling
+        vectors = encoder.encode([one.text for one in told], progress=False)
         cosines, order = neighbours(vectors)
-        planes, share = project(vectors, settings["umap"], settings["seed"])
+        planes, share = project(vectors, settings.umap.model_dump(exclude_unset=True), settings.seed)
         first = first or planes
         planes = {name: turned(plane, first[name], mirror_only=name == "PCA") for name, plane in planes.items()}
-        numbers[label] = held(order, told, settings["neighbours"])
-        numbers[label] |= {
-            f"kept by {name}": kept(order, plane, settings["neighbours"]) for name, plane in planes.items()
-        }
-        numbers[label] = {name: round(value, 1) for name, value in numbers[label].items()}
-        drawn[label] = {
-            "share": round(share, 3),
-            "planes": {name: plane.T.round(3).tolist() for name, plane in planes.items()},
-            "neighbours": order[:, : settings["neighbours"]].T.tolist(),
-            "cosines": cosines[:, : settings["neighbours"]].T.round(2).tolist(),
-        }
-    record.results = {"layout": numbers}
-    record.examples = {
-        "texts": [row.text for row in told],
-        "topic": [settings["topics"].index(row.topic) for row in told],
-        "scene": [row.scene for row in told],
-        "rows": drawn,
-    }
-    records.stamp(record, f"python -m sentlab.experiments.sentence_map {path}", time.monotonic() - began)
+        shares = held(order, told, k)
+        numbers[label] = found.MapNumbers(
+            same_scene=round(shares["same scene"], 1),
+            same_topic=round(shares["same topic"], 1),
+            kept_by_pca=round(kept(order, planes["PCA"], k), 1),
+            kept_by_umap=round(kept(order, planes["UMAP"], k), 1),
+        )
+        drawings[label] = found.MapDrawing(
+            share=round(share, 3),
+            planes={name: plane.T.round(3).tolist() for name, plane in planes.items()},
+            neighbours=order[:, :k].T.tolist(),
+            cosines=cosines[:, :k].T.round(2).tolist(),
+        )
+    record.results = found.MapResults(
+        numbers=numbers,
+        texts=[one.text for one in told],
+        topic=[settings.topics.index(one.topic) for one in told],
+        scene=[one.scene for one in told],
+        drawings=drawings,
+    )
+    record.provenance = notes.provenance(f"python -m sentlab map {path}", time.monotonic() - began)
     record.save(path)
     return record
 
@@ -127,11 +114,11 @@ def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 
         )
     if per_topic < 1 or wordings < 2:
         raise ValueError(f"scenes must be 1 or more and wordings 2 or more, not {per_topic} and {wordings}")
-    rng, found = Random(f"layout {seed}"), {topic: list[list[str]]() for topic in topics}
+    rng, per = Random(f"layout {seed}"), {topic: list[list[str]]() for topic in topics}
     seen = set[str]()
     for scene in islice(scenes("test", f"{seed} layout"), DRAWN * len(topics) * per_topic):
         topic = senses[scene.event].section
-        if topic not in found or len(found[topic]) == per_topic or scene.core in seen:
+        if topic not in per or len(per[topic]) == per_topic or scene.core in seen:
             continue
         said = [render(scene, rng)]
         for _ in range(TRIES * wordings):
@@ -141,12 +128,12 @@ def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 
                 said.append(other)
         if len(said) == wordings:
             seen.add(scene.core)
-            found[topic].append([sentence.text for sentence in said])
-        if all(len(group) == per_topic for group in found.values()):
-            groups = [(topic, texts) for topic in topics for texts in found[topic]]
+            per[topic].append([sentence.text for sentence in said])
+        if all(len(group) == per_topic for group in per.values()):
+            groups = [(topic, texts) for topic in topics for texts in per[topic]]
             return [Told(text, topic, number) for number, (topic, texts) in enumerate(groups) for text in texts]
-    few = min(found, key=lambda topic: len(found[topic]))
-    raise ValueError(f"topic {few!r} has only {len(found[few])} scenes in {wordings} wordings: ask for fewer scenes")
+    few = min(per, key=lambda topic: len(per[topic]))
+    raise ValueError(f"topic {few!r} has only {len(per[few])} scenes in {wordings} wordings: ask for fewer scenes")
 
 
 def neighbours(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -219,7 +206,3 @@ def kept(order: np.ndarray, plane: np.ndarray, k: int) -> float:
     return 100 * float(
         np.mean([len(set(a) & set(b)) / k for a, b in zip(order[:, :k].tolist(), near.tolist(), strict=True)])
     )
-
-
-if __name__ == "__main__":
-    records.command_line("sentlab.experiments.sentence_map", __doc__, layout)

@@ -1,40 +1,41 @@
-"""The record of `sentlab.experiments.sentence_map` as an interactive picture in plain HTML: no library, no network."""
+"""A record of the kind `map` as an interactive picture in plain HTML: it needs no library and no network."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from sentlab.experiments.records import Record
+from sentlab.experiments.records import MapRecord
+from sentlab.experiments.results import MapNumbers
 
 ASSETS = Path(__file__).parents[1] / "assets" / "layout"
 WITHOUT = "Here is an interactive picture, for which the page must be allowed to run JavaScript."
 
 
-def interactive_layout(record: Record) -> str:
+def interactive_layout(record: MapRecord) -> str:
     """Return HTML that holds all it needs: the points of every encoder, their style and their script.
 
     Hovering over a point, or going there with the arrow keys, shows its sentence. A click or Enter lists its
     neighbours under each encoder. Show it with `IPython.display.HTML`; a page can hold several.
 
     Args:
-        record: of `sentlab.experiments.sentence_map`.
+        record: of the kind `map`, with results.
 
     Raises:
-        ValueError: the record holds no layout.
+        ValueError: the record has no results.
     """
-    if "rows" not in record.examples:
-        raise ValueError(
-            f"{record.name} holds no layout: run `python -m sentlab.experiments.sentence_map` on its file first"
-        )
-    found = record.examples
+    if record.results is None:
+        raise ValueError(f"{record.name} has no results yet: run `python -m sentlab map` on its file first")
+    found = record.results
     content = {
-        "topics": record.settings["topics"],
-        "wordings": record.settings["wordings"],
-        **{name: found[name] for name in ("texts", "topic", "scene")},
+        "topics": record.settings.topics,
+        "wordings": record.settings.wordings,
+        "texts": found.texts,
+        "topic": found.topic,
+        "scene": found.scene,
         "rows": [
-            {"label": label, "numbers": record.results["layout"][label], **drawn}
-            for label, drawn in found["rows"].items()
+            {"label": label, "numbers": numbers_in_words(found.numbers[label]), **drawn.model_dump()}
+            for label, drawn in found.drawings.items()
         ],
     }
     # no "<" in the data can end the element early
@@ -44,3 +45,13 @@ def interactive_layout(record: Record) -> str:
         f'<div class="sentlab-layout"><style>{style}</style><p>{WITHOUT}</p>'
         f'<script type="application/json">{data}</script><script>{script}</script></div>'
     )
+
+
+def numbers_in_words(numbers: MapNumbers) -> dict[str, float]:
+    """The numbers of an encoder by the names that pictures and tables show."""
+    return {
+        "same scene": numbers.same_scene,
+        "same topic": numbers.same_topic,
+        "kept by PCA": numbers.kept_by_pca,
+        "kept by UMAP": numbers.kept_by_umap,
+    }

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from sentlab.experiments import records
+from sentlab.report import tables
 
 COLOURS = {"holds here": "#1b9e77", "the opposite here": "#d95f02"}
 
@@ -71,7 +71,7 @@ class Claims:
             return f"font-weight: 600; color: {COLOURS.get(verdict, 'inherit')}"
 
         def links(names: tuple[str, ...]) -> str:
-            return "<br>".join(records.linked(name, name) for name in names)
+            return "<br>".join(tables.linked(name, name) for name in names)
 
         formats = {"difference": "{:+.1f}", "noise": "{:.1f}", "records": links}
         shown = pd.DataFrame(self.rows).style.hide().format(formats)

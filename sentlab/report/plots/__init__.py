@@ -2,7 +2,15 @@
 
 from sentlab.report.plots.cosines import cosine_by_gold, cosine_ridges, cosine_violins, draw_densities
 from sentlab.report.plots.planes import alignment_uniformity, map_of_meanings, pair_planes, topic_planes
-from sentlab.report.plots.scores import agreement, curves, leaderboard, sweep, training_curves, training_losses
+from sentlab.report.plots.scores import (
+    agreement,
+    curves,
+    draw_leaderboard,
+    leaderboard,
+    sweep,
+    training_curves,
+    training_losses,
+)
 from sentlab.report.plots.style import PALETTE, STYLE, canvas
 from sentlab.report.plots.tokens import attention, span_scores
 
@@ -18,6 +26,7 @@ __all__ = [
     "cosine_violins",
     "curves",
     "draw_densities",
+    "draw_leaderboard",
     "leaderboard",
     "map_of_meanings",
     "pair_planes",

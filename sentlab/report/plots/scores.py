@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
+from sentlab.experiments.records import LeaderboardRecord
+from sentlab.experiments.results import BoardColumn
+from sentlab.files import replacing
 from sentlab.report.plots.style import PALETTE, canvas
 
 SIGNIFICANT = 0.05  # the level of a test
@@ -111,22 +116,40 @@ def agreement(table: pd.DataFrame, x: str, y: str, hue: str) -> Figure:
     return figure
 
 
-def leaderboard(results: Mapping[str, Mapping[str, Mapping[str, float]]], beside: Sequence[str] = ()) -> Figure:
+def leaderboard(columns: Mapping[str, BoardColumn], beside: Sequence[str] = ()) -> Figure:
     """Draw scores with their intervals, one panel per column. Filled points do not differ significantly from the best.
 
     Args:
-        results: column -> row -> `score`, `low`, `high` and, except for the best, `p`; 0.05 or more fills a point.
+        columns: of the results of a leaderboard. A p below 0.05 is significant.
         beside: rows that do not compete; they are grey.
     """
-    with canvas(len(results), width=2.3, height=4.4, columns=5) as (figure, panels):
-        for axes, (column, rows) in zip(panels, results.items(), strict=True):
-            for place, (row, found) in enumerate(rows.items()):
+    with canvas(len(columns), width=2.3, height=4.4, columns=5) as (figure, panels):
+        for axes, (name, column) in zip(panels, columns.items(), strict=True):
+            for place, (row, found) in enumerate(column.rows.items()):
                 colour = "0.6" if row in beside else PALETTE[0]
-                filled = row not in beside and found.get("p", 1.0) >= SIGNIFICANT
-                axes.plot([found["low"], found["high"]], [place] * 2, color=colour, lw=1.5, zorder=1)
-                axes.scatter(found["score"], place, s=34, color=colour if filled else "white", ec=colour, zorder=2)
-            axes.set_yticks(range(len(rows)), list(rows))
-            axes.set(title=column)
+                filled = row not in beside and (found.p is None or found.p >= SIGNIFICANT)
+                axes.plot([found.low, found.high], [place] * 2, color=colour, lw=1.5, zorder=1)
+                axes.scatter(found.score, place, s=34, color=colour if filled else "white", ec=colour, zorder=2)
+            axes.set_yticks(range(len(column.rows)), list(column.rows))
+            axes.set(title=name)
             axes.grid(axis="x", alpha=0.3)
         panels[0].invert_yaxis()
     return figure
+
+
+def draw_leaderboard(record: LeaderboardRecord, file: Path) -> None:
+    """Draw the columns that the settings of a leaderboard name, as SVG: the same bytes for the same numbers.
+
+    Args:
+        record: with results.
+        file: where the picture goes.
+
+    Raises:
+        ValueError: the record has no results, or its settings ask for no picture.
+    """
+    settings, results = record.settings, record.results
+    if settings.picture is None or results is None:
+        raise ValueError(f"{record.name} has no results, or its settings ask for no picture")
+    figure = leaderboard({name: results.columns[name] for name in settings.picture.columns}, settings.beside)
+    with replacing(file) as temporary, plt.rc_context({"svg.hashsalt": file.name}):
+        figure.savefig(temporary, format="svg", metadata={"Date": None}, bbox_inches="tight")

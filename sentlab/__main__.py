@@ -1,0 +1,162 @@
+"""Run recorded experiments: one JSON file each, whose settings say what to do and into which the results go.
+
+    python -m sentlab KIND FILE ... [--again]
+    python -m sentlab results [--list]
+    accelerate launch --num_processes 4 -m sentlab run FILE ...    (on several GPUs)
+
+A file holds its `kind` and its `settings`. A file that holds results is left alone unless you add --again, which
+trains afresh. `results` runs all records in book/results that have no results, in the order in which they need each
+other, and names what cannot be run; --list runs nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from accelerate import Accelerator
+
+from sentlab.experiments import plan, records
+from sentlab.experiments import settings as asked
+from sentlab.experiments.comparison import comparison, williams_tests
+from sentlab.experiments.cost import cost
+from sentlab.experiments.leaderboard import leaderboard
+from sentlab.experiments.records import AnyRecord, LeaderboardRecord, SweepRecord
+from sentlab.experiments.run import run
+from sentlab.experiments.sentence_map import sentence_map
+from sentlab.experiments.sweep import read as read_sweep
+from sentlab.experiments.sweep import run_sweep
+
+SETTINGS: dict[str, type[asked.Typed]] = {
+    "run": asked.RunSettings,
+    "sweep": asked.SweepSettings,
+    "comparison": asked.ComparisonSettings,
+    "williams": asked.WilliamsSettings,
+    "leaderboard": asked.LeaderboardSettings,
+    "cost": asked.CostSettings,
+    "map": asked.MapSettings,
+}
+
+
+def execute(record: AnyRecord, path: Path, *, again: bool = False) -> Any:
+    """Run a record by the program of its kind, and return what the program returns.
+
+    Raises:
+        ValueError: records of that kind have a program of their own.
+    """
+    if record.kind == "run":
+        return run(path, again=again)
+    if record.kind == "sweep":
+        return run_sweep(path, again=again)
+    if record.kind == "leaderboard":
+        made = leaderboard(path)
+        draw(made)
+        return made
+    programs = {"comparison": comparison, "williams": williams_tests, "cost": cost, "map": sentence_map}
+    if record.kind not in programs:
+        raise ValueError(f"{path}: run {plan.command_of(record, path)}")
+    return programs[record.kind](path)
+
+
+def draw(record: LeaderboardRecord) -> None:
+    """Draw the picture that the settings of a leaderboard ask for."""
+    from sentlab.report.plots import draw_leaderboard  # brings seaborn, which only this needs
+
+    if record.settings.picture:
+        draw_leaderboard(record, Path(record.settings.picture.file))
+
+
+def finished(record: AnyRecord, path: Path) -> bool:
+    """Whether a record has results, and a sweep all of its runs."""
+    if not isinstance(record, SweepRecord):
+        return record.done
+    try:
+        return bool(read_sweep(path).records)
+    except ValueError:  # a run has no results yet
+        return False
+
+
+def tables(made: Any) -> dict[str, pd.DataFrame]:
+    """What a program has found, as tables for the terminal."""
+    if not isinstance(made, records.Record):  # a sweep
+        return {"sweep": made.table(f"{made.records[0].settings.dev}-dev")}
+    found = made.results
+    if made.kind == "run":
+        return {when: pd.DataFrame(m.scores).T for when in ("before", "after") if (m := getattr(found, when))}
+    if made.kind == "comparison":
+        return {"average": found.table()}
+    if made.kind == "williams":
+        return {f"{t.setup} {t.max_size}": found.table(t.setup, t.max_size) for t in found.tables}
+    rows = {"leaderboard": "columns", "cost": "training encoding", "map": "numbers"}[made.kind].split()
+    content = made.model_dump()["results"]
+    if made.kind == "leaderboard":
+        return {name: pd.DataFrame(column["rows"]).T for name, column in content["columns"].items()}
+    return {name: pd.DataFrame(content[name]).T for name in rows}
+
+
+def run_missing(*, only_list: bool) -> int:
+    """Run what has no results, or only list it.
+
+    Returns:
+        The exit status: 1 where something could not be run.
+    """
+    refused = {} if only_list else plan.fill(records.FOLDER, execute)
+    found = plan.entries(records.FOLDER)
+    if only_list:
+        for entry in found:
+            print(f"{entry.state:8} {entry.name:36} {'' if entry.runs else entry.command}".rstrip())
+    of_state = {state: [entry.name for entry in found if entry.state == state] for state in plan.STATES}
+    print(f"{len(of_state['done'])} done, {len(of_state['missing'])} missing")
+    print(f"not run, at paper scale: {', '.join(of_state['not run']) or 'none'}")
+    return 1 if refused else 0
+
+
+def explanation() -> str:
+    """The help: this module, and the settings of every kind."""
+    parts = [__doc__ or ""]
+    parts += [f"Settings of the kind {kind}:\n\n{inspect.getdoc(own)}" for kind, own in SETTINGS.items()]
+    return "\n\n".join(parts)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """What `python -m sentlab` does; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sentlab", description=explanation(), formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kind", choices=[*SETTINGS, "results"], help="of the records, or `results` for all that miss")
+    parser.add_argument("files", nargs="*", type=Path, help="records to run")
+    parser.add_argument("--again", action="store_true", help="also those that hold results; training starts afresh")
+    parser.add_argument("--list", action="store_true", help="of results: only list the records, and run nothing")
+    chosen = parser.parse_args(arguments)
+    if chosen.kind == "results":
+        if chosen.files or chosen.again:
+            parser.error("results takes no files and no --again: it runs what has no results")
+        if not records.FOLDER.is_dir():
+            parser.error(f"there is no folder {records.FOLDER} here")
+        return run_missing(only_list=chosen.list)
+    if not chosen.files or chosen.list:
+        parser.error(f"name the records: python -m sentlab {chosen.kind} FILE ...")
+    found = []
+    for path in chosen.files:
+        try:
+            found.append((path, records.read(path)))
+        except (OSError, ValueError) as error:
+            parser.error(str(error))
+        if found[-1][1].kind != chosen.kind:
+            parser.error(f"{path} is of the kind {found[-1][1].kind}: {plan.command_of(found[-1][1], path)}")
+    for path, record in found:
+        if chosen.again or not finished(record, path):
+            made = execute(record, path, again=chosen.again)
+            if Accelerator().is_main_process:
+                for what, table in tables(made).items():
+                    print(f"{record.name} {what}\n{table.to_string()}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""Which of the recorded encoders is better, and how sure that is: a paired bootstrap, and Williams's test.
+
+    python -m sentlab comparison book/results/NAME.json ... [--again]
+    python -m sentlab williams book/results/NAME.json ... [--again]
+
+The encoders must be there: a run leaves its own in `runs/NAME/encoder`, a sweep with `keep` beside its records.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from sentlab.data import Corpus, ScoredPair
+from sentlab.encoder import Encoder
+from sentlab.encoder.word_vectors import WordVectors
+from sentlab.evaluation.mining import MiningResult, bm25, evaluate_mining, williams
+from sentlab.evaluation.sts import pair_cosines
+from sentlab.experiments import records
+from sentlab.experiments import results as found
+from sentlab.experiments.bootstrap import Items, interval, means, resample
+from sentlab.experiments.encoders import encoders_of
+from sentlab.experiments.records import ComparisonRecord, Notes, WilliamsRecord
+from sentlab.experiments.settings import RowSettings, WilliamsRow, WilliamsTable
+
+
+def comparison(path: Path) -> ComparisonRecord:
+    """Compare the encoders that a record names, and write the differences into it.
+
+    Raises:
+        FileNotFoundError: an encoder is not there; says how to get it.
+    """
+    record, notes, began = records.read_as(ComparisonRecord, path), Notes(), time.monotonic()
+    settings = record.settings
+    corpora: list[Corpus[ScoredPair]] = [notes.load(name, "test") for name in settings.test]
+    sides = dict.fromkeys(side for pair in settings.comparisons for side in (pair.ours, pair.theirs))
+    cosines = {str(side): pair_items(side, corpora, path) for side in tqdm(sides, desc="encode", unit=" encoders")}
+    tests = [{name: items[number] for name, items in cosines.items()} for number in range(len(corpora))]
+    drawn, seeds = resample(tests, settings.resamples, np.random.default_rng(settings.seed)), means(tests)
+    rows = []
+    for pair in settings.comparisons:
+        ours, theirs = str(pair.ours), str(pair.theirs)
+        low, high = interval(drawn[ours] - drawn[theirs])
+        difference = float(seeds[ours].mean() - seeds[theirs].mean())
+        numbers = {"difference": difference, "low": low, "high": high}
+        rounded = {name: round(value, 2) for name, value in numbers.items()}
+        rows.append(found.Difference(ours=pair.ours, theirs=pair.theirs, **rounded))
+    record.results = found.ComparisonResults(comparisons=rows)
+    record.provenance = notes.provenance(f"python -m sentlab comparison {path}", time.monotonic() - began)
+    record.save(path)
+    return record
+
+
+def pair_items(side: RowSettings, corpora: Sequence[Corpus[ScoredPair]], path: Path) -> list[Items]:
+    """The cosines of the pairs of each corpus, a column a seed."""
+    cosines: list[list[np.ndarray]] = []
+    for source in encoders_of(side.record, path):
+        encoder = Encoder.from_pretrained(**source)
+        encoder.pooling = side.pooling or encoder.pooling
+        cosines.append([pair_cosines(encoder, corpus) for corpus in corpora])
+    golds = [np.array([pair.score for pair in corpus]) for corpus in corpora]
+    return [Items(np.stack(seeds, axis=1), gold) for seeds, gold in zip(zip(*cosines, strict=True), golds, strict=True)]
+
+
+def williams_tests(path: Path) -> WilliamsRecord:
+    """Score the rows of each table, hold them against the best of it, and write that into the record.
+
+    Raises:
+        FileNotFoundError: an encoder is not there; says how to get it.
+    """
+    record, notes, began = records.read_as(WilliamsRecord, path), Notes(), time.monotonic()
+    corpus = notes.load(record.settings.corpus, "test")
+    tables = [williams_table(table, corpus, path) for table in record.settings.tables]
+    record.results = found.WilliamsResults(tables=tables)
+    record.provenance = notes.provenance(f"python -m sentlab williams {path}", time.monotonic() - began)
+    record.save(path)
+    return record
+
+
+def williams_table(table: WilliamsTable, corpus: Corpus[Any], path: Path) -> found.WilliamsTableResult:
+    """Correlations and share found, x 100, and against the best row the difference, t and p."""
+    mined = {str(row): mine(row, table, corpus, path) for row in tqdm(table.rows, desc=table.setup, unit=" rows")}
+    tests = williams({row: result.similarities for row, result in mined.items()}, [row.score for row in corpus])
+    scores = pd.concat([result.table().set_axis([row]) for row, result in mined.items()])
+    numbers = scores.join(tests[["difference", "t", "p"]])
+    rows = []
+    for row in table.rows:
+        asked, own = row.model_dump(exclude_unset=True), numbers.loc[str(row)].dropna().round(4).to_dict()
+        rows.append(found.WilliamsRowResult(**asked, **own))
+    return found.WilliamsTableResult(**table.model_dump(exclude_unset=True, exclude={"rows"}), rows=rows)
+
+
+def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], path: Path) -> MiningResult:
+    """What a row finds in the contexts."""
+    if row.record is None:
+        return bm25(corpus)
+    encoder: Any = Encoder.from_pretrained(**encoders_of(row.record, path)[0])
+    setup = row.setup or table.setup
+    if row.vectors == "words":
+        embeddings = encoder.word_embeddings.weight.detach().float().numpy()
+        encoder = WordVectors(encoder.tokenizer.get_vocab(), embeddings, f"word embeddings of {row.record}")
+        setup = "ngrams" if setup == "spans" else setup  # which without context are the same
+    return evaluate_mining(encoder, corpus, setup, max_size=table.max_size)

@@ -1,0 +1,213 @@
+"""Which recorded results are missing, and in which order to make them.
+
+Every record in book/results without results is run, and none before those whose encoders it reads. What cannot be run
+is named with what it lacks, and the rest goes on. Records in book/results/paper-scale are listed and never started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+from sentlab import data
+from sentlab.encoder.files import locate
+from sentlab.experiments import records
+from sentlab.experiments.encoders import encoders_of
+from sentlab.experiments.records import (
+    AnyRecord,
+    ComparisonRecord,
+    CostRecord,
+    LeaderboardRecord,
+    LibraryRecord,
+    MapRecord,
+    RunRecord,
+    SweepRecord,
+    WilliamsRecord,
+)
+from sentlab.experiments.settings import RunSettings
+from sentlab.experiments.sweep import read as read_sweep
+
+PAPER_SCALE = "paper-scale"
+STATES = ("done", "missing", "not run")
+LONGEST = 400  # characters of an error that are shown
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A record and how far it is.
+
+    Args:
+        path: its file.
+        record: its content.
+        runs: its results: itself, or of a sweep all of its runs; empty where results are missing.
+        command: what makes them.
+    """
+
+    path: Path
+    record: AnyRecord
+    runs: tuple[AnyRecord, ...]
+    command: str
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
+    def at_paper_scale(self) -> bool:
+        return self.name.startswith(f"{PAPER_SCALE}/")
+
+    @property
+    def state(self) -> str:
+        """One of `STATES`; what has no results is `missing`, or `not run` at paper scale."""
+        return "done" if self.runs else "not run" if self.at_paper_scale else "missing"
+
+
+def entries(folder: Path) -> list[Entry]:
+    """The records of a folder by name, those at paper scale last; the runs of a sweep are found in its entry.
+
+    Args:
+        folder: laid out like `book/results`.
+
+    Raises:
+        ValueError: a file that is no record.
+    """
+    found = [_entry(path, records.FOLDER / path.relative_to(folder)) for path in records.paths(folder)]
+    return sorted(found, key=lambda entry: (entry.at_paper_scale, entry.name))
+
+
+def _entry(path: Path, shown: Path) -> Entry:
+    record = records.read(path)
+    runs: tuple[AnyRecord, ...] = (record,) if record.done else ()
+    if isinstance(record, SweepRecord):
+        try:
+            runs = tuple(read_sweep(path).records)
+        except ValueError:  # a run has no results yet
+            runs = ()
+    return Entry(path, record, runs, command_of(record, shown))
+
+
+def command_of(record: AnyRecord, path: Path) -> str:
+    """What fills a record that is at that path."""
+    if isinstance(record, LibraryRecord):
+        own = record.settings
+        texts = " ".join(own.text)
+        return f"python benchmarks/library.py --text {texts} --encoder {own.encoder.source} --out {path.as_posix()}"
+    return f"python -m sentlab {record.kind} {path.as_posix()}"
+
+
+def in_order(waiting: Sequence[Entry]) -> list[Entry]:
+    """The same entries, each behind those that it reads from."""
+    named = {entry.name: entry for entry in waiting}
+    graph = {name: [other for other in reads(entry.record) if other in named] for name, entry in named.items()}
+    return [named[name] for name in TopologicalSorter(graph).static_order()]
+
+
+def reads(record: AnyRecord) -> list[str]:
+    """The names of the records whose encoders a record needs."""
+    names: list[str | None] = []
+    if isinstance(record, ComparisonRecord):
+        names = [side.record for pair in record.settings.comparisons for side in (pair.ours, pair.theirs)]
+    elif isinstance(record, WilliamsRecord):
+        names = [row.record for table in record.settings.tables for row in table.rows]
+    elif isinstance(record, LeaderboardRecord | CostRecord | MapRecord):
+        names = [row.record for row in record.settings.rows.values()]
+    elif isinstance(record, RunRecord | SweepRecord):
+        names = [trained_by(run.encoder.source) for run in runs_asked(record)]
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def runs_asked(record: RunRecord | SweepRecord) -> list[RunSettings]:
+    """The settings of a run, or of all runs of a sweep."""
+    return record.settings.runs() if isinstance(record, SweepRecord) else [record.settings]
+
+
+def trained_by(source: str) -> str | None:
+    """NAME of `runs/NAME/encoder`."""
+    first, *name, last = Path(source).parts
+    return "/".join(name) if name and (first, last) == ("runs", "encoder") else None
+
+
+def lacks(entry: Entry) -> list[str]:
+    """What an entry needs and what is not there: encoders, corpora, a GPU; a line each."""
+    record = entry.record
+    if isinstance(record, LibraryRecord):
+        return [f"a program of its own: {entry.command}"]
+    missing: list[str] = []
+    if isinstance(record, RunRecord | SweepRecord):
+        asked = runs_asked(record)
+        for source in dict.fromkeys(run.encoder.source for run in asked):
+            try:
+                locate(source)
+            except FileNotFoundError as error:
+                other = trained_by(source)
+                again = f"python -m sentlab run --again {records.FOLDER / f'{other}.json'}"
+                missing.append(f"the encoder of {other} is not in {source}: {again}" if other else str(error))
+        if any(run.encoder.device == "cuda" for run in asked) and not torch.cuda.is_available():
+            missing.append("a GPU")
+    else:
+        for name in reads(record):
+            try:
+                encoders_of(name, entry.path)
+            except (FileNotFoundError, ValueError) as error:
+                missing.append(str(error))
+    return missing + [reason for corpus in corpora(record) if (reason := _absent(*corpus))]
+
+
+def corpora(record: AnyRecord) -> list[tuple[str, str]]:
+    """The corpora that a record reads, each with its split; a map has its own sentences."""
+    found: list[tuple[str, str]] = []
+    if isinstance(record, RunRecord | SweepRecord):
+        for run in runs_asked(record):
+            found += [(run.dev, "dev"), *((name, "test") for name in run.test)]
+            found += [(corpus.corpus, corpus.split) for corpus in run.corpora if run.method]
+    elif isinstance(record, ComparisonRecord):
+        found = [(name, "test") for name in record.settings.test]
+    elif isinstance(record, WilliamsRecord):
+        found = [(record.settings.corpus, "test")]
+    elif isinstance(record, LeaderboardRecord):
+        found = [(test.corpus, "test") for column in record.settings.columns.values() for test in column]
+    elif isinstance(record, CostRecord):
+        found = [(record.settings.corpus, "dev")]
+    return list(dict.fromkeys(found))
+
+
+@cache  # many records read the same corpora
+def _absent(name: str, split: str) -> str:
+    """Why a corpus cannot be loaded; empty if it can."""
+    try:
+        data.load(name, split)
+    except (FileNotFoundError, LookupError) as error:
+        return " ".join(" ".join(str(error).splitlines()[:2]).split())  # what it is, and where was looked
+    return ""
+
+
+def fill(folder: Path, execute: Callable[[AnyRecord, Path], object]) -> dict[str, str]:
+    """Run what is missing, and say what could not be.
+
+    Args:
+        folder: as in `entries`.
+        execute: runs a record that is at a path.
+
+    Returns:
+        Name -> why not, for each record that still has no results, those at paper scale left out.
+    """
+    waiting = [entry for entry in entries(folder) if entry.state == "missing"]
+    refused = {}
+    for entry in tqdm(in_order(waiting), desc="records", unit=" records"):
+        try:
+            lacked = lacks(entry)
+            reason = f"it needs {'; '.join(lacked)}" if lacked else ""
+            if not lacked:
+                execute(entry.record, entry.path)
+        except Exception as error:  # the others can still be run; the command shows where it comes from
+            reason = f"{type(error).__name__}: {' '.join(str(error).split())[:LONGEST]} ({entry.command})"
+        if reason:
+            refused[entry.name] = reason
+            tqdm.write(f"{entry.name} was not run: {reason}")
+    return refused

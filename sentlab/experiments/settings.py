@@ -1,0 +1,448 @@
+"""What the records of each kind are asked for: typed settings, checked when a file is read.
+
+A setting that is unknown, missing or of the wrong type is an error that names the file and the key.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import itertools
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    PositiveInt,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+
+from sentlab import methods
+from sentlab.evaluation.mining import MAX_SIZE, Setup
+from sentlab.methods.postprocess import Flow, Whitening
+from sentlab.text import views
+from sentlab.training import TrainConfig
+
+MAPS = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
+_TRAIN_CONFIG = TypeAdapter(TrainConfig)
+TRAINED = frozenset(methods.__all__) - {"postprocess"}
+FROM_DATA = {"Universal": {"tasks", "paraphrases"}}  # arguments that the setting `data` gives
+PASSES_ON = {"SupervisedPaSeR": "PaSeR"}  # whose keyword arguments go to another method
+
+
+class Typed(BaseModel):
+    """Checked values: no unknown keys, no conversion of types, no changes."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def problems(error: ValidationError, *, within: int = 0) -> str:
+    """What is wrong, as `key.key: what; key: what`, without the first `within` keys."""
+    told = {"missing": "is missing", "extra_forbidden": "is unknown"}
+    tags = {"one corpus", "tasks"}  # pydantic names the branch of a union, too
+
+    def line(found: Mapping[str, Any]) -> str:
+        key = ".".join(str(part) for part in found["loc"][within:] if part not in tags)
+        what = told.get(found["type"], found["msg"].removeprefix("Value error, "))
+        return f"{key}: {what}" if key else what
+
+    return "; ".join(line(found) for found in error.errors(include_url=False))
+
+
+def method_class(name: str) -> type:
+    """The class that a record's method names.
+
+    Raises:
+        ValueError: there is no such method.
+    """
+    if name in MAPS:
+        return MAPS[name]
+    if name not in TRAINED:
+        raise ValueError(f"there is no method {name!r}; choose one of {', '.join(sorted({*TRAINED, *MAPS}))}")
+    found: type = getattr(methods, name)
+    return found
+
+
+def method_arguments(name: str) -> list[str]:
+    """What may be in the `arguments` of a method."""
+    parameters = inspect.signature(method_class(name)).parameters.values()
+    own = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
+    passed = method_arguments(PASSES_ON[name]) if name in PASSES_ON else []
+    return [argument for argument in [*own, *passed] if argument not in {"encoder", *FROM_DATA.get(name, ())}]
+
+
+def _checked_train(values: dict[str, Any]) -> dict[str, Any]:
+    known = [field.name for field in fields(TrainConfig)]
+    if unknown := [name for name in values if name not in known]:
+        raise ValueError(f"{', '.join(unknown)} unknown; a TrainConfig has {', '.join(known)}")
+    try:
+        _TRAIN_CONFIG.validate_json(json.dumps(values), strict=True)
+    except ValidationError as error:
+        raise ValueError(problems(error)) from error
+    return values
+
+
+Train = Annotated[dict[str, Any], AfterValidator(_checked_train)]  # some arguments of TrainConfig, which builds
+
+
+class EncoderSettings(Typed):
+    """What `Encoder.from_pretrained` takes. The source `runs/NAME/encoder` is what the record NAME has trained."""
+
+    source: str
+    pooling: str
+    max_length: PositiveInt
+    device: str | None = None
+
+
+class MethodSettings(Typed):
+    """A class of `sentlab.methods`, or `Whitening` or `Flow`, and its arguments besides the encoder.
+
+    Args:
+        arguments: PaSeR's `phrases` is a list of kinds of chunks (null: RAKE); a `view` is a list of names in
+            `sentlab.text.views`.
+    """
+
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check(self) -> MethodSettings:
+        method_class(self.name)  # that there is one
+        given, takes = self.arguments, method_arguments(self.name)
+        if unknown := [name for name in given if name not in takes]:
+            raise ValueError(f"{self.name} takes no {', '.join(unknown)}, only {', '.join(takes)}")
+        for view in given.get("view") or ():
+            if not hasattr(views, view):
+                raise ValueError(f"sentlab.text.views has no view {view!r}")
+        return self
+
+
+class CorpusSettings(Typed):
+    """Rows to train on."""
+
+    corpus: str
+    split: str = "train"
+
+    def __str__(self) -> str:
+        return self.corpus if self.split == "train" else f"{self.corpus}/{self.split}"
+
+
+class Draw(Typed):
+    """How many rows of a corpus to take at random."""
+
+    rows: PositiveInt
+    seed: int
+
+
+def _data_tag(value: Any) -> str:
+    """Whether `data` is one corpus or several tasks."""
+    return "one corpus" if isinstance(value, CorpusSettings) or "corpus" in value else "tasks"
+
+
+Data = Annotated[
+    Annotated[CorpusSettings, Tag("one corpus")] | Annotated[dict[str, CorpusSettings], Tag("tasks")],
+    Discriminator(_data_tag),
+]
+
+
+class RunSettings(Typed):
+    """One run: an encoder is evaluated, and where there is a method trained and evaluated again.
+
+    Args:
+        encoder: source, pooling, max_length, device.
+        method: name and arguments; null: only evaluate the encoder.
+        words: for views and chunks: `nltk` (WordNet, NLTK's tagger, roles by rules) or `toy` (the toy world's).
+        data: corpus and split to train on; for Universal task -> corpus and split.
+        draw: rows and seed: how many rows of that corpus to take at random; null: all.
+        train: arguments of `TrainConfig`; null for a map that is fitted.
+        dev: corpus whose `dev` split chooses the step to keep (Spearman x 100).
+        watch: steps between two measurements of alignment and uniformity on the dev corpus; null: none.
+        setups: set-ups of `sentlab.evaluation.mining` for phrases in contexts; the first one is used on dev.
+        test: corpora whose `test` split is evaluated, before and after training.
+        heads: those of them for which a head is trained as well (`evaluate_relatedness`).
+        poolings: sentence vectors to evaluate besides the encoder's own.
+        keep: a sweep keeps the encoders that it trains, for comparisons.
+        reconstruct: corpora for whose sentences PaSeR's decoder is asked for the masked phrases.
+        examples: of the papers, to try: `nearest_questions` (PaSeR, Table 6), `phrase_cosines` (Universal, Table 1).
+        threads: CPU threads. The same number gives the same weights, bit for bit.
+    """
+
+    encoder: EncoderSettings
+    method: MethodSettings | None = None
+    words: Literal["nltk", "toy"] = "nltk"
+    data: Data | None = None
+    draw: Draw | None = None
+    train: Train | None = None
+    dev: str
+    watch: PositiveInt | None = None
+    setups: list[Setup] = Field(default=["spans", "full"], min_length=1)
+    test: list[str]
+    heads: list[str] = Field(default_factory=list)
+    poolings: list[str] = Field(default_factory=list)
+    keep: bool = False
+    reconstruct: list[str] = Field(default_factory=list)
+    examples: list[Literal["nearest_questions", "phrase_cosines"]] = Field(default_factory=list)
+    threads: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> RunSettings:
+        if self.method is None:
+            return self
+        if self.data is None:
+            raise ValueError(f"data is missing: {self.method.name} learns from a corpus")
+        if (self.train is None) != (self.method.name in MAPS):
+            what = "is fitted, so train must be null" if self.train is not None else "is trained, so train is needed"
+            raise ValueError(f"{self.method.name} {what}")
+        if isinstance(self.data, dict) != (self.method.name == "Universal"):
+            raise ValueError("data must be task -> corpus for Universal, and one corpus for every other method")
+        if self.reconstruct and self.method.name != "PaSeR":
+            raise ValueError(f"reconstruct needs PaSeR's decoder, and the method is {self.method.name}")
+        return self
+
+    @property
+    def corpora(self) -> list[CorpusSettings]:
+        """The corpora of `data`."""
+        if self.data is None:
+            return []
+        return list(self.data.values()) if isinstance(self.data, dict) else [self.data]
+
+    @property
+    def seed(self) -> int:
+        """What the method's own parameters are drawn with, and the order of the rows."""
+        return int((self.train or {}).get("seed", 0))
+
+
+class SweepSettings(Typed):
+    """One run with many settings. Every run is a record in `sweeps/`, which two sweeps may share.
+
+    Args:
+        run: the settings that all runs have in common, as of a run.
+        over: setting, with dots -> values to try: {"method.arguments.m": [0.1, 1.0], "train.seed": [0, 1, 2]}.
+    """
+
+    run: RunSettings
+    over: dict[str, list[Any]]
+
+    @model_validator(mode="after")
+    def _check(self) -> SweepSettings:
+        if not self.over or not all(self.over.values()):
+            raise ValueError(f"over must name settings, each with values to try; it is {self.over!r}")
+        self.runs()
+        return self
+
+    def runs(self) -> list[RunSettings]:
+        """The settings of each run, in order.
+
+        Raises:
+            ValueError: a setting that varies is unknown, or takes no such value.
+        """
+        common, every = self.run.model_dump(mode="json", exclude_unset=True), []
+        for values in itertools.product(*self.over.values()):
+            own, chosen = copy.deepcopy(common), dict(zip(self.over, values, strict=True))
+            for name, value in chosen.items():
+                _set(own, name, value)
+            try:
+                every.append(RunSettings.model_validate_json(json.dumps(own)))
+            except ValidationError as error:
+                told = ", ".join(f"{name} {value!r}" for name, value in chosen.items())
+                raise ValueError(f"over, with {told}: {problems(error)}") from error
+        return every
+
+
+def _set(settings: dict[str, Any], name: str, value: Any) -> None:
+    """Set a value by its name with dots."""
+    *parents, last = name.split(".")
+    for part in parents:
+        settings = settings.get(part)  # type: ignore[assignment]
+        if not isinstance(settings, dict):
+            raise ValueError(f"over: {name} is unknown, for the common settings have no {part} with parts")
+    settings[last] = value
+
+
+class RowSettings(Typed):
+    """A recorded encoder. Of a sweep every run counts as a seed; a pooling of null is the encoder's own."""
+
+    record: str
+    pooling: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.record} {self.pooling}" if self.pooling else self.record
+
+
+class Versus(Typed):
+    """Two recorded encoders: how much better are ours than theirs?"""
+
+    ours: RowSettings
+    theirs: RowSettings
+
+
+class ComparisonSettings(Typed):
+    """A paired bootstrap between recorded encoders. The interval is over pairs; it says nothing of other seeds.
+
+    Args:
+        comparisons: pairs of a recorded encoder and another.
+        test: corpora whose `test` split is scored (Spearman x 100, all pairs of a set together), and averaged.
+        resamples: how often pairs are drawn, the same ones for all encoders.
+        seed: of what is drawn.
+    """
+
+    comparisons: list[Versus]
+    test: list[str]
+    resamples: PositiveInt
+    seed: int
+
+
+class WilliamsRow(Typed):
+    """One way to find phrases in contexts.
+
+    Args:
+        record: of the encoder; of a sweep the first run. Null for bm25.
+        setup: a set-up other than that of its table.
+        vectors: `contextual`; `words`: the mean of the encoder's word embeddings; `bm25`: no vectors.
+    """
+
+    record: str | None = None
+    setup: Setup | None = None
+    vectors: Literal["contextual", "words", "bm25"] = "contextual"
+
+    @model_validator(mode="after")
+    def _check(self) -> WilliamsRow:
+        if (self.record is None) != (self.vectors == "bm25"):
+            raise ValueError("a row names a record, or has the vectors bm25 and no record")
+        return self
+
+    def __str__(self) -> str:
+        parts = (self.record, self.setup, self.vectors if self.vectors != "contextual" else None)
+        return " ".join(part for part in parts if part)
+
+
+class WilliamsTable(Typed):
+    """Rows that are compared with the best of them, in one set-up."""
+
+    setup: Setup
+    max_size: PositiveInt = MAX_SIZE
+    rows: list[WilliamsRow]
+
+
+class WilliamsSettings(Typed):
+    """Williams's test on phrases in contexts (SLICE, Table 1): each row against the best of its table.
+
+    Args:
+        tables: each with a setup, the longest span in words (max_size) and its rows.
+        corpus: phrases in contexts, of which the `test` split counts.
+    """
+
+    tables: list[WilliamsTable]
+    corpus: str
+
+
+class TestSettings(Typed):
+    """A test of a leaderboard: a corpus, and for phrases in contexts a set-up."""
+
+    __test__ = False  # no test of pytest
+
+    corpus: str
+    setup: Setup | None = None
+
+    def __str__(self) -> str:
+        return f"{self.corpus} {self.setup}" if self.setup else self.corpus
+
+
+class Picture(Typed):
+    """Which columns to draw, and into which file."""
+
+    file: str
+    columns: list[str]
+
+
+class LeaderboardSettings(Typed):
+    """Recorded encoders on the same tests, with a paired bootstrap over the items.
+
+    Args:
+        rows: name -> record and pooling.
+        columns: name -> tests, whose scores are averaged.
+        beside: rows that are shown and tested, but are no candidates for the best.
+        max_length: tokens of a text that every encoder reads.
+        picture: what to draw; null: nothing.
+        resamples: how often items are drawn, the same ones for all rows.
+        seed: of what is drawn.
+        threads: CPU threads.
+    """
+
+    rows: dict[str, RowSettings]
+    columns: dict[str, list[TestSettings]]
+    beside: list[str] = Field(default_factory=list)
+    max_length: PositiveInt
+    picture: Picture | None = None
+    resamples: PositiveInt
+    seed: int
+    threads: PositiveInt | None = None
+
+
+class CostSettings(Typed):
+    """Time and memory of the rows of a leaderboard. For Linux, on a machine without other load.
+
+    Args:
+        rows: name -> record and pooling; of a sweep the first run counts.
+        steps: training steps that are timed; a map is fitted as a whole.
+        corpus: pairs of whose `dev` split the distinct first texts are encoded, in one call.
+        passes: over the texts, after one that warms up. The fastest one counts.
+        threads: CPU threads.
+    """
+
+    rows: dict[str, RowSettings]
+    steps: PositiveInt
+    corpus: str
+    passes: PositiveInt
+    threads: PositiveInt
+
+
+class UmapSettings(Typed):
+    """Arguments of `umap.UMAP`; the metric is the cosine."""
+
+    n_neighbors: PositiveInt = 15
+    min_dist: float = 0.1
+
+
+class MapSettings(Typed):
+    """Where sentences of the toy world lie under several encoders.
+
+    Args:
+        rows: label -> record and pooling, in the order in which they are shown; of a sweep the first run counts.
+        topics: classes of events of the toy world, such as `kitchen` and `travel`.
+        scenes: scenes of each topic, all with other participants.
+        wordings: ways to say each scene, so that there are topics x scenes x wordings sentences.
+        seed: of the sentences and of UMAP.
+        umap: n_neighbors and min_dist.
+        neighbours: nearest neighbours of each sentence that are kept.
+    """
+
+    rows: dict[str, RowSettings]
+    topics: list[str]
+    scenes: PositiveInt
+    wordings: PositiveInt
+    seed: int
+    umap: UmapSettings
+    neighbours: PositiveInt
+
+
+class LibrarySettings(Typed):
+    """A library of texts, searched for phrases in several ways (`benchmarks/library.py`)."""
+
+    encoder: EncoderSettings
+    text: list[str]
+    words: PositiveInt
+    seed: int
+    phrases: list[str]
+    max_size: PositiveInt
+    dtype: str
+    threads: PositiveInt

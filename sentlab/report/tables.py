@@ -1,0 +1,78 @@
+"""Tables for a page: recorded numbers as links to their records, and numbers of different origin side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from sentlab.experiments.records import Record
+
+
+def linked(text: str, name: str) -> str:
+    """A recorded number as a link to its record, in HTML, as the cells of a table show it.
+
+    It leads to the page of all records, which JupyterLab opens; in the built book the address ends in `.html`.
+
+    Args:
+        text: the number as it is shown, such as `54.3 ± 0.6`.
+        name: of its record; of its sweep where several runs are behind it.
+    """
+    name = escape(name)
+    address = f"records.ipynb#record-{name}"
+    return f'<a class="sentlab-record" href="{address}" title="record {name}">{escape(text)}</a>'
+
+
+def origin(runs: Sequence[Record]) -> str:
+    """The name that a number of these runs links to: of one run its own, of several their sweep's, or else the first's.
+
+    Args:
+        runs: one or more, of one sweep, or none of a sweep and of names that follow each other.
+    """
+    sweep = runs[0].sweep if len(runs) > 1 else ""
+    return sweep or runs[0].name
+
+
+def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Record] = ()) -> pd.Series:
+    """Mean and standard deviation as text, such as `54.3 ± 0.6`, or `54.3` where rows agree or there is one only.
+
+    Args:
+        rows: the scores of runs that differ in their seed, each task -> score.
+        runs: these runs, where each number is to link to their record, as it does in every table of the book.
+    """
+
+    def text(task: pd.Series) -> str:
+        number = f"{task['mean']:.1f}" + (f" ± {task['std']:.1f}" if task["std"] > 0 else "")
+        return linked(number, origin(runs)) if runs else number
+
+    return pd.DataFrame(rows).agg(["mean", "std"]).apply(text)
+
+
+def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) -> Any:
+    """A table for a page in which numbers of different origin stand in blocks of their own.
+
+    Args:
+        parts: origin, such as `the paper` -> its numbers, with equal names of rows for equal things. Numbers are shown
+            with one decimal, text as it is, be it `linked`, and what a part does not have as a dash.
+        caption: what the numbers are.
+    """
+    table = pd.concat(parts, axis=1)
+    look = [
+        {
+            "selector": "th, td",
+            "props": "white-space: nowrap; text-align: right; padding: 0.3em 0.4em; font-size: 0.82em",
+        },
+        {"selector": "th.row_heading", "props": "text-align: left; white-space: normal; min-width: 7em"},
+        {"selector": "th.col_heading", "props": "white-space: normal"},
+        {"selector": "th.col_heading.level0", "props": "text-align: center"},
+    ]
+    starts = [i for i in range(1, table.shape[1]) if table.columns[i][0] != table.columns[i - 1][0]]
+    look += [{"selector": f".col{i}", "props": "border-left: 1px solid #8888; padding-left: 0.7em"} for i in starts]
+    number = "{:.1f}".format
+    return (
+        table.style.format(lambda cell: number(cell) if isinstance(cell, float) else cell, na_rep="–")
+        .set_caption(caption)
+        .set_table_styles(look)
+    )
