@@ -5,7 +5,7 @@ An entry is data, a mapping as a TOML file holds it. One of its keys says of whi
 - `text`: a line that no record changes.
 - `sweep`: every setting that a sweep tried against ours (`Tried`).
 - `other`: the runs of one record against those of another, or of the same (`Gap`).
-- `comparison`: several results of a comparison against one of them (`Compared`).
+- `williams`: a comparison with spans of some lengths against that with another (`Compared`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ import pandas as pd
 
 from sentlab.experiments import records
 from sentlab.experiments import sweep as sweeps
-
-AVERAGES = {  # of Universal's tables
-    "sentences": ["sts12", "sts13", "sts14", "sts15", "sts16", "stsb head", "sick head"],
-    "words": ["simlex", "ws353-sim", "ws353-rel", "men", "scws"],
-}
+from sentlab.experiments.records import RunRecord, SweepRecord, WilliamsRecord
+from sentlab.experiments.results import When
+from sentlab.report import runs
 
 
 class NotRecorded(LookupError):
@@ -48,21 +46,16 @@ class Runs:
     """Some runs of a record, and which of their scores counts."""
 
     record: str  # its name
-    score: str = "average"  # a task of its results, or one of `AVERAGES`
-    vector: str = ""  # a pooling of its results; empty: the first, which is the encoder's own
-    when: str = "after"  # or "before" training
+    score: str = "average"  # a key of `sentlab.report.runs.scores`
+    vector: str | None = None  # a pooling of its results; None: the encoder's own
+    when: When = "after"  # or "before" training
     only: Sequence[int] = ()  # positions of the runs that count; empty: all
 
     def scores(self, results: Path) -> pd.Series:
-        """One score for each run, Spearman x 100 if the record holds nothing else."""
-        runs = finished(results, self.record)
-        return pd.Series([self._score(run) for run in ([runs[i] for i in self.only] if self.only else runs)])
-
-    def _score(self, run: records.Record) -> float:
-        by_vector = run.results[self.when]
-        found = by_vector[self.vector or next(iter(by_vector))]
-        tasks = AVERAGES.get(self.score, [self.score])
-        return sum(found[task] for task in tasks) / len(tasks)
+        """One score for each run."""
+        found = finished(results, self.record)
+        found = [found[i] for i in self.only] if self.only else found
+        return pd.Series([runs.scores(run, self.vector, self.when)[self.score] for run in found])
 
 
 @dataclass(frozen=True)
@@ -97,7 +90,7 @@ class Tried:
 
     def _settings(self, results: Path) -> list[tuple[str, ...]]:
         """The shown values of each run, in order."""
-        over = records.read(results / f"{self.sweep}.json").over
+        over = records.read_as(SweepRecord, results / f"{self.sweep}.json").settings.over
         if self.ours is not None and [name.split(".")[-1] for name in over] != list(self.ours):
             raise ValueError(f"{self.sweep} varies {', '.join(over)}, and `ours` says {', '.join(self.ours)}")
         return list(itertools.product(*([_shown(value) for value in tried] for tried in over.values())))
@@ -143,35 +136,38 @@ class Gap:
 
 @dataclass(frozen=True)
 class Compared:
-    """Several results of a comparison against one of them.
+    """Williams's comparison with spans of some lengths against that with another.
 
     Args:
-        comparison: name of its record.
-        row: what was compared.
-        score: of it.
-        ours: the set-up that is ours.
-        names: other set-ups -> how they are shown.
+        williams: name of its record.
+        row: the compared encoder, such as `slice/batch`.
+        ours: the longest span that is ours, in words.
+        others: other longest spans.
+        setup, score: which of the numbers of the row.
         heading: a line before them.
     """
 
-    comparison: str
+    williams: str
     row: str
-    score: str
-    ours: str
-    names: Mapping[str, str]
+    ours: int
+    others: Sequence[int]
+    setup: str = "spans"
+    score: str = "pearson"
     heading: str = ""
 
     def change(self, results: Path) -> Change:
-        (run,) = finished(results, self.comparison)
+        record = _existing(results, self.williams)
+        if not isinstance(record, WilliamsRecord):
+            raise ValueError(f"{self.williams} is of the kind {record.kind}, not williams")
+        if record.results is None:
+            raise NotRecorded(f"{self.williams} has no results yet")
+        by_size = {size: record.results.table(self.setup, size) for size in (self.ours, *self.others)}
+        score = {size: float(table.loc[self.row, self.score]) for size, table in by_size.items()}
+        gains = {f"{size} words": score[size] - score[self.ours] for size in self.others}
+        return told(gains, None, self.williams, heading=self.heading)
 
-        def score(setup: str) -> float:
-            return run.results[setup][self.row][self.score]
 
-        gains = {shown: score(setup) - score(self.ours) for setup, shown in self.names.items()}
-        return told(gains, None, self.comparison, heading=self.heading)
-
-
-KINDS: dict[str, Callable[..., Any]] = {"sweep": Tried, "other": Gap, "comparison": Compared}
+KINDS: dict[str, Callable[..., Any]] = {"sweep": Tried, "other": Gap, "williams": Compared}
 
 
 def change(entries: Sequence[Mapping[str, Any]], results: Path) -> Change:
@@ -206,24 +202,29 @@ def change(entries: Sequence[Mapping[str, Any]], results: Path) -> Change:
     return Change(lines, tuple(dict.fromkeys(name for one in found for name in one.records))) if found else NOT_MEASURED
 
 
-def finished(results: Path, name: str) -> list[records.Record]:
+def finished(results: Path, name: str) -> list[RunRecord]:
     """The runs of a record.
 
     Raises:
         NotRecorded: it is not there, or a run has no results yet.
+        ValueError: a file is no record.
     """
+    record = _existing(results, name)
+    if not isinstance(record, SweepRecord):
+        found = [records.read_as(RunRecord, results / f"{name}.json")]
+    else:
+        names = [f"{records.SWEEPS}/{sweeps.run_name(settings)}" for settings in record.settings.runs()]
+        found = [run for run in (_existing(results, own) for own in names) if isinstance(run, RunRecord)]
+    if waiting := [run.name for run in found if not run.done]:
+        raise NotRecorded(f"{', '.join(waiting)} has no results yet")
+    return found
+
+
+def _existing(results: Path, name: str) -> records.AnyRecord:
     path = results / f"{name}.json"
     if not path.is_file():
         raise NotRecorded(f"{path} does not exist")
-    record = records.read(path)
-    if record.over:
-        try:
-            return sweeps.read(path).records
-        except ValueError as error:
-            raise NotRecorded(str(error)) from None
-    if not record.done:
-        raise NotRecorded(f"{path} has no results yet")
-    return [record]
+    return records.read(path)
 
 
 def noise_of_gap(ours: pd.Series, other: pd.Series, *, paired: bool = False) -> float | None:
@@ -265,6 +266,5 @@ def signed(number: float) -> str:
 
 def _shown(value: Any) -> str:
     """A setting as text."""
-    if isinstance(value, list | tuple | dict):
-        return "+".join(map(str, value))
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    value = sweeps.shown(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

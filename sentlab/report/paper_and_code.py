@@ -30,7 +30,7 @@ from typing import Any
 import pandas as pd
 
 from sentlab.experiments import records
-from sentlab.report import changes, source_lines
+from sentlab.report import changes, source_lines, tables
 from sentlab.report.source_lines import Line
 
 KEYS = {"point", "paper", "code", "here", "lines", "notes", "changes"}
@@ -196,7 +196,7 @@ def _row(row: Row, system: System, *, first: bool) -> str:
     if not system.code_released:  # one cell for all rows
         code = f'<td rowspan="{len(system.rows)}">none released</td>' if first else ""
     changed = [marked(line) for line in row.changes.lines]
-    changed += [f'<code class="record">{records.linked(name, name)}</code>' for name in row.changes.records]
+    changed += [f'<code class="record">{tables.linked(name, name)}</code>' for name in row.changes.records]
     links = ", ".join(
         f'<a href="#{line.anchor}">{line.file.rsplit("/", 1)[-1]}:{line.number}</a>' for line in row.lines
     )

@@ -15,7 +15,7 @@ import pytest
 
 from sentlab import methods
 from sentlab.data import published
-from sentlab.experiments import records, sweep
+from sentlab.experiments import sweep
 from sentlab.report import paper_and_code, source_lines
 from sentlab.report.changes import NOT_YET, signed
 
@@ -74,37 +74,36 @@ def test_changes_come_from_records(page: paper_and_code.Page) -> None:
 def test_changes_are_those_of_the_records(page: paper_and_code.Page) -> None:
     told = {(name, row.point): row.changes for name, system in page.systems.items() for row in system.rows}
 
-    table = sweep.read(RESULTS / "paser-pooling.json").table().set_index("pooling")["average"]
-    noise = 2 * sweep.read(RESULTS / "paser-seeds.json").table()["average"].std()
+    table = sweep.read(RESULTS / "paser/pooling.json").table().set_index("pooling")["average"]
+    noise = 2 * sweep.read(RESULTS / "paser/seeds.json").table()["average"].std()
     pooling = told["PaSeR", "Pooling"]
     assert pooling.lines[0] == f"mean {signed(table['mean'] - table['cls'])}"
     assert pooling.lines[-1] == f"noise\u00a0{noise:.1f}"
-    assert pooling.records == ("paser-pooling",)
+    assert pooling.records == ("paser/pooling",)
 
-    table = sweep.read(RESULTS / "paser-scales.json").table().set_index(["m", "n"])["average"]
+    table = sweep.read(RESULTS / "paser/scales.json").table().set_index(["m", "n"])["average"]
     best = table.idxmax()
     expected = f"best: m={best[0]:g}, n={best[1]:g}, {signed(table.max() - table[10, 10])}"
     assert told["PaSeR", "Scales"].lines[0] == expected
 
-    tables = [sweep.read(RESULTS / f"{name}.json").table()["average"] for name in ("moco", "moco-srl")]
+    tables = [sweep.read(RESULTS / f"{name}.json").table()["average"] for name in ("ptbert/moco", "ptbert/moco-srl")]
     difference = tables[1].mean() - tables[0].mean()
     noise = 2 * (sum(table.var() / 3 for table in tables)) ** 0.5
     expected = f"MoCo with this view, [CLS] {signed(difference)} (noise\u00a0{noise:.1f})"
     assert told["PT-BERT", "Roles"].lines == (expected,)
 
-    runs = sweep.read(RESULTS / "universal-features.json").records
-    words = {run.settings["method"]["pair_features"]: words_of(run) for run in runs}
+    runs = sweep.read(RESULTS / "universal/features.json").records
+    words = {run.settings.method.arguments["pair_features"]: words_of(run.results.after.own) for run in runs}
     best, score = max(((name, score) for name, score in words.items() if name != "u,v,|u-v|"), key=lambda item: item[1])
     expected = f"`{best}`, words {signed(score - words['u,v,|u-v|'])} (noise"
     assert told["Universal", "Features"].lines[2].startswith(expected)
 
-    runs = [run for run in sweep.read(RESULTS / "universal-objectives.json").records if len(run.settings["data"]) == 3]
-    heads = [run.results["after"]["mean"]["sick head"] - run.results["after"]["mean"]["sick"] for run in runs]
+    runs = [run for run in sweep.read(RESULTS / "universal/objectives.json").records if len(run.settings.data) == 3]
+    heads = [run.results.after.own["sick head"] - run.results.after.own["sick"] for run in runs]
     assert told["Universal", "STS-B and SICK-R"].lines[2].startswith(f"SICK-R {signed(sum(heads) / 3)} (noise")
 
 
-def words_of(run: records.Record) -> float:
-    found = run.results["after"]["mean"]
+def words_of(found: dict[str, float]) -> float:
     return sum(found[task] for task in ("simlex", "ws353-sim", "ws353-rel", "men", "scws")) / 5
 
 

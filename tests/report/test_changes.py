@@ -2,72 +2,52 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from sentlab.experiments import records, sweep
+from sentlab.experiments.records import WilliamsRecord
+from sentlab.experiments.results import WilliamsResults
+from sentlab.experiments.settings import WilliamsSettings
 from sentlab.report.changes import NOT_MEASURED, NOT_YET, Change, change, noise_of_gap, signed
 
 NOISE = "noise\u00a0"
+Save = Callable[..., None]
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Path:
-    return tmp_path
-
-
-def save(results: Path, name: str, over: dict[str, list[Any]], scores: list[dict[str, float]]) -> None:
-    """A sweep and its finished runs."""
-    settings: dict[str, Any] = {"method": {"name": "some"}, "train": {}}
-    records.Record(name, settings, over=over).save(results / f"{name}.json")
-    for values, found in zip(itertools.product(*over.values()), scores, strict=True):
-        own: dict[str, Any] = {"method": {"name": "some"}, "train": {}}
-        for key, value in zip(over, values, strict=True):
-            group, last = key.split(".")
-            own[group][last] = value
-        path = results / sweep.FOLDER / sweep._file(own)
-        vectors = {"cls": found, "mean": {task: score + 10 for task, score in found.items()}}
-        records.Record(path.stem, own, results={"before": {"cls": {"average": 1.0}}, "after": vectors}).save(path)
-
-
-def seeds(results: Path, name: str, *scores: float, first: int = 0) -> None:
-    over = {"train.seed": list(range(first, first + len(scores)))}
-    save(results, name, over, [{"average": score, "dev": 2 * score} for score in scores])
-
-
-@pytest.fixture
-def scales(results: Path) -> Path:
-    over = {"method.m": [0.1, 10.0], "method.n": [None, ["a", "b"]]}
-    save(results, "scales", over, [{"average": score, "dev": -score} for score in (40.0, 41.0, 42.0, 46.0)])
-    seeds(results, "seeds", 50.0, 52.0, 54.0)
+def scales(results: Path, save: Save, seeds: Save) -> Path:
+    over = {"method.arguments.m": [0.1, 10.0], "method.arguments.phrases": [None, ["NP", "VP"]]}
+    save("scales", 40.0, 41.0, 42.0, 46.0, over=over)
+    seeds("seeds", 50.0, 52.0, 54.0)
     return results
 
 
 def test_every_setting_is_held_against_ours(scales: Path) -> None:
-    entry = {"sweep": "scales", "ours": {"m": 10, "n": "none"}, "label": "{}/{}"}
-    assert change([entry], scales) == Change(("0.1/none −2.0", "0.1/a+b −1.0", "10/a+b +4.0", "one seed"), ("scales",))
+    entry = {"sweep": "scales", "ours": {"m": 10, "phrases": "none"}, "label": "{}/{}"}
+    told = "0.1/none −2.0", "0.1/NP+VP −1.0", "10/NP+VP +4.0", "one seed"
+    assert change([entry], scales) == Change(told, ("scales",))
     noise = {"noise": {"record": "seeds"}}
     found = change([{**entry, **noise, "show": "extremes", "heading": "all"}], scales)
-    assert found.lines == ("all:", "best: 10/a+b, +4.0", "worst: 0.1/none, −2.0", f"{NOISE}4.0")
-    assert change([{**entry, **noise, "show": "best", "score": "dev"}], scales).lines == (
-        f"0.1/none +2.0 ({NOISE}8.0)",
+    assert found.lines == ("all:", "best: 10/NP+VP, +4.0", "worst: 0.1/none, −2.0", f"{NOISE}4.0")
+    assert change([{**entry, **noise, "show": "best", "score": "toy-sts-dev"}], scales).lines == (
+        f"0.1/none +2.0 ({NOISE}4.0)",
     )
 
 
-def test_settings_are_held_against_another_record(scales: Path) -> None:
-    save(scales, "few", {"method.view": [["swap"], ["drop"]]}, [{"average": 53.0}, {"average": 51.5}])
-    entry = {"sweep": "few", "against": {"record": "seeds"}, "names": {"drop": "dropped", "swap": "swapped"}}
-    assert change([entry], scales) == Change(("dropped −0.5", "swapped +1.0", "one seed"), ("few", "seeds"))
+def test_settings_are_held_against_another_record(scales: Path, save: Save) -> None:
+    save("few", 53.0, 51.5, over={"encoder.max_length": [64, 128]})
+    entry = {"sweep": "few", "against": {"record": "seeds"}, "names": {"128": "long", "64": "short"}}
+    assert change([entry], scales) == Change(("long −0.5", "short +1.0", "one seed"), ("few", "seeds"))
     against = {"record": "seeds", "vector": "mean", "only": [0]}
-    assert change([{**entry, "against": against}], scales).lines[0] == "dropped −8.5"
+    assert change([{**entry, "against": against}], scales).lines[0] == "long −8.5"
 
 
-def test_sides_with_seeds_are_told_with_the_noise_of_their_difference(scales: Path) -> None:
-    seeds(scales, "others", 60.0, 61.0, first=3)
+def test_sides_with_seeds_are_told_with_the_noise_of_their_difference(scales: Path, seeds: Save) -> None:
+    seeds("others", 60.0, 61.0, first=3)
     entry = {"label": "x", "ours": {"record": "seeds"}, "other": {"record": "others"}}
     noise = 2 * (4 / 3 + 0.5 / 2) ** 0.5
     assert change([entry], scales) == Change((f"x +8.5 ({NOISE}{noise:.1f})",), ("seeds", "others"))
@@ -85,12 +65,19 @@ def test_noise_is_of_the_seeds_there_are() -> None:
     assert noise_of_gap(three, spread, paired=True) == pytest.approx(2 * 9 / 3**0.5)
 
 
-def test_results_of_a_comparison_are_held_against_one_of_them(results: Path) -> None:
-    by_setup = {f"up to {size}": {"SLICE": {"pearson": 30.0 + size / 10}} for size in (5, 20, 35)}
-    records.Record("compared", {}, results=by_setup).save(results / "compared.json")
-    names = {"up to 5": "5 words", "up to 35": "35 words"}
-    entry = {"comparison": "compared", "row": "SLICE", "score": "pearson", "ours": "up to 20", "names": names}
+def test_longest_spans_are_held_against_one_of_them(results: Path) -> None:
+    table = {"setup": "spans"}
+    numbers = {"record": "SLICE", "spearman": 1.0, "difference": 0.0, "t": 0.0, "p": 1.0}
+    sizes = [table | {"max_size": size, "rows": [numbers | {"pearson": 30.0 + size / 10}]} for size in (5, 20, 35)]
+    asked = [table | {"max_size": size, "rows": [{"record": "SLICE"}]} for size in (5, 20, 35)]
+    settings = WilliamsSettings.model_validate({"corpus": "toy-sts", "tables": asked})
+    WilliamsRecord(settings=settings, results=WilliamsResults.model_validate({"tables": sizes})).save(
+        results / "compared.json"
+    )
+    entry = {"williams": "compared", "row": "SLICE", "ours": 20, "others": [5, 35]}
     assert change([entry], results) == Change(("5 words −1.5", "35 words +1.5", "one seed"), ("compared",))
+    WilliamsRecord(settings=settings).save(results / "compared.json")
+    assert change([entry], results) is NOT_YET
 
 
 def test_entries_stand_in_order_and_records_once(scales: Path) -> None:
@@ -101,22 +88,34 @@ def test_entries_stand_in_order_and_records_once(scales: Path) -> None:
     assert change([], scales) is NOT_MEASURED
 
 
-def test_what_is_not_recorded_is_said(scales: Path) -> None:
-    records.Record("begun", {}).save(scales / "begun.json")
-    records.Record("unfinished", {"train": {}}, over={"train.seed": [7]}).save(scales / "unfinished.json")
+def test_what_is_not_recorded_is_said(scales: Path, save: Save) -> None:
+    save("begun", None)
+    save("unfinished", 50.0, None, over={"train.seed": [7, 8]})
     for name in ("absent", "begun", "unfinished"):
         gap = {"label": "x", "ours": {"record": "seeds"}, "other": {"record": name}}
         assert change([{"text": "first"}, gap], scales) is NOT_YET
         assert change([{"sweep": name, "ours": {"seed": 7}}], scales) is NOT_YET
 
 
+def test_a_broken_record_is_an_error(scales: Path) -> None:
+    (scales / "broken.json").write_text("{")
+    with pytest.raises(ValueError, match="not JSON"):
+        change([{"label": "x", "ours": {"record": "seeds"}, "other": {"record": "broken"}}], scales)
+
+
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ({"mean": "seeds"}, "needs one of text, sweep, other, comparison"),
+        ({"mean": "seeds"}, "needs one of text, sweep, other, williams"),
         ({"sweep": "scales", "nose": {}}, "nose"),
-        ({"sweep": "scales", "ours": {"m": 10}}, r"varies method\.m, method\.n, and `ours` says m"),
-        ({"sweep": "scales", "ours": {"m": 10, "n": "none"}, "label": "{}{}", "show": "first"}, "must be all, best"),
+        (
+            {"sweep": "scales", "ours": {"m": 10}},
+            r"varies method\.arguments\.m, method\.arguments\.phrases, and `ours` says m",
+        ),
+        (
+            {"sweep": "scales", "ours": {"m": 10, "phrases": "none"}, "label": "{}{}", "show": "first"},
+            "must be all, best",
+        ),
     ],
 )
 def test_entries_that_make_no_sense_are_refused(scales: Path, entry: dict[str, Any], problem: str) -> None:
