@@ -50,6 +50,8 @@ def train(
     rows: Any,
     config: TrainConfig,
     dev: Callable[[Encoder], float] | None = None,
+    *,
+    on_step: Callable[[int, Any], Mapping[str, float] | None] | None = None,
     **arguments: Any,
 ) -> tuple[Any, History]:
     """Make a method and train it: the seed is set before its heads are drawn, so that the same call gives the same.
@@ -59,7 +61,7 @@ def train(
         encoder: which is trained in place.
         rows: what the method reads.
         config: how it is trained; its seed counts for the method, too.
-        dev: as of `sentlab.fit`.
+        dev, on_step: as of `sentlab.fit`.
         arguments: of the method.
 
     Returns:
@@ -71,4 +73,4 @@ def train(
     """
     torch.manual_seed(config.seed)
     method = kind(encoder, **arguments)
-    return method, fit(method, rows, config, dev)
+    return method, fit(method, rows, config, dev, on_step=on_step)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -83,6 +84,27 @@ def find(name: str, holds: str = "") -> Line:
             raise LookupError(f"{len(found)} lines of {name} (sentlab/{file}) hold {holds!r}: it must be one")
         (number,) = found
     return Line(file, number, *_block(tree, source, number))
+
+
+def source(name: str, holds: str = "") -> str:
+    """Return the code around a line: its function, class or paragraph, so that a page can show what no name reaches.
+
+    Args and Raises: as in `find`.
+
+    Example:
+        >>> source("sentlab.methods.paser.decoding_signal").startswith("def decoding_signal(")
+        True
+    """
+    line = find(name, holds)
+    return textwrap.dedent("\n".join(_parsed(line.file)[0][line.start - 1 : line.end]))
+
+
+def differences(module: str, width: int = 76) -> str:
+    """Return what a module's docstring says on how it differs from paper and code, each note wrapped to a width."""
+    docstring = ast.get_docstring(_parsed(_file(module)[0])[1]) or ""
+    _, heading, rest = docstring.partition(NOTE_HEADINGS[0])
+    lines = (heading + rest).replace("\n    ", " ").splitlines()
+    return "\n".join(textwrap.fill(line, width, subsequent_indent="    ") for line in lines)
 
 
 def notes(module: str) -> list[tuple[str, str]]:

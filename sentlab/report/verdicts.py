@@ -13,6 +13,13 @@ from sentlab.report import tables
 COLOURS = {"holds here": "#1b9e77", "the opposite here": "#d95f02"}
 
 
+def verdict_of(difference: float, *, significant: bool) -> str:
+    """Return the verdict on a claim that says that a difference is above 0."""
+    if not significant:
+        return "too close to call"
+    return "holds here" if difference > 0 else "the opposite here"
+
+
 class Claims:
     """Collect verdicts; each is printed when it is made.
 
@@ -39,9 +46,7 @@ class Claims:
         """
         if isnan(difference) or isnan(noise):
             raise ValueError(f"{text!r} ({where}) has the difference {difference} and the noise {noise}: no verdict")
-        verdict = "too close to call"
-        if abs(difference) > noise:
-            verdict = "holds here" if difference > 0 else "the opposite here"
+        verdict = verdict_of(difference, significant=abs(difference) > noise)
         row = {"where": where, "claim": text, "difference": difference, "noise": noise, "recorded": verdict}
         row["records"] = tuple(dict.fromkeys(names))
         self.rows.append(row)
