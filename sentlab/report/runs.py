@@ -99,6 +99,12 @@ def measured(found: str | Sequence[RunRecord], measure: Callable[[RunRecord], fl
     return pd.Series([measure(run) for run in found], name=tables.origin(found))
 
 
+def dev_curve(run: RunRecord) -> list[dict[str, float]]:
+    """Return the dev scores along a run's training, as rows with `step` and `score` (`plots.training_curves`)."""
+    training = run.results.training if run.results else None
+    return [row.model_dump() for row in training.dev] if training else []
+
+
 def geometry_of(run: RunRecord, pooling: str | None = None) -> Geometry:
     """Return how a run's vectors lie on the test pairs of its corpus, after training if it trained.
 

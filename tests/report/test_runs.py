@@ -9,7 +9,7 @@ import pytest
 
 from sentlab.experiments import records
 from sentlab.experiments.records import RunRecord
-from sentlab.experiments.results import GeometryResult, Measured, RunResults
+from sentlab.experiments.results import DevScore, GeometryResult, Measured, RunResults, Training
 from sentlab.experiments.settings import RunSettings
 from sentlab.report import runs, tables
 
@@ -99,3 +99,12 @@ def test_geometry_is_that_after_training_if_there_is_one(save: Save) -> None:
         runs.geometry_of(trained, "max")
     untrained = RunRecord(settings=run.settings, results=RunResults(before=before, after=Measured(scores={"cls": {}})))
     assert runs.geometry_of(untrained).uniformity == -1.0
+
+
+def test_dev_curves_are_rows_for_a_picture(save: Save) -> None:
+    save("one", 40.0)
+    (run,) = runs.runs("one")
+    assert runs.dev_curve(run) == []
+    training = Training(dev=[DevScore(step=0, score=50.0), DevScore(step=10, score=52.0)])
+    trained = run.model_copy(update={"results": run.results.model_copy(update={"training": training})})
+    assert runs.dev_curve(trained) == [{"step": 0, "score": 50.0}, {"step": 10, "score": 52.0}]
