@@ -28,7 +28,21 @@ def spearman(x: Any, y: Any) -> float:
         ValueError: lengths differ, fewer than two values, or a value is not finite.
     """
     x, y = _paired(x, y)
-    return _correlation(stats.rankdata(x), stats.rankdata(y))
+    return _correlation(ranks(x), ranks(y))
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """The rank from 1 of each value along the last axis, ties sharing their mean rank: (..., n) -> float64 (..., n)."""
+    values = np.asarray(values)
+    rows = values.reshape(-1, values.shape[-1])
+    found = np.empty(rows.shape)
+    for row, own in zip(rows, found, strict=True):
+        order = row.argsort()
+        ordered = row[order]
+        first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])  # where a run of equal values begins
+        last = np.r_[first[1:], len(row)]  # and where the next one does
+        own[order] = np.repeat((first + last + 1) / 2, last - first)
+    return found.reshape(values.shape)
 
 
 def pearson(x: Any, y: Any) -> float:
