@@ -1,6 +1,6 @@
 """Evaluation: STS, words and phrases, retrieval, mining, probes, and the metrics behind them."""
 
-from sentlab.evaluation.evaluate import Evaluation, dev_score, evaluate, scores_over
+from sentlab.evaluation.evaluate import Evaluation, dev_score, evaluate, gold_of, scores_over
 from sentlab.evaluation.sts import (
     Geometry,
     evaluate_sts,
@@ -17,6 +17,7 @@ __all__ = [
     "evaluate",
     "evaluate_sts",
     "geometry",
+    "gold_of",
     "pair_cosines",
     "scores_over",
     "sts_dev",

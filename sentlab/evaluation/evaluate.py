@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from sentlab.evaluation.inputs import TextEncoder, one_corpus
 from sentlab.evaluation.mining import Setup, evaluate_mining
 from sentlab.evaluation.probes import evaluate_identification
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
-from sentlab.evaluation.sts import pair_cosines
+from sentlab.evaluation.sts import Correlation, pair_cosines
 from sentlab.evaluation.words import evaluate_in_context, evaluate_similarity
 
 KINDS = (
@@ -61,16 +61,16 @@ class Evaluation:
     """What `evaluate` found.
 
     Args:
-        scores: name -> score x 100, the main score first, such as {"quora map": 55.1, "quora mrr@10": 60.2}.
-        items: of each item its cosine, or its score x 100: float64 (n,), in order.
-        gold: of each item the score that people gave, float64 (n,); None where an item's value is a score by itself.
-        correlation: of items and gold, which makes the main score; None where that is the mean of the items.
+        scores: name -> score x 100, such as {"quora map": 55.1, "quora mrr@10": 60.2}. The main score is the first.
+        items: the cosine of each item, or its score x 100. Float64 (n,), in order.
+        gold: the human score of each item, float64 (n,). None where an item's value is a score by itself.
+        correlation: how items and gold make the main score. None where it is the mean of the items.
     """
 
     scores: dict[str, float]
     items: np.ndarray
     gold: np.ndarray | None
-    correlation: Literal["spearman", "pearson"] | None
+    correlation: Correlation | None
 
     def score(self, chosen: np.ndarray | slice = slice(None)) -> float:
         """The main score x 100 over some items.
@@ -84,7 +84,7 @@ class Evaluation:
 def scores_over(evaluations: Sequence[Evaluation], chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
     """The main score of several evaluations of the same rows (one per seed, say) over the same items.
 
-    Ranks of the gold are computed once for all, which takes most of a bootstrap's time.
+    It ranks the gold once for all S: ranking takes most of a bootstrap's time.
 
     Args:
         evaluations: S of them, on the same rows.
@@ -123,19 +123,18 @@ def evaluate(
 
     Args:
         encoder: anything with `.encode(list of n texts)` -> (n, D).
-        rows: a corpus, the name of one, whose `test` split is loaded, or a list of rows of one kind.
-        setup: for PhraseInContext, what of a context is compared (see `evaluate_mining`); None: `spans`.
-        train: for LabelledPair, the pairs that the classifier is trained on; None: the `train` split of the corpus.
-        folder: where the public files are; see `sentlab.data.load`.
-        progress: as in `Encoder.encode`.
+        rows: a corpus, a list of rows of one kind, or a name. Of a name the `test` split is loaded.
+        setup: for PhraseInContext: what of a context is compared, as in `evaluate_mining`. None means `spans`.
+        train: for LabelledPair: the pairs to train the classifier on. None means the `train` split of the corpus.
+        folder: where the public files are, as in `sentlab.data.load`.
+        progress: as in `evaluate_sts`.
 
     Returns:
-        Scores are named after the corpus: `sts12`, `quora map`, `quora mrr@10`, `stsb-context spans pearson`. For a
-        `sentlab.Encoder`, WordPairInContext rows have the score `NAME in context` too.
+        Scores are named after the corpus: `sts12`, `quora map`, `quora mrr@10`, `stsb-context spans pearson`. A
+        `sentlab.Encoder` gets a second score for WordPairInContext rows, `NAME in context`.
 
     Raises:
-        ValueError: rows that no evaluation fits, `setup` or `train` for rows that have no use for it, or as the
-            evaluations themselves.
+        ValueError: no evaluation fits the rows; the rows have no use for `setup` or `train`; or as the evaluations.
 
     Example:
         found = evaluate(encoder, "stsb")
@@ -157,22 +156,35 @@ def evaluate(
         rank = evaluate_retrieval if kind is DuplicateQuestion else evaluate_reranking
         ranked = rank(encoder, corpus, progress=progress)
         return Evaluation({f"{name} map": ranked.map, f"{name} mrr@10": ranked.mrr}, ranked.precisions, None, None)
-    gold = np.array([row.score for row in corpus], np.float64)
+    gold, correlation = gold_of(corpus)
     if kind is PhraseInContext:
         mined = evaluate_mining(encoder, corpus, setup or "spans", progress=progress)
         found = {"pearson": mined.pearson, "spearman": mined.spearman}
         if not math.isnan(mined.found):  # it is where nothing was sought, or there is nothing to find
             found["found"] = mined.found
         scores = {f"{name} {mined.setup} {measure}": value for measure, value in found.items()}
-        return Evaluation(scores, mined.similarities, gold, "pearson")
+        return Evaluation(scores, mined.similarities, gold, correlation)
     if kind is ScoredPair:
         cosines = pair_cosines(encoder, corpus, progress=progress)
-        return Evaluation({name: 100 * metrics.spearman(cosines, gold)}, cosines, gold, "spearman")
+        return Evaluation({name: 100 * metrics.spearman(cosines, gold)}, cosines, gold, correlation)
     alone = evaluate_similarity(encoder, corpus, progress=progress)
     scores = dict(alone.scores)
     if kind is WordPairInContext and isinstance(encoder, Encoder):
         scores[f"{name} in context"] = evaluate_in_context(encoder, corpus).scores[name]
-    return Evaluation(scores, alone.cosines[name], gold, "spearman")
+    return Evaluation(scores, alone.cosines[name], gold, correlation)
+
+
+def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]:
+    """The gold (n,) of a corpus and the correlation that `evaluate` takes: an `Evaluation` from stored items needs both.
+
+    Returns:
+        (None, None) for questions, queries and labels, where an item's value is a score by itself.
+    """
+    kind = type(corpus[0])
+    if kind in (DuplicateQuestion, RankingQuery, LabelledPair):
+        return None, None
+    gold = np.array([row.score for row in corpus], np.float64)
+    return gold, "pearson" if kind is PhraseInContext else "spearman"
 
 
 def dev_score(

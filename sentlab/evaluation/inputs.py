@@ -30,9 +30,9 @@ def one_corpus(
     """One corpus, checked by `check_rows`.
 
     Args:
-        rows: a corpus, the name of one, whose `test` split is loaded, or rows.
+        rows: a corpus, rows, or a name. Of a name the `test` split is loaded.
         kinds: types of row that are allowed.
-        folder: where the public files are; see `sentlab.data.load`.
+        folder: where the public files are, as in `sentlab.data.load`.
         least: number of rows that are needed.
         name: of a corpus that is made of plain rows.
     """

@@ -151,6 +151,13 @@ def test_the_score_of_chosen_items_is_that_of_their_rows() -> None:
     assert Evaluation({}, np.array([0.0, 50.0, 100.0]), None, None).score([0, 1, 1]) == pytest.approx(100 / 3)
 
 
+@pytest.mark.parametrize("name", ["toy-sts", "toy-words", "toy-reranking", "toy-duplicates"])
+def test_stored_items_with_the_gold_of_their_rows_are_the_evaluation(name: str) -> None:
+    corpus = corpus_of(name)
+    found = evaluate(Letters(), corpus)
+    assert Evaluation({}, found.items, *gold_of(corpus)).score() == pytest.approx(next(iter(found.scores.values())))
+
+
 @pytest.mark.parametrize("correlation", ["spearman", "pearson"])
 def test_scores_over_seeds_are_those_of_each(correlation: Any) -> None:
     rng = np.random.default_rng(1)
