@@ -84,7 +84,7 @@ class Evaluation:
 def scores_over(evaluations: Sequence[Evaluation], chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
     """The main score of several evaluations of the same rows (one per seed, say) over the same items.
 
-    It ranks the gold once for all S: ranking takes most of a bootstrap's time.
+    The gold is ranked only once, since ranking takes most of a bootstrap's time.
 
     Args:
         evaluations: S of them, on the same rows.
@@ -175,7 +175,7 @@ def evaluate(
 
 
 def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]:
-    """The gold (n,) of a corpus and the correlation that `evaluate` takes: an `Evaluation` from stored items needs both.
+    """The gold (n,) of a corpus and its correlation in `evaluate`; an `Evaluation` from stored items needs both.
 
     Returns:
         (None, None) for questions, queries and labels, where an item's value is a score by itself.

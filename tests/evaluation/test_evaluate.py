@@ -20,7 +20,7 @@ from sentlab.data.rows import (
     WordPairInContext,
 )
 from sentlab.encoder import Encoder
-from sentlab.evaluation import Evaluation, dev_score, evaluate, metrics, scores_over
+from sentlab.evaluation import Evaluation, dev_score, evaluate, gold_of, metrics, scores_over
 from sentlab.evaluation.mining import evaluate_mining, mining_dev
 from sentlab.evaluation.probes import evaluate_identification
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
