@@ -175,7 +175,7 @@ def check_rows(corpus: Corpus[Any], *kinds: type, least: int = 1) -> None:
             raise ValueError(f"{what}; it holds {type(row).__name__} (row {i})")
         score = getattr(row, "score", 0.0)
         low, high = SCALES.get(type(row), FINITE)
-        if not (isinstance(score, Real) and low <= score <= high):
+        if not (isinstance(score, Real) and low <= float(score) <= high):
             on = "a finite number" if (low, high) == FINITE else f"a number from {low:g} to {high:g}"
             raise ValueError(f"row {i} of {corpus.name} ({corpus.split}) has the score {score!r}, which is not {on}")
     if len(corpus) < least:

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import special, stats
+
+from sentlab.extras import need
 
 CHUNK = 256  # rows of the distance matrix held at once by `uniformity`
 
@@ -96,9 +97,9 @@ def uniformity(x: Any, t: float = 2.0) -> float:
             rows = x[start : start + CHUNK]  # (c, D)
             squared = np.clip(2.0 - 2.0 * rows @ x[start:].T, 0.0, None)  # (c, n - start)
             squared[np.tril_indices(len(rows))] = np.inf  # leaves the pairs i < j
-            yield float(special.logsumexp(-t * squared))
+            yield _log_sum_exp(-t * squared)
 
-    return float(special.logsumexp(list(chunks())) - math.log(n * (n - 1) / 2))
+    return _log_sum_exp(np.array(list(chunks()))) - math.log(n * (n - 1) / 2)
 
 
 def average_precision(flags: Any) -> float:
@@ -153,7 +154,7 @@ def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float,
     if variance == 0:  # r_xa = -r_xb with A and B determined by X: no room for chance
         return math.copysign(math.inf, difference), 0.0
     t = difference * math.sqrt((n - 1) * (1 + r_ab) / variance)
-    return t, float(2 * stats.t.sf(abs(t), n - 3))
+    return t, float(2 * need("scipy.stats", "eval").t.sf(abs(t), n - 3))
 
 
 def bootstrap_interval(
@@ -253,6 +254,12 @@ def _unit_rows(values: Any, name: str) -> np.ndarray:
     if not norms.all():
         raise ValueError(f"{name} has {np.sum(norms == 0)} rows of zeros, which have no direction")
     return values / norms
+
+
+def _log_sum_exp(values: np.ndarray) -> float:
+    """log of the sum of exp of all values, which may be far below what exp can represent."""
+    highest = values.max()
+    return float(highest + np.log(np.exp(values - highest).sum()))
 
 
 def _flags(flags: Any) -> np.ndarray:

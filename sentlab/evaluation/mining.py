@@ -26,10 +26,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 
 from sentlab.data.hard_pairs import POSITIVE
 from sentlab.data.rows import Corpus, PhraseInContext
@@ -37,8 +36,12 @@ from sentlab.encoder import Encoder
 from sentlab.encoder.word_vectors import tokens
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus
+from sentlab.extras import need
 from sentlab.search.spans import best_spans
 from sentlab.text.words import word_boundaries
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Setup = Literal["full", "ngrams", "spans", "start_end"]
 Rows = str | Corpus[PhraseInContext] | Sequence[PhraseInContext]
@@ -81,7 +84,8 @@ class MiningResult:
     def table(self) -> pd.DataFrame:
         """One row, named after the set-up; the columns `pearson`, `spearman` and `found`."""
         columns = {"pearson": self.pearson, "spearman": self.spearman, "found": self.found}
-        return pd.DataFrame([columns], index=[self.setup])
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame([columns], index=[self.setup])
 
     def __repr__(self) -> str:
         found = "" if math.isnan(self.found) else f", found {self.found:.2f}"
@@ -161,10 +165,8 @@ def bm25(corpus: Rows = "stsb-context", *, folder: str | Path | None = None) -> 
 
     Source: SLICE, section 5; Robertson et al. (1994), "Okapi at TREC-3".
     """
-    from bm25s import BM25  # brings numba, which takes half a second and which who has vectors does not need
-
     corpus = _load(corpus, folder)
-    index = BM25(k1=K1, b=B, method="robertson")
+    index = need("bm25s", "eval").BM25(k1=K1, b=B, method="robertson")
     index.index([tokens(row.context) for row in corpus], show_progress=False)
     queries = [tokens(row.phrase) for row in corpus]
     scores = [index.get_scores(query)[place] if query else 0.0 for place, query in enumerate(queries)]
@@ -199,7 +201,8 @@ def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
         between = metrics.pearson(rows[name], rows[best])
         t, p = metrics.williams_test(r, pearson[best], between, len(gold))
         table.append((100 * r, 100 * (r - pearson[best]), t, p, p < LEVEL))
-    return pd.DataFrame(table, index=list(pearson), columns=["pearson", "difference", "t", "p", "told apart"])
+    pandas = need("pandas", "eval")
+    return pandas.DataFrame(table, index=list(pearson), columns=["pearson", "difference", "t", "p", "told apart"])
 
 
 def _best_ngrams(

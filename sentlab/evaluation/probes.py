@@ -20,10 +20,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
@@ -31,7 +30,11 @@ from sentlab import data
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus
+from sentlab.extras import need
 from sentlab.training.losses import pair_features
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SPLITS = ("train", "dev", "test")
 BINS = 5  # of a score, at 1, 2, ... 5
@@ -69,7 +72,8 @@ class RelatednessResult:
     def table(self) -> pd.DataFrame:
         """One row, named after the corpus: Pearson and Spearman x 100 on test, and how the head came about."""
         found = {"pearson": self.pearson, "spearman": self.spearman, "dev pearson": self.dev_pearson}
-        return pd.DataFrame([{**found, "epochs": self.epochs, "pairs": self.pairs["test"]}], index=[self.name])
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame([{**found, "epochs": self.epochs, "pairs": self.pairs["test"]}], index=[self.name])
 
     def __repr__(self) -> str:
         return (
@@ -111,7 +115,8 @@ class IdentificationResult:
     def table(self) -> pd.DataFrame:
         """One row, named after the test corpus."""
         row = {"accuracy": self.accuracy, "larger class": self.larger_class, "C": f"{self.strength:g}"}
-        return pd.DataFrame([{**row, "pairs": self.pairs["test"]}], index=[self.name])
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame([{**row, "pairs": self.pairs["test"]}], index=[self.name])
 
     def __repr__(self) -> str:
         return (
@@ -226,7 +231,7 @@ def evaluate_identification(
 
     Source: Korkontzelos et al. (2013), "SemEval-2013 Task 5: Evaluating Phrasal Semantics", for the task.
     """
-    # here, because it takes a second or two to import
+    need("sklearn", "eval")  # it takes a second or two to import
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
     from sklearn.pipeline import make_pipeline

@@ -20,14 +20,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus
+from sentlab.extras import need
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CHUNK = 1024  # rows of queries, and of the corpus, whose cosines are in memory at once: 8 MB of them
 STEPS = 10**9  # cosines are whole multiples of 1 / STEPS
@@ -68,7 +71,8 @@ class RetrievalResult:
     def table(self) -> pd.DataFrame:
         """One row, named after the corpus: MAP and MRR x 100, and what they are means of."""
         counts = {"queries": self.queries, "candidates": self.candidates, "relevant": self.relevant}
-        return pd.DataFrame([{"MAP": self.map, self._mrr: self.mrr, **counts}], index=[self.name])
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame([{"MAP": self.map, self._mrr: self.mrr, **counts}], index=[self.name])
 
     @property
     def _mrr(self) -> str:
@@ -189,7 +193,9 @@ def nearest(
     for query, scores, found in zip(asked, cosines.tolist(), places.tolist(), strict=True):
         others = [(texts[i], score) for i, score in zip(found, scores, strict=True) if texts[i] != query][:k]
         rows += [(query, rank, text, score) for rank, (text, score) in enumerate(others, 1)]
-    return pd.DataFrame(rows, columns=["query", "rank", "text", "cosine"]).set_index(["query", "rank"])
+    return (
+        need("pandas", "eval").DataFrame(rows, columns=["query", "rank", "text", "cosine"]).set_index(["query", "rank"])
+    )
 
 
 def corpus_texts(corpus: Corpus[DuplicateQuestion]) -> list[str]:

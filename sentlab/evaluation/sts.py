@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from sentlab import data
 from sentlab.data.hard_pairs import POSITIVE
 from sentlab.data.rows import Corpus, ScoredPair
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import TextEncoder, embed, one_corpus, several_corpora
+from sentlab.extras import need
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Aggregation = Literal["all", "mean", "wmean"]
 Correlation = Literal["spearman", "pearson"]
@@ -52,7 +55,8 @@ class STSResult:
 
     def table(self) -> pd.DataFrame:
         """One row, named after correlation and aggregation; a column a task, in order, and `average`."""
-        return pd.DataFrame([{**self.scores, "average": self.average}], index=[self._kind])
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame([{**self.scores, "average": self.average}], index=[self._kind])
 
     @property
     def _kind(self) -> str:
@@ -169,7 +173,8 @@ class Geometry:
     def table(self) -> pd.DataFrame:
         """A row a level: pairs, mean and variance of their cosines."""
         rows = {"pairs": [sum(row) for row in self.counts], "mean": self.mean, "variance": self.variance}
-        return pd.DataFrame(rows, index=[f"{i}-{i + 1}" for i in range(LEVELS)]).rename_axis("gold")
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame(rows, index=[f"{i}-{i + 1}" for i in range(LEVELS)]).rename_axis("gold")
 
 
 def geometry(encoder: TextEncoder, corpus: Pairs, *, progress: bool | None = None) -> Geometry:

@@ -17,15 +17,18 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from sentlab.data.rows import Corpus, PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus, several_corpora
+from sentlab.extras import need
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DECIMALS = 9  # of a cosine; what is behind them is rounding error
 CHUNK = 256  # contexts whose token vectors are in memory at once
@@ -62,7 +65,8 @@ class SimilarityResult:
 
     def table(self) -> pd.DataFrame:
         """One row; a column a corpus, in order, and `average`."""
-        return pd.DataFrame([{**self.scores, "average": self.average}], index=["spearman x 100"])
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame([{**self.scores, "average": self.average}], index=["spearman x 100"])
 
     def __repr__(self) -> str:
         values = ", ".join(
