@@ -129,10 +129,8 @@ def _root(folder: str | Path | None) -> Path | None:
     root = Path(named).expanduser()
     if not root.is_dir():  # the hub is not asked: a name that is mistyped is better said at once
         seen_from = "" if root.is_absolute() else f", seen from {Path.cwd()},"
-        raise FileNotFoundError(
-            f"{'SENTLAB_DATA' if folder is None else 'folder='} names {root}, which{seen_from} is not a folder: correct "
-            "it, or leave it out"
-        )
+        what = "SENTLAB_DATA" if folder is None else "folder="
+        raise FileNotFoundError(f"{what} names {root}, which{seen_from} is not a folder: correct it, or leave it out")
     return root
 
 

@@ -54,9 +54,9 @@ def test_word_pairs_in_every_layout(tmp_path, text, rows):
         ("a b 1 2\n", r"pairs\.txt:1: expected 3 columns"),
         ("a\t \t1\n", r"pairs\.txt:1: expected 3 columns, words and score filled"),
         ("a\tb\t1\n\nc\td\t1\n", r"pairs\.txt:2: expected 3 columns"),
-        ("a\tb\thigh\n", r"pairs\.txt:1: expected a score from 0 to 10, found 'high'"),
-        ("a\tb\t1e9\n", r"pairs\.txt:1: expected a score from 0 to 10, found '1e9'"),
-        ("a\tb\tnan\n", r"pairs\.txt:1: expected a score from 0 to 10, found 'nan'"),
+        ("a\tb\thigh\n", r"pairs\.txt:1: expected a score from 0 to 50, found 'high'"),
+        ("a\tb\t1e9\n", r"pairs\.txt:1: expected a score from 0 to 50, found '1e9'"),
+        ("a\tb\tnan\n", r"pairs\.txt:1: expected a score from 0 to 50, found 'nan'"),
         (SIMLEX + "old\tnew\t1.58\n", r"pairs\.txt:2: expected 10 columns"),
         ("word1\tSimLex999\n", r"pairs\.txt:1: expected a header row with .*no word2"),
     ],
@@ -75,6 +75,16 @@ def test_scws_takes_the_marks_out_and_keeps_the_places(tmp_path):
     first, second = lexical.read_scws(write(tmp_path / "ratings.txt", text)).rows
     assert first == WordPairInContext("bank", "bank", 2.5, "the Bank lent", (4, 8), "banks of a river", (0, 5))
     assert (second.context_a, second.span_a, second.context_b, second.span_b) == ("a x", (2, 3), "b y .", (2, 3))
+
+
+def test_word_pairs_off_their_scale_are_refused_by_name(tmp_path):
+    folder = tmp_path / "wordsim"
+    folder.mkdir()
+    write(folder / "EN-MEN-TR-3k.txt", "sun sunlight 50\n")
+    write(folder / "EN-SIMLEX-999.txt", "old new 10\nold young 10.5\n")
+    assert data.load("men", folder=tmp_path).rows == (WordPair("sun", "sunlight", 50.0),)
+    with pytest.raises(ValueError, match=r"EN-SIMLEX-999\.txt:2: expected a score from 0 to 10, found '10\.5'"):
+        data.load("simlex", folder=tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -29,13 +29,13 @@ _EQUIVALENCE = re.compile(r"(?:^|\s)Equivalence=(\S*)")
 _NONTERMINAL = re.compile(r"(?:^|\s)\[\S+\](?:\s|$)")  # [NP], [NP/NP,1]
 
 
-def read_word_pairs(path: str | Path, highest: float = 10.0) -> Read[WordPair]:
+def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[WordPair]:
     """Pairs of words with a graded similarity: SimLex-999, both halves of WS-353, MEN.
 
     Args:
         path: a word, another word and a score a line, separated by tabs or else by blanks; or SimLex-999 as first
             released, with a header row that names `word1`, `word2` and `SimLex999` among other columns.
-        highest: the upper end of the scale, which begins at 0. MEN goes to 50, the others to 10.
+        highest: upper end of the scale, which begins at 0. It is 50 for MEN and 10 for the others.
 
     Raises:
         ValueError: a line has another number of columns, a blank word, or a score that is no number on the scale.

@@ -1,7 +1,7 @@
 """The toy world: a small English in which every kind of corpus can be had offline, with gold by construction.
 
-Scenes (`scene.py`) are drawn from event frames and put into words (`grammar.py`) in several syntactic forms. Any synonym
-of the lexicon may say a word (`lexicon.py`, read from `sentlab/assets/toy`). What is known of the scenes is the gold:
+Scenes (`scene.py`) are drawn from event frames and put into words (`grammar.py`) in several syntactic forms. The words
+are any synonyms of the lexicon (`lexicon.py`, read from `sentlab/assets/toy`). What is known of the scenes is the gold:
 pairs are graded by `score`,
 
     score = 5 * sum of weight(role) * similarity(fillers) / sum of weight(role), over all roles that either scene fills
