@@ -41,7 +41,7 @@ import numpy as np
 import torch
 from bm25s import BM25
 
-from sentlab.data.readers.pairs import streamed
+from sentlab.data.readers.files import streamed
 from sentlab.encoder import Encoder
 from sentlab.encoder.word_vectors import tokens
 from sentlab.evaluation.mining import K1, B

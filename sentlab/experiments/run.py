@@ -24,11 +24,12 @@ from sentlab import data, methods
 from sentlab.data import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, published, toy
 from sentlab.data.rows import PhraseInContext, PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
+from sentlab.evaluation.inputs import encode_groups
 from sentlab.evaluation.metrics import cosine_similarity
 from sentlab.evaluation.mining import evaluate_mining, mining_dev
 from sentlab.evaluation.probes import evaluate_identification, evaluate_relatedness
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval, nearest
-from sentlab.evaluation.sts import encode_groups, evaluate_sts, geometry, sts_dev, watch_geometry
+from sentlab.evaluation.sts import evaluate_sts, geometry, sts_dev, watch_geometry
 from sentlab.evaluation.words import evaluate_in_context, evaluate_similarity
 from sentlab.experiments import records
 from sentlab.experiments import results as found
