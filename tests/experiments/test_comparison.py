@@ -55,9 +55,7 @@ def write(path: Path, kind: str, settings: dict[str, Any]) -> Path:
 
 def asking(place: Path, *comparisons: list[str]) -> Path:
     path = place / "versus.json"
-    asked = [
-        {"ours": {"record": a, "pooling": b}, "theirs": {"record": c, "pooling": d}} for a, b, c, d in comparisons
-    ]
+    asked = [{"ours": {"record": a, "pooling": b}, "theirs": {"record": c, "pooling": d}} for a, b, c, d in comparisons]
     chosen = {"comparisons": asked, "test": ["toy-sts", "toy-sts-hard"], "resamples": 20, "seed": 0}
     path.write_text(json.dumps({"kind": "comparison", "settings": chosen}))
     return path

@@ -38,7 +38,12 @@ def test_rows_have_what_they_cost(small_encoder_folder: Path, tmp_path: Path) ->
     }  # fmt: skip
     train = {"steps": 2, "batch_size": 8, "learning_rate": 1e-4, "eval_every": 1, "seed": 0}
     trained = {**own, "method": {"name": "SimCSE"}, "train": train}
-    fitted = {**own, "method": {"name": "Whitening", "arguments": {"dim": 4}}, "train": None, "draw": {"rows": 300, "seed": 0}}
+    fitted = {
+        **own,
+        "method": {"name": "Whitening", "arguments": {"dim": 4}},
+        "train": None,
+        "draw": {"rows": 300, "seed": 0},
+    }
     for name, settings, over in (("trained", trained, "train.seed"), ("fitted", fitted, "draw.seed")):
         write(tmp_path, name, "sweep", {"run": settings, "over": {over: [0]}})
         run_sweep(tmp_path / f"{name}.json")
