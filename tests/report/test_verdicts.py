@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from sentlab.experiments import records
+from sentlab.report import tables
 from sentlab.report.verdicts import Claims
 
 
@@ -45,4 +45,4 @@ def test_the_table_has_a_row_a_claim() -> None:
     assert "+3.0" in page
     assert "too close to call" in page
     assert "what reproduces" in page
-    assert f">{records.linked('moco', 'moco')}<br>{records.linked('simcse', 'simcse')}<" in page
+    assert f">{tables.linked('moco', 'moco')}<br>{tables.linked('simcse', 'simcse')}<" in page
