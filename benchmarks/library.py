@@ -1,7 +1,7 @@
 """A library of real text, mined for phrases: time, memory and what is found, with an index of phrases and without one.
 
     python benchmarks/library.py --text FILE-OR-FOLDER ... [--encoder NAME-OR-FOLDER] [--words 2000000]
-                                 [--out book/results/library.json]
+                                 [--out book/results/library/tiny.json]
 
 The texts are `.txt` files, a paragraph a line, also compressed as `.xz` or `.gz`. Of each file equally many words are
 read: whole lines drawn at random, in the order of the file, the last one drawn cut off. A paragraph is a line, or, of a
@@ -41,12 +41,14 @@ import numpy as np
 import torch
 from bm25s import BM25
 
-from sentlab.data.readers.pairs import streamed
+from sentlab.data.readers.files import streamed
 from sentlab.encoder import Encoder
 from sentlab.encoder.word_vectors import tokens
 from sentlab.evaluation.mining import K1, B
-from sentlab.experiments.records import FOLDER, Record, stamp
+from sentlab.experiments.records import FOLDER, LibraryRecord, Notes, name_of
+from sentlab.experiments.results import CorpusNote, EncoderNote, LibraryResults
 from sentlab.experiments.run import weights_fingerprint
+from sentlab.experiments.settings import EncoderSettings, LibrarySettings
 from sentlab.search.phrase_index import PhraseIndex, passages
 
 PHRASES = (
@@ -394,7 +396,7 @@ def compare(paragraphs: list[str], encoder: Encoder, source: str, place: Path) -
     return ways, {way: search["found"] for way, search in searches.items()}
 
 
-def run(files: list[Path], source: str, words: int, out: Path) -> Record:
+def run(files: list[Path], source: str, words: int, out: Path) -> LibraryRecord:
     """Make and search the library in all ways, and write the record.
 
     Raises:
@@ -404,22 +406,34 @@ def run(files: list[Path], source: str, words: int, out: Path) -> Record:
     library = Library.read(files, words, encoder)
     shown = without_place(Path(source)) if Path(source).is_dir() else source
     texts = [without_place(file) for file in files]
-    record = Record(out.stem, {"encoder": {"source": shown, "pooling": POOLING, "max_length": MAX_LENGTH}})
-    record.settings |= {"text": texts, "words": words, "seed": SEED, "phrases": list(PHRASES), "max_size": MAX_SIZE}
-    record.settings |= {"dtype": "float16", "threads": 1}
-    record.encoder = {"source": shown, "fingerprint": weights_fingerprint(encoder), "dim": encoder.dim}
-    record.data = library.about()
+    settings = LibrarySettings(
+        encoder=EncoderSettings(source=shown, pooling=POOLING, max_length=MAX_LENGTH),
+        text=texts,
+        words=words,
+        seed=SEED,
+        phrases=list(PHRASES),
+        max_size=MAX_SIZE,
+        dtype="float16",
+        threads=1,
+    )
     with TemporaryDirectory(prefix="sentlab-library-") as scratch:
-        record.results["ways"], found = compare(library.paragraphs, encoder, source, Path(scratch))
-    for row, phrase in enumerate(PHRASES):
-        record.examples[phrase] = {
+        ways, found = compare(library.paragraphs, encoder, source, Path(scratch))
+    hits = {
+        phrase: {
             "index": [library.hit(*span) for span in found["index"][row]],
             "paragraphs": library.paragraph(*found["paragraphs"][row][0]),
             "bm25": library.paragraph(*found["bm25"][row][0]),
         }
+        for row, phrase in enumerate(PHRASES)
+    }
+    notes = Notes()
+    notes.data = {name: CorpusNote(**about) for name, about in library.about().items()}
+    record = LibraryRecord(settings=settings, name=name_of(out))
+    record.results = LibraryResults.model_validate({"ways": ways, "hits": hits})
     command = f"python benchmarks/library.py --text {' '.join(texts)} --encoder {shown} --words {words}"
-    command += f" --out {FOLDER / out.name}"
-    stamp(record, command, time.monotonic() - began)
+    command += f" --out {FOLDER / record.name}.json"
+    start = EncoderNote(source=shown, fingerprint=weights_fingerprint(encoder), dim=encoder.dim)
+    record.provenance = notes.provenance(command, time.monotonic() - began, encoder=start)
     record.save(out)
     return record
 
@@ -431,7 +445,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--text", nargs="+", type=Path, help="text files, or folders of them", metavar="FILE")
     parser.add_argument("--encoder", default="tiny", help="what Encoder.from_pretrained takes", metavar="NAME")
     parser.add_argument("--words", type=int, default=2_000_000, help="of all files together")
-    parser.add_argument("--out", type=Path, default=Path("book/results/library.json"))
+    parser.add_argument("--out", type=Path, default=FOLDER / "library" / "tiny.json")
     parser.add_argument("--alone", nargs=2, help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
     # one thread of the CPU, here and in the processes that this one starts
@@ -447,11 +461,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         record = run(text_files(asked.text), asked.encoder, asked.words, asked.out)
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    print(record.provenance())
-    for way, row in record.results["ways"].items():
+    assert record.results  # the run has filled it
+    print(record.provenance_line())
+    for way, row in record.results.ways.items():
         print(f"{way:<14}", ", ".join(f"{name} {value:,}" for name, value in row.items()))
-    for phrase, found in record.examples.items():
-        print(f"\n{phrase}", *(f"{hit['similarity']:.3f}  {hit['words']}" for hit in found["index"]), sep="\n  ")
+    for phrase, found in record.results.hits.items():
+        print(f"\n{phrase}", *(f"{hit.similarity:.3f}  {hit.words}" for hit in found.index), sep="\n  ")
     return 0
 
 

@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "sentlab"
 # From left to right: a file may import from its own folder and from folders to its left. `fit` takes any method, so
 # training knows none of them, and the methods share its losses.
 LAYERS = (
-    {"files"},
+    {"files", "extras"},
     {"text", "data"},
     {"encoder"},
     {"training"},

@@ -9,18 +9,21 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sentlab.data import lexical_relations, toy
 from sentlab.data.contexts import stsb_in_context, triples_in_context
 from sentlab.data.hard_pairs import hard_pairs
 from sentlab.data.readers import pairs as readers
+from sentlab.data.readers.files import RawPair, Read
 from sentlab.data.readers.lexical import distinct
-from sentlab.data.readers.pairs import NLI_LABELS, RawPair, Read
+from sentlab.data.readers.pairs import NLI_LABELS
 from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple
 from sentlab.data.sources import PUBLIC, Hub
+from sentlab.extras import need
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
 STS_TASKS = (*YEARS, "stsb", "sick")
@@ -112,7 +115,11 @@ def corpora() -> pd.DataFrame:
     toys = [
         (name, "train, dev, test", type(toy.load(name, "test", size=1)[0]).__name__, "toy world") for name in toy.NAMES
     ]
-    return pd.DataFrame([*public, *joined, *toys], columns=["name", "splits", "row", "from"]).set_index("name")
+    return (
+        need("pandas", "data")
+        .DataFrame([*public, *joined, *toys], columns=["name", "splits", "row", "from"])
+        .set_index("name")
+    )
 
 
 def _root(folder: str | Path | None) -> Path | None:
@@ -120,10 +127,10 @@ def _root(folder: str | Path | None) -> Path | None:
     if named is None:
         return None
     root = Path(named).expanduser()
-    if not root.is_dir():
-        raise FileNotFoundError(
-            f"{'SENTLAB_DATA' if folder is None else 'folder='} names {root}, which is not a folder"
-        )
+    if not root.is_dir():  # the hub is not asked: a name that is mistyped is better said at once
+        seen_from = "" if root.is_absolute() else f", seen from {Path.cwd()},"
+        what = "SENTLAB_DATA" if folder is None else "folder="
+        raise FileNotFoundError(f"{what} names {root}, which{seen_from} is not a folder: correct it, or leave it out")
     return root
 
 
@@ -188,10 +195,8 @@ def _nowhere(name: str, split: str, looked: str, refusal: str = "") -> str:
 
 
 def _hub_pairs(hub: Hub, row: type, part: str) -> Iterator[RawPair]:
-    import datasets  # takes a second, and only this function needs it
-
     gold_text = _label if row is LabelledPair else str
-    rows = datasets.load_dataset(hub.dataset, split=part, revision=hub.revision)
+    rows = need("datasets", "data").load_dataset(hub.dataset, split=part, revision=hub.revision)
     lacking = [column for column in hub.columns if column not in rows.column_names]
     if lacking:
         raise KeyError(f"it has no column {', '.join(lacking)}, only {', '.join(rows.column_names)}")

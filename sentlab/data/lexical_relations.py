@@ -14,8 +14,8 @@ from itertools import combinations, pairwise, product
 from random import Random
 from typing import Any
 
+from sentlab.data.readers.files import Read
 from sentlab.data.readers.lexical import MAX_WORDS, balanced, distinct
-from sentlab.data.readers.pairs import Read
 from sentlab.data.rows import PhrasePair
 
 _FORM = re.compile(r"[a-z]+(?:[ -][a-z]+)*")

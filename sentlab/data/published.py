@@ -8,8 +8,12 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pandas as pd
+from sentlab.extras import need
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets" / "published"
 _HEADING = re.compile(r"# Table (\w+):.*\n")
@@ -39,13 +43,14 @@ def table(paper: str, number: int | str) -> pd.DataFrame:
 @cache
 def _tables() -> dict[tuple[str, str], pd.DataFrame]:
     """Every table of every file, by paper and number."""
+    pandas = need("pandas", "data")
     tables = {}
     for file in sorted(ASSETS.glob("*.tsv")):
         _, *parts = _HEADING.split(file.read_text(encoding="utf-8"))  # number, lines, number, lines ...
         for number, body in zip(parts[::2], parts[1::2], strict=True):
             names, *rows = (line.split("\t") for line in body.strip().splitlines())
             columns = zip(*([row[0], *map(_value, row[1:])] for row in rows), strict=True)
-            tables[file.stem, number] = pd.DataFrame(dict(zip(names, columns, strict=True))).set_index(names[0])
+            tables[file.stem, number] = pandas.DataFrame(dict(zip(names, columns, strict=True))).set_index(names[0])
     return tables
 
 

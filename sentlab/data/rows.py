@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from numbers import Real
 from typing import Any, Generic, TypeVar, overload
 
 Row = TypeVar("Row")
@@ -149,3 +150,33 @@ class Corpus(Sequence[Row], Generic[Row]):
             plain: Any = row if isinstance(row, str) else asdict(row)  # type: ignore[call-overload]
             digest.update(json.dumps(plain, ensure_ascii=False).encode() + b"\n")
         return digest.hexdigest()[:16]
+
+
+# Lowest and highest score of a row; the other kinds with a score take any finite number.
+SCALES: dict[type, tuple[float, float]] = {ScoredPair: (0.0, 5.0), PhraseInContext: (0.0, 5.0), PhrasePair: (0.0, 1.0)}
+FINITE = (-1.7e308, 1.7e308)
+
+
+def check_rows(corpus: Corpus[Any], *kinds: type, least: int = 1) -> None:
+    """Refuse a corpus whose rows are of another kind, too few, or scored by anything but a number on their scale.
+
+    Args:
+        corpus: the rows.
+        kinds: types of row that are allowed.
+        least: number of rows that are needed.
+
+    Raises:
+        ValueError: names the corpus and, where one row is at fault, its index.
+    """
+    names, many = " or ".join(kind.__name__ for kind in kinds), f"{least} or more " if least > 1 else ""
+    what = f"{corpus.name} ({corpus.split}) must hold {many}{names} rows"
+    for i, row in enumerate(corpus):
+        if not isinstance(row, kinds):
+            raise ValueError(f"{what}; it holds {type(row).__name__} (row {i})")
+        score = getattr(row, "score", 0.0)
+        low, high = SCALES.get(type(row), FINITE)
+        if not (isinstance(score, Real) and low <= float(score) <= high):
+            on = "a finite number" if (low, high) == FINITE else f"a number from {low:g} to {high:g}"
+            raise ValueError(f"row {i} of {corpus.name} ({corpus.split}) has the score {score!r}, which is not {on}")
+    if len(corpus) < least:
+        raise ValueError(f"{what}; it holds {len(corpus) or 'no rows'}")

@@ -10,7 +10,7 @@ from typing import Any
 from sentlab.data.readers import lexical
 from sentlab.data.readers import pairs as readers
 from sentlab.data.readers import texts as readers_texts
-from sentlab.data.readers.pairs import Read
+from sentlab.data.readers.files import Read
 from sentlab.data.rows import (
     DuplicateQuestion,
     LabelledPair,
@@ -76,8 +76,8 @@ def _jsonl(folders: Sequence[str], *stems: str) -> Iterator[Files]:
         yield Files(tuple(f"{folder}/{stem}.jsonl" for stem in stems), readers.read_nli_jsonl)
 
 
-def _words(rows: int, origin: str, *paths: str) -> Entry:
-    files = tuple(Files((path,), lexical.read_word_pairs) for path in paths)
+def _words(rows: int, origin: str, *paths: str, highest: float = 10.0) -> Entry:
+    files = tuple(Files((path,), partial(lexical.read_word_pairs, highest=highest)) for path in paths)
     return Entry(files={"test": files}, published={"test": rows}, row=WordPair, origin=origin)
 
 
@@ -229,6 +229,7 @@ PUBLIC: dict[str, Entry] = {
         "the MEN Test Collection by Bruni et al. (2014), in its natural form, or the second of these files",
         "MEN/MEN_dataset_natural_form_full",
         "wordsim/EN-MEN-TR-3k.txt",
+        highest=50.0,
     ),
     "scws": Entry(
         files={

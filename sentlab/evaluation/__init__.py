@@ -1,5 +1,6 @@
 """Evaluation: STS, words and phrases, retrieval, mining, probes, and the metrics behind them."""
 
+from sentlab.evaluation.evaluate import Evaluation, dev_score, evaluate, gold_of, scores_over
 from sentlab.evaluation.sts import (
     Geometry,
     evaluate_sts,
@@ -9,4 +10,16 @@ from sentlab.evaluation.sts import (
     watch_geometry,
 )
 
-__all__ = ["Geometry", "evaluate_sts", "geometry", "pair_cosines", "sts_dev", "watch_geometry"]
+__all__ = [
+    "Evaluation",
+    "Geometry",
+    "dev_score",
+    "evaluate",
+    "evaluate_sts",
+    "geometry",
+    "gold_of",
+    "pair_cosines",
+    "scores_over",
+    "sts_dev",
+    "watch_geometry",
+]

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import special, stats
+
+from sentlab.extras import need
 
 CHUNK = 256  # rows of the distance matrix held at once by `uniformity`
 
@@ -28,7 +29,21 @@ def spearman(x: Any, y: Any) -> float:
         ValueError: lengths differ, fewer than two values, or a value is not finite.
     """
     x, y = _paired(x, y)
-    return _correlation(stats.rankdata(x), stats.rankdata(y))
+    return _correlation(ranks(x), ranks(y))
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """The rank from 1 of each value along the last axis, ties sharing their mean rank: (..., n) -> float64 (..., n)."""
+    values = np.asarray(values)
+    rows = values.reshape(-1, values.shape[-1])
+    found = np.empty(rows.shape)
+    for row, own in zip(rows, found, strict=True):
+        order = row.argsort()
+        ordered = row[order]
+        first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])  # where a run of equal values begins
+        last = np.r_[first[1:], len(row)]  # and where the next one does
+        own[order] = np.repeat((first + last + 1) / 2, last - first)
+    return found.reshape(values.shape)
 
 
 def pearson(x: Any, y: Any) -> float:
@@ -82,9 +97,9 @@ def uniformity(x: Any, t: float = 2.0) -> float:
             rows = x[start : start + CHUNK]  # (c, D)
             squared = np.clip(2.0 - 2.0 * rows @ x[start:].T, 0.0, None)  # (c, n - start)
             squared[np.tril_indices(len(rows))] = np.inf  # leaves the pairs i < j
-            yield float(special.logsumexp(-t * squared))
+            yield _log_sum_exp(-t * squared)
 
-    return float(special.logsumexp(list(chunks())) - math.log(n * (n - 1) / 2))
+    return _log_sum_exp(np.array(list(chunks()))) - math.log(n * (n - 1) / 2)
 
 
 def average_precision(flags: Any) -> float:
@@ -139,7 +154,7 @@ def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float,
     if variance == 0:  # r_xa = -r_xb with A and B determined by X: no room for chance
         return math.copysign(math.inf, difference), 0.0
     t = difference * math.sqrt((n - 1) * (1 + r_ab) / variance)
-    return t, float(2 * stats.t.sf(abs(t), n - 3))
+    return t, float(2 * need("scipy.stats", "eval").t.sf(abs(t), n - 3))
 
 
 def bootstrap_interval(
@@ -239,6 +254,12 @@ def _unit_rows(values: Any, name: str) -> np.ndarray:
     if not norms.all():
         raise ValueError(f"{name} has {np.sum(norms == 0)} rows of zeros, which have no direction")
     return values / norms
+
+
+def _log_sum_exp(values: np.ndarray) -> float:
+    """log of the sum of exp of all values, which may be far below what exp can represent."""
+    highest = values.max()
+    return float(highest + np.log(np.exp(values - highest).sum()))
 
 
 def _flags(flags: Any) -> np.ndarray:

@@ -22,25 +22,29 @@ Averaged word vectors have no context, so to them a single pass is what `ngrams`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import pandas as pd
 
-from sentlab import data
+from sentlab.data.hard_pairs import POSITIVE
 from sentlab.data.rows import Corpus, PhraseInContext
 from sentlab.encoder import Encoder
 from sentlab.encoder.word_vectors import tokens
 from sentlab.evaluation import metrics
-from sentlab.evaluation.sts import POSITIVE, TextEncoder, encode_groups
+from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus
+from sentlab.extras import need
 from sentlab.search.spans import best_spans
 from sentlab.text.words import word_boundaries
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Setup = Literal["full", "ngrams", "spans", "start_end"]
+Rows = str | Corpus[PhraseInContext] | Sequence[PhraseInContext]
 MAX_SIZE = 20  # words; at least as long as 90% of the paper's phrases
 DECIMALS = 6  # of a similarity; what is behind them is rounding error of float32
 CONTEXTS = 256  # whose token vectors are in memory at once
@@ -80,7 +84,8 @@ class MiningResult:
     def table(self) -> pd.DataFrame:
         """One row, named after the set-up; the columns `pearson`, `spearman` and `found`."""
         columns = {"pearson": self.pearson, "spearman": self.spearman, "found": self.found}
-        return pd.DataFrame([columns], index=[self.setup])
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame([columns], index=[self.setup])
 
     def __repr__(self) -> str:
         found = "" if math.isnan(self.found) else f", found {self.found:.2f}"
@@ -95,21 +100,23 @@ class MiningResult:
 
 def evaluate_mining(
     encoder: TextEncoder,
-    corpus: str | Corpus[PhraseInContext] = "stsb-context",
+    corpus: Rows = "stsb-context",
     setup: Setup = "spans",
     *,
     max_size: int = MAX_SIZE,
     folder: str | Path | None = None,
+    progress: bool | None = None,
 ) -> MiningResult:
     """Score an encoder on phrases in contexts, by the similarity of each phrase with its context.
 
     Args:
         encoder: anything with `encode`; for `spans` and `start_end` a `sentlab.Encoder`, whose last layer is used,
             whatever its pooling and without a fitted `post`. Only of a `sentlab.Encoder` is it known what it would cut.
-        corpus: a corpus of PhraseInContext rows, or the name of one, whose `test` split is loaded.
+        corpus: a corpus of PhraseInContext rows, a list of such rows, or a name, whose `test` split is loaded.
         setup: what of a context is compared: `full`, `ngrams`, `spans` or `start_end` (see above).
         max_size: words an n-gram has at most; `full` has no use for it.
         folder: passed to `sentlab.data.load` for a name.
+        progress: as in `evaluate_sts`; `spans` and `start_end` show no bar.
 
     Raises:
         TypeError: `spans` or `start_end` of an encoder that has no vectors of tokens.
@@ -127,10 +134,11 @@ def evaluate_mining(
     if isinstance(encoder, Encoder):
         _refuse_cut(encoder, corpus)
     if setup == "full":
-        phrases, contexts = encode_groups(encoder, [row.phrase for row in corpus], [row.context for row in corpus])
+        sides = [row.phrase for row in corpus], [row.context for row in corpus]
+        phrases, contexts = encode_groups(encoder, *sides, progress=progress)
         return _result(corpus, setup, metrics.cosine_similarity(phrases, contexts).round(DECIMALS))
     if setup == "ngrams":
-        return _result(corpus, setup, *_best_ngrams(encoder, corpus, max_size))
+        return _result(corpus, setup, *_best_ngrams(encoder, corpus, max_size, progress))
     if not isinstance(encoder, Encoder):
         raise TypeError(
             f"setup={setup!r} needs a sentlab.Encoder, which has a vector for each token; this is a "
@@ -139,26 +147,26 @@ def evaluate_mining(
     return _result(corpus, setup, *_best_spans(encoder, corpus, max_size, setup))
 
 
-def mining_dev(corpus: Corpus[PhraseInContext], setup: Setup = "spans") -> Callable[[Encoder], float]:
-    """A dev score for `fit`: encoder -> Spearman x 100 in a set-up."""
-    return lambda encoder: evaluate_mining(encoder, corpus, setup).spearman
+def mining_dev(
+    corpus: Rows, setup: Setup = "spans", *, progress: bool | None = False
+) -> Callable[[TextEncoder], float]:
+    """A dev score for `fit`: encoder -> Spearman x 100 in a set-up; no bar by default, for `fit` shows one."""
+    return lambda encoder: evaluate_mining(encoder, corpus, setup, progress=progress).spearman
 
 
-def bm25(corpus: str | Corpus[PhraseInContext] = "stsb-context", *, folder: str | Path | None = None) -> MiningResult:
+def bm25(corpus: Rows = "stsb-context", *, folder: str | Path | None = None) -> MiningResult:
     """The baseline without vectors: Okapi BM25 of each context, asked for the words of its phrase.
 
-    Words are those of `sentlab.encoder.word_vectors.tokens`; k1 is 1.5 and b 0.75; words in more than half of the contexts weigh
-    nothing. Frequencies of words and lengths of texts are those of the corpus's contexts, a document a row; the paper
-    has them from wikitext-103.
+    Words are those of `sentlab.encoder.word_vectors.tokens`; k1 is 1.5 and b 0.75; words in more than half of the
+    contexts weigh nothing. Frequencies of words and lengths of texts are those of the corpus's contexts, a document a
+    row; the paper has them from wikitext-103.
 
     Args and Raises: as in `evaluate_mining`.
 
     Source: SLICE, section 5; Robertson et al. (1994), "Okapi at TREC-3".
     """
-    from bm25s import BM25  # brings numba, which takes half a second and which who has vectors does not need
-
     corpus = _load(corpus, folder)
-    index = BM25(k1=K1, b=B, method="robertson")
+    index = need("bm25s", "eval").BM25(k1=K1, b=B, method="robertson")
     index.index([tokens(row.context) for row in corpus], show_progress=False)
     queries = [tokens(row.phrase) for row in corpus]
     scores = [index.get_scores(query)[place] if query else 0.0 for place, query in enumerate(queries)]
@@ -193,12 +201,15 @@ def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
         between = metrics.pearson(rows[name], rows[best])
         t, p = metrics.williams_test(r, pearson[best], between, len(gold))
         table.append((100 * r, 100 * (r - pearson[best]), t, p, p < LEVEL))
-    return pd.DataFrame(table, index=list(pearson), columns=["pearson", "difference", "t", "p", "told apart"])
+    pandas = need("pandas", "eval")
+    return pandas.DataFrame(table, index=list(pearson), columns=["pearson", "difference", "t", "p", "told apart"])
 
 
-def _best_ngrams(encoder: TextEncoder, corpus: Corpus[PhraseInContext], max_size: int) -> tuple[np.ndarray, np.ndarray]:
+def _best_ngrams(
+    encoder: TextEncoder, corpus: Corpus[PhraseInContext], max_size: int, progress: bool | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Similarities (n,) and characters (n, 2) of the best n-grams. Each distinct n-gram is encoded once."""
-    (phrases,) = encode_groups(encoder, [row.phrase for row in corpus])  # (n, D)
+    (phrases,) = encode_groups(encoder, [row.phrase for row in corpus], progress=progress)  # (n, D)
     place: dict[str, int] = {}  # of a text among the distinct ones
     tables = []  # a row: (M, 4), the place of the text, the number of the row, start and end
     for number, row in enumerate(corpus):
@@ -211,7 +222,7 @@ def _best_ngrams(encoder: TextEncoder, corpus: Corpus[PhraseInContext], max_size
     borders = np.searchsorted(table[order, 0], [*range(0, len(texts), NGRAMS), len(texts)])
     scores = np.empty(len(table))
     for first, (low, high) in zip(range(0, len(texts), NGRAMS), pairwise(borders), strict=True):
-        (vectors,) = encode_groups(encoder, texts[first : first + NGRAMS])
+        (vectors,) = encode_groups(encoder, texts[first : first + NGRAMS], progress=progress)
         for start in range(low, high, NGRAMS):  # a text may stand in many rows
             some = order[start : min(start + NGRAMS, high)]
             queries, ngrams = phrases[table[some, 1]], vectors[table[some, 0] - first]
@@ -272,15 +283,8 @@ def _words(text: str) -> np.ndarray:
     return np.stack([places[edges[:-1]], places[edges[1:] - 1] + 1], axis=1)
 
 
-def _load(corpus: str | Corpus[Any], folder: str | Path | None) -> Corpus[PhraseInContext]:
-    if isinstance(corpus, str):
-        corpus = data.load(corpus, "test", folder)
-    other = next((type(row).__name__ for row in corpus if not isinstance(row, PhraseInContext)), None)
-    if other or len(corpus) < 2:
-        raise ValueError(
-            f"{corpus.name} ({corpus.split}) must hold two rows or more of PhraseInContext; it holds "
-            f"{other or len(corpus)}"
-        )
+def _load(rows: Rows, folder: str | Path | None) -> Corpus[PhraseInContext]:
+    corpus = one_corpus(rows, PhraseInContext, folder=folder, least=2)
     blank = next((i for i, row in enumerate(corpus) if not row.phrase.strip() or not row.context.strip()), None)
     if blank is not None:
         raise ValueError(f"row {blank} of {corpus.name} ({corpus.split}) has a phrase or a context without a word")

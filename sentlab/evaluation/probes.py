@@ -20,18 +20,21 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
 from sentlab import data
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
 from sentlab.evaluation import metrics
-from sentlab.evaluation.sts import TextEncoder, encode_groups
+from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus
+from sentlab.extras import need
 from sentlab.training.losses import pair_features
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SPLITS = ("train", "dev", "test")
 BINS = 5  # of a score, at 1, 2, ... 5
@@ -69,7 +72,8 @@ class RelatednessResult:
     def table(self) -> pd.DataFrame:
         """One row, named after the corpus: Pearson and Spearman x 100 on test, and how the head came about."""
         found = {"pearson": self.pearson, "spearman": self.spearman, "dev pearson": self.dev_pearson}
-        return pd.DataFrame([{**found, "epochs": self.epochs, "pairs": self.pairs["test"]}], index=[self.name])
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame([{**found, "epochs": self.epochs, "pairs": self.pairs["test"]}], index=[self.name])
 
     def __repr__(self) -> str:
         return (
@@ -111,7 +115,8 @@ class IdentificationResult:
     def table(self) -> pd.DataFrame:
         """One row, named after the test corpus."""
         row = {"accuracy": self.accuracy, "larger class": self.larger_class, "C": f"{self.strength:g}"}
-        return pd.DataFrame([{**row, "pairs": self.pairs["test"]}], index=[self.name])
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame([{**row, "pairs": self.pairs["test"]}], index=[self.name])
 
     def __repr__(self) -> str:
         return (
@@ -129,6 +134,7 @@ def evaluate_relatedness(
     *,
     seed: int = 0,
     folder: str | Path | None = None,
+    progress: bool | None = None,
 ) -> RelatednessResult:
     """Train a head on graded pairs of sentences and correlate what it predicts with human scores.
 
@@ -140,6 +146,7 @@ def evaluate_relatedness(
         corpora: `stsb` or `sick`, or three corpora: train, dev, test.
         seed: of the head.
         folder: where the public files are; see `sentlab.data.load`.
+        progress: as in `evaluate_sts`.
 
     Raises:
         ValueError: not three corpora, rows that are no ScoredPair, scores outside 0 to 5, or vectors not finite.
@@ -151,11 +158,10 @@ def evaluate_relatedness(
         corpora = [data.load(corpora, split, folder) for split in SPLITS]
     if len(corpora) != len(SPLITS):
         raise ValueError(f"corpora must be a name or three corpora (train, dev, test); there are {len(corpora)}")
-    for corpus in corpora:
-        _check(corpus, ScoredPair)
+    corpora = [one_corpus(corpus, ScoredPair) for corpus in corpora]
     golds = [np.array([pair.score for pair in corpus]) for corpus in corpora]
     targets = torch.from_numpy(relatedness_targets(golds[0]))
-    features = _features(encoder, corpora, "|u-v|,u*v")
+    features = _features(encoder, corpora, "|u-v|,u*v", progress)
     # a last feature of 1 makes the last weight the bias
     train, dev, test = (torch.nn.functional.pad(part, (0, 1), value=1.0) for part in features)
     head = _train_head(train, targets, dev, golds[1], torch.Generator().manual_seed(seed))
@@ -201,7 +207,12 @@ def relatedness_targets(scores: Any) -> np.ndarray:
 
 
 def evaluate_identification(
-    encoder: TextEncoder, train: Corpus[LabelledPair], test: Corpus[LabelledPair], *, seed: int = 0
+    encoder: TextEncoder,
+    train: Corpus[LabelledPair] | Sequence[LabelledPair],
+    test: Corpus[LabelledPair] | Sequence[LabelledPair],
+    *,
+    seed: int = 0,
+    progress: bool | None = None,
 ) -> IdentificationResult:
     """Train a logistic regression on labelled pairs and count how many of the test pairs it labels as they are.
 
@@ -212,6 +223,7 @@ def evaluate_identification(
         encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on the distinct texts.
         train, test: pairs with two labels, each label at least five times in `train`.
         seed: of the folds.
+        progress: as in `evaluate_sts`.
 
     Raises:
         ValueError: rows that are no LabelledPair, other than two labels, too few of one, a label that only the test
@@ -219,14 +231,13 @@ def evaluate_identification(
 
     Source: Korkontzelos et al. (2013), "SemEval-2013 Task 5: Evaluating Phrasal Semantics", for the task.
     """
-    # here, because it takes a second or two to import
+    need("sklearn", "eval")  # it takes a second or two to import
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    for corpus in (train, test):
-        _check(corpus, LabelledPair)
+    train, test = (one_corpus(corpus, LabelledPair) for corpus in (train, test))
     labels, gold = [pair.label for pair in train], [pair.label for pair in test]
     counts = Counter(labels)
     if len(counts) != 2 or min(counts.values()) < FOLDS or not set(gold) <= set(counts):
@@ -234,7 +245,8 @@ def evaluate_identification(
             f"{train.name} ({train.split}) must have two labels, each {FOLDS} times or more, and {test.name} "
             f"({test.split}) no other; they have {dict(counts)} and {dict(Counter(gold))}"
         )
-    train_features, test_features = (part.numpy() for part in _features(encoder, [train, test], "u,v,|u-v|,u*v"))
+    features = _features(encoder, [train, test], "u,v,|u-v|,u*v", progress)
+    train_features, test_features = (part.numpy() for part in features)
     search = GridSearchCV(  # its pipeline standardises on what is not held out, and refits on all at the end
         make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         {"logisticregression__C": STRENGTHS},
@@ -306,19 +318,16 @@ def _predict(weights: Tensor, features: Tensor) -> np.ndarray:
     return (shares @ torch.arange(1, BINS + 1, dtype=torch.float64)).numpy()
 
 
-def _features(encoder: TextEncoder, corpora: Sequence[Corpus[Any]], features: str) -> list[Tensor]:
+def _features(
+    encoder: TextEncoder, corpora: Sequence[Corpus[Any]], features: str, progress: bool | None
+) -> list[Tensor]:
     """For each corpus of n pairs its features on the CPU, float32 (n, F)."""
     texts = [[getattr(pair, side) for pair in corpus] for corpus in corpora for side in ("text_a", "text_b")]
-    vectors = [torch.from_numpy(group.astype(np.float32)) for group in encode_groups(encoder, *texts)]
+    groups = encode_groups(encoder, *texts, progress=progress)
+    vectors = [torch.from_numpy(group.astype(np.float32)) for group in groups]
     if not all(group.isfinite().all() for group in vectors):
         raise ValueError("encode() returned vectors with values that are nan or infinite")
     return [pair_features(u, v, features) for u, v in zip(vectors[::2], vectors[1::2], strict=True)]
-
-
-def _check(corpus: Corpus[Any], row: type) -> None:
-    other = next((type(found).__name__ for found in corpus if not isinstance(found, row)), None)
-    if other or not len(corpus):
-        raise ValueError(f"{corpus.name} ({corpus.split}) must hold {row.__name__} rows; it holds {other or 'no rows'}")
 
 
 def _provenance(splits: Sequence[str], corpora: Sequence[Corpus[Any]]) -> dict[str, Any]:

@@ -20,15 +20,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from sentlab import data
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
 from sentlab.evaluation import metrics
-from sentlab.evaluation.sts import TextEncoder, encode_groups
+from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus
+from sentlab.extras import need
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CHUNK = 1024  # rows of queries, and of the corpus, whose cosines are in memory at once: 8 MB of them
 STEPS = 10**9  # cosines are whole multiples of 1 / STEPS
@@ -69,7 +71,8 @@ class RetrievalResult:
     def table(self) -> pd.DataFrame:
         """One row, named after the corpus: MAP and MRR x 100, and what they are means of."""
         counts = {"queries": self.queries, "candidates": self.candidates, "relevant": self.relevant}
-        return pd.DataFrame([{"MAP": self.map, self._mrr: self.mrr, **counts}], index=[self.name])
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame([{"MAP": self.map, self._mrr: self.mrr, **counts}], index=[self.name])
 
     @property
     def _mrr(self) -> str:
@@ -87,23 +90,25 @@ class RetrievalResult:
 
 def evaluate_retrieval(
     encoder: TextEncoder,
-    corpus: str | Corpus[DuplicateQuestion] = "quora",
+    corpus: str | Corpus[DuplicateQuestion] | Sequence[DuplicateQuestion] = "quora",
     *,
     folder: str | Path | None = None,
     at: int | None = 10,
+    progress: bool | None = None,
 ) -> RetrievalResult:
     """Search a corpus of questions with questions that have a duplicate in it (PaSeR, Table 3, QQP).
 
     Args:
         encoder: anything with `encode`.
-        corpus: a corpus of DuplicateQuestion rows, or the name of one, whose `test` split is loaded.
+        corpus: a corpus of DuplicateQuestion rows, a list of such rows, or a name, whose `test` split is loaded.
         folder: passed to `sentlab.data.load` for a name.
         at: where the reciprocal rank is cut; None: nowhere.
+        progress: as in `evaluate_sts`.
 
     Raises:
         ValueError: the rows are of another kind, or no query has anything to find.
     """
-    corpus = _load(corpus, DuplicateQuestion, folder)
+    corpus = one_corpus(corpus, DuplicateQuestion, folder=folder)
     texts = corpus_texts(corpus)
     place = {text: i for i, text in enumerate(texts)}
     duplicates: dict[str, dict[str, None]] = {}  # of each question, in order and without repeats
@@ -115,7 +120,7 @@ def evaluate_retrieval(
         raise ValueError(f"{corpus.name} ({corpus.split}) has no question with a duplicate other than itself")
     relevant = [[place[text] for text in duplicates[query] if text != query] for query in queries]
     own = [[place[query]] if query in place else [] for query in queries]
-    vectors, searched = encode_groups(encoder, queries, texts)  # (Q, D), (N, D)
+    vectors, searched = encode_groups(encoder, queries, texts, progress=progress)  # (Q, D), (N, D)
     places = relevant_places(vectors, searched, relevant, ignored=own)
     flags = [np.bincount(found)[1:] for found in places]  # to the last relevant one is far enough
     lost = {"query whose own text alone is relevant": len(duplicates) - len(queries)}
@@ -124,10 +129,11 @@ def evaluate_retrieval(
 
 def evaluate_reranking(
     encoder: TextEncoder,
-    corpus: str | Corpus[RankingQuery] = "askubuntu",
+    corpus: str | Corpus[RankingQuery] | Sequence[RankingQuery] = "askubuntu",
     *,
     folder: str | Path | None = None,
     at: int | None = 10,
+    progress: bool | None = None,
 ) -> RetrievalResult:
     """Rank the given candidates of each query (PaSeR, Table 3, AskUbuntu).
 
@@ -136,18 +142,20 @@ def evaluate_reranking(
 
     Args:
         encoder: anything with `encode`.
-        corpus: a corpus of RankingQuery rows, or the name of one, whose `test` split is loaded.
+        corpus: a corpus of RankingQuery rows, a list of such rows, or a name, whose `test` split is loaded.
         folder: passed to `sentlab.data.load` for a name.
         at: where the reciprocal rank is cut; None: nowhere.
+        progress: as in `evaluate_sts`.
 
     Raises:
         ValueError: the rows are of another kind, or no query has a relevant candidate.
     """
-    corpus = _load(corpus, RankingQuery, folder)
+    corpus = one_corpus(corpus, RankingQuery, folder=folder)
     rows = [row for row in corpus if any(row.relevant)]
     if not rows:
         raise ValueError(f"{corpus.name} ({corpus.split}) has no query with a relevant candidate")
-    queries, *candidates = encode_groups(encoder, [row.query for row in rows], *(row.candidates for row in rows))
+    groups = [row.candidates for row in rows]
+    queries, *candidates = encode_groups(encoder, [row.query for row in rows], *groups, progress=progress)
     flags = []
     for row, query, texts in zip(rows, _unit(queries), candidates, strict=True):  # query (D,), texts (N, D)
         cosines, relevant = _steps(_unit(texts) @ query), np.array(row.relevant)  # (N,) each
@@ -156,7 +164,9 @@ def evaluate_reranking(
     return _result(corpus, flags, at, float(np.mean([len(row.candidates) for row in rows])), lost)
 
 
-def nearest(encoder: TextEncoder, queries: Sequence[str], corpus: Sequence[str], k: int = 3) -> pd.DataFrame:
+def nearest(
+    encoder: TextEncoder, queries: Sequence[str], corpus: Sequence[str], k: int = 3, *, progress: bool | None = None
+) -> pd.DataFrame:
     """The texts nearest to each query by cosine, to be looked at (PaSeR, Table 6).
 
     Tables of two encoders go side by side with `pd.concat({"a": ..., "b": ...}, axis=1)`.
@@ -166,6 +176,7 @@ def nearest(encoder: TextEncoder, queries: Sequence[str], corpus: Sequence[str],
         queries: texts; repeated ones count once.
         corpus: texts, such as `corpus_texts` gives; repeated ones count once, and a query never finds its own text.
         k: texts a query; fewer only where the corpus has no more.
+        progress: as in `evaluate_sts`.
 
     Returns:
         Rows named by `query` and `rank` (from 1), with the columns `text` and `cosine`.
@@ -176,13 +187,15 @@ def nearest(encoder: TextEncoder, queries: Sequence[str], corpus: Sequence[str],
     asked, texts = list(dict.fromkeys(queries)), list(dict.fromkeys(corpus))
     if not asked or not texts or k < 1:
         raise ValueError(f"nothing to find: {len(asked)} queries, {len(texts)} texts in the corpus, k={k}")
-    vectors, searched = encode_groups(encoder, asked, texts)
+    vectors, searched = encode_groups(encoder, asked, texts, progress=progress)
     cosines, places = top_k(vectors, searched, min(k + 1, len(texts)))  # one more, as it may be the query's own text
     rows = []
     for query, scores, found in zip(asked, cosines.tolist(), places.tolist(), strict=True):
         others = [(texts[i], score) for i, score in zip(found, scores, strict=True) if texts[i] != query][:k]
         rows += [(query, rank, text, score) for rank, (text, score) in enumerate(others, 1)]
-    return pd.DataFrame(rows, columns=["query", "rank", "text", "cosine"]).set_index(["query", "rank"])
+    return (
+        need("pandas", "eval").DataFrame(rows, columns=["query", "rank", "text", "cosine"]).set_index(["query", "rank"])
+    )
 
 
 def corpus_texts(corpus: Corpus[DuplicateQuestion]) -> list[str]:
@@ -277,15 +290,6 @@ def relevant_places(
             before[rows] += (steps >= own[:, None]).sum(1)
     # `before` counts no relevant rows; in ascending order the j-th has j - 1 of them before it
     return [np.sort(part) + np.arange(1, len(part) + 1) for part in np.split(before, np.cumsum(counts)[:-1])]
-
-
-def _load(corpus: str | Corpus[Any], row: type, folder: str | Path | None) -> Corpus[Any]:
-    if isinstance(corpus, str):
-        corpus = data.load(corpus, "test", folder)
-    other = next((type(found).__name__ for found in corpus if not isinstance(found, row)), None)
-    if other or not len(corpus):
-        raise ValueError(f"{corpus.name} ({corpus.split}) must hold {row.__name__} rows; it holds {other or 'no rows'}")
-    return corpus
 
 
 def _result(

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from sentlab import data
 from sentlab.data.hard_pairs import POSITIVE
 from sentlab.data.rows import Corpus, ScoredPair
 from sentlab.evaluation import metrics
+from sentlab.evaluation.inputs import TextEncoder, embed, one_corpus, several_corpora
+from sentlab.extras import need
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Aggregation = Literal["all", "mean", "wmean"]
 Correlation = Literal["spearman", "pearson"]
+Pairs = Corpus[ScoredPair] | Sequence[ScoredPair]
+Tasks = str | Pairs | Sequence[str | Corpus[ScoredPair]] | Mapping[str, Pairs]
 CORRELATIONS: dict[str, Callable[[Any, Any], float]] = {"spearman": metrics.spearman, "pearson": metrics.pearson}
-
-
-class TextEncoder(Protocol):
-    """Anything that turns n texts into n vectors: `sentlab.Encoder`, a SentenceTransformer, a class of your own."""
-
-    def encode(self, texts: list[str], /) -> Any: ...
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +55,8 @@ class STSResult:
 
     def table(self) -> pd.DataFrame:
         """One row, named after correlation and aggregation; a column a task, in order, and `average`."""
-        return pd.DataFrame([{**self.scores, "average": self.average}], index=[self._kind])
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame([{**self.scores, "average": self.average}], index=[self._kind])
 
     @property
     def _kind(self) -> str:
@@ -71,11 +72,12 @@ class STSResult:
 
 def evaluate_sts(
     encoder: TextEncoder,
-    tasks: str | Corpus[ScoredPair] | Sequence[str | Corpus[ScoredPair]] | None = None,
+    tasks: Tasks | None = None,
     *,
     folder: str | Path | None = None,
     aggregation: Aggregation = "all",
     correlation: Correlation = "spearman",
+    progress: bool | None = None,
 ) -> STSResult:
     """Score an encoder on semantic textual similarity: the correlation of cosines with human scores, without training.
 
@@ -89,20 +91,23 @@ def evaluate_sts(
 
     Args:
         encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on all tasks' distinct sentences.
-        tasks: names (their `test` split is loaded) or corpora of ScoredPair, or one of them; None: the seven tasks
-            sts12 .. sts16, stsb and sick.
+        tasks: a name, whose `test` split is loaded, a corpus of ScoredPair rows or a list of such rows; a list of names
+            and corpora; or a mapping name -> rows. None: the seven tasks sts12 .. sts16, stsb and sick.
         folder: where the public files are; see `sentlab.data.load`.
+        aggregation, correlation: see above.
+        progress: as in `Encoder.encode`; other encoders decide for themselves.
 
     Raises:
-        ValueError: unknown aggregation or correlation, no tasks, a task named twice, or rows that are no ScoredPair.
+        ValueError: unknown aggregation or correlation, no tasks, a task named twice, rows that are no ScoredPair, or a
+            gold that is no number from 0 to 5 (names the row).
         FileNotFoundError: a task's data is nowhere to be found.
     """
     if aggregation not in ("all", "mean", "wmean"):
         raise ValueError(f"aggregation must be all, mean or wmean; it is {aggregation!r}")
     if correlation not in CORRELATIONS:
         raise ValueError(f"correlation must be spearman or pearson; it is {correlation!r}")
-    corpora = _corpora(tasks, folder)
-    cosines = _cosines(encoder, list(corpora.values()))
+    corpora = several_corpora(data.STS_TASKS if tasks is None else tasks, ScoredPair, folder=folder, argument="tasks")
+    cosines = _cosines(encoder, list(corpora.values()), progress)
     scores: dict[str, float] = {}
     subsets: dict[str, dict[str, float]] = {}
     for (task, corpus), values in zip(corpora.items(), cosines, strict=True):
@@ -118,31 +123,30 @@ def evaluate_sts(
     )
 
 
-def pair_cosines(encoder: TextEncoder, corpus: Corpus[ScoredPair]) -> np.ndarray:
-    """Cosine of the two embeddings of each pair: float64 (n,), in order. Each distinct sentence is encoded once."""
-    _check_pairs(corpus)
-    return _cosines(encoder, [corpus])[0]
+def pair_cosines(encoder: TextEncoder, rows: str | Pairs, *, progress: bool | None = None) -> np.ndarray:
+    """Cosine of the two embeddings of each pair: float64 (n,), in order. Each distinct sentence is encoded once.
+
+    Args:
+        encoder, progress: as in `evaluate_sts`.
+        rows: a corpus, the name of one, whose `test` split is loaded, or a list of ScoredPair rows.
+    """
+    return _cosines(encoder, [one_corpus(rows, ScoredPair)], progress)[0]
 
 
-def sts_dev(corpus: Corpus[ScoredPair]) -> Callable[[TextEncoder], float]:
-    """A dev score for `fit`: encoder -> Spearman x 100 over all pairs of the corpus."""
-    _check_pairs(corpus)
+def sts_dev(rows: Pairs, *, progress: bool | None = False) -> Callable[[TextEncoder], float]:
+    """A dev score for `fit`: encoder -> Spearman x 100 over all pairs.
+
+    Args:
+        rows: a corpus or a list of ScoredPair rows.
+        progress: as in `evaluate_sts`; no bar by default, for `fit` shows one.
+    """
+    corpus = one_corpus(rows, ScoredPair)
     golds = [pair.score for pair in corpus]
 
     def score(encoder: TextEncoder) -> float:
-        return 100 * metrics.spearman(pair_cosines(encoder, corpus), golds)
+        return 100 * metrics.spearman(_cosines(encoder, [corpus], progress)[0], golds)
 
     return score
-
-
-def encode_groups(encoder: TextEncoder, *groups: Sequence[str]) -> list[np.ndarray]:
-    """The vectors (n, D) of each group of n texts, with one call of `encode` for the distinct texts of all.
-
-    Raises:
-        ValueError: `encode` returned another number of vectors.
-    """
-    vectors, places = _embed(encoder, groups)
-    return [vectors[own] for own in places]
 
 
 LEVELS = 5  # gold 0-1, 1-2, ... 4-5
@@ -169,14 +173,15 @@ class Geometry:
     def table(self) -> pd.DataFrame:
         """A row a level: pairs, mean and variance of their cosines."""
         rows = {"pairs": [sum(row) for row in self.counts], "mean": self.mean, "variance": self.variance}
-        return pd.DataFrame(rows, index=[f"{i}-{i + 1}" for i in range(LEVELS)]).rename_axis("gold")
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame(rows, index=[f"{i}-{i + 1}" for i in range(LEVELS)]).rename_axis("gold")
 
 
-def geometry(encoder: TextEncoder, corpus: Corpus[ScoredPair]) -> Geometry:
+def geometry(encoder: TextEncoder, corpus: Pairs, *, progress: bool | None = None) -> Geometry:
     """Alignment, uniformity and the cosines by gold level.
 
     Args:
-        encoder: anything with `encode`.
+        encoder, progress: as in `evaluate_sts`.
         corpus: pairs with a gold of 0 to 5; the upper border belongs to the last level.
 
     Raises:
@@ -184,11 +189,11 @@ def geometry(encoder: TextEncoder, corpus: Corpus[ScoredPair]) -> Geometry:
 
     Source: PaSeR, Figs. 5 and 6 and Table 10; Gao et al. (2021), Figs. 2 and 3, after Wang and Isola (2020).
     """
-    _check_pairs(corpus)
+    corpus = one_corpus(corpus, ScoredPair)
     gold = np.array([pair.score for pair in corpus])
     if not (gold >= POSITIVE).any():
         raise ValueError(f"{corpus.name} ({corpus.split}) has no pair with a gold of {POSITIVE:g} or more to align")
-    texts, (a, b) = _embed(encoder, _sides([corpus]))
+    texts, (a, b) = embed(encoder, _sides([corpus]), progress)
     cosines = metrics.cosine_similarity(texts[a], texts[b])
     level = np.clip(gold.astype(int), 0, LEVELS - 1)
     parts = [cosines[level == i] for i in range(LEVELS)]
@@ -201,7 +206,7 @@ def geometry(encoder: TextEncoder, corpus: Corpus[ScoredPair]) -> Geometry:
     )
 
 
-def watch_geometry(corpus: Corpus[ScoredPair], every: int) -> Callable[[int, Any], dict[str, float] | None]:
+def watch_geometry(corpus: Pairs, every: int) -> Callable[[int, Any], dict[str, float] | None]:
     """Alignment and uniformity along training: an `on_step` for `fit`, whose history's `seen` then holds them.
 
     Args:
@@ -216,38 +221,15 @@ def watch_geometry(corpus: Corpus[ScoredPair], every: int) -> Callable[[int, Any
     def on_step(step: int, method: Any) -> dict[str, float] | None:
         if step % every:
             return None
-        found = geometry(method.encoder, corpus)
+        found = geometry(method.encoder, corpus, progress=False)  # `fit` shows a bar
         return {"alignment": found.alignment, "uniformity": found.uniformity}
 
     return on_step
 
 
-def _corpora(tasks: Any, folder: str | Path | None) -> dict[str, Corpus[ScoredPair]]:
-    if tasks is None:
-        tasks = data.STS_TASKS
-    elif isinstance(tasks, str | Corpus):
-        tasks = [tasks]
-    corpora: dict[str, Corpus[ScoredPair]] = {}
-    for task in tasks:
-        corpus = task if isinstance(task, Corpus) else data.load(task, "test", folder)
-        _check_pairs(corpus)
-        if corpus.name in corpora:
-            raise ValueError(f"tasks names {corpus.name} twice")
-        corpora[corpus.name] = corpus
-    if not corpora:
-        raise ValueError("tasks is empty; leave it out for the seven STS tasks")
-    return corpora
-
-
-def _check_pairs(corpus: Corpus[Any]) -> None:
-    other = next((type(row).__name__ for row in corpus if not isinstance(row, ScoredPair)), None)
-    if other or not len(corpus):
-        raise ValueError(f"{corpus.name} ({corpus.split}) must hold ScoredPair rows; it holds {other or 'no rows'}")
-
-
-def _cosines(encoder: TextEncoder, corpora: list[Corpus[ScoredPair]]) -> list[np.ndarray]:
+def _cosines(encoder: TextEncoder, corpora: list[Corpus[ScoredPair]], progress: bool | None = None) -> list[np.ndarray]:
     """For each corpus the cosines of its pairs, with one call of `encode` for the distinct sentences of all."""
-    vectors, (a, b) = _embed(encoder, _sides(corpora))
+    vectors, (a, b) = embed(encoder, _sides(corpora), progress)
     cosines = metrics.cosine_similarity(vectors[a], vectors[b])
     return np.split(cosines, np.cumsum([len(corpus) for corpus in corpora])[:-1])
 
@@ -255,16 +237,6 @@ def _cosines(encoder: TextEncoder, corpora: list[Corpus[ScoredPair]]) -> list[np
 def _sides(corpora: list[Corpus[ScoredPair]]) -> list[list[str]]:
     """The first texts of all pairs, and the second texts."""
     return [[getattr(pair, side) for corpus in corpora for pair in corpus] for side in ("text_a", "text_b")]
-
-
-def _embed(encoder: TextEncoder, groups: Sequence[Sequence[str]]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Vectors of all distinct texts, (n, D), and for each group the places of its texts among them."""
-    place: dict[str, int] = {}
-    places = [np.array([place.setdefault(text, len(place)) for text in group]) for group in groups]
-    vectors = metrics.as_array(encoder.encode(list(place)))
-    if vectors.ndim != 2 or len(vectors) != len(place):
-        raise ValueError(f"encode() was given {len(place)} texts and returned an array of shape {vectors.shape}")
-    return vectors, places
 
 
 def _score(

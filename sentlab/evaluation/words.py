@@ -14,24 +14,27 @@ What the paper leaves open, and what is done here:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
-from sentlab import data
 from sentlab.data.rows import Corpus, PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
 from sentlab.evaluation import metrics
-from sentlab.evaluation.sts import TextEncoder, encode_groups
+from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus, several_corpora
+from sentlab.extras import need
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DECIMALS = 9  # of a cosine; what is behind them is rounding error
 CHUNK = 256  # contexts whose token vectors are in memory at once
 
 Pair = WordPair | PhrasePair | WordPairInContext
+KINDS = (WordPair, PhrasePair, WordPairInContext)
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -62,7 +65,8 @@ class SimilarityResult:
 
     def table(self) -> pd.DataFrame:
         """One row; a column a corpus, in order, and `average`."""
-        return pd.DataFrame([{**self.scores, "average": self.average}], index=["spearman x 100"])
+        pandas = need("pandas", "eval")
+        return pandas.DataFrame([{**self.scores, "average": self.average}], index=["spearman x 100"])
 
     def __repr__(self) -> str:
         values = ", ".join(
@@ -77,9 +81,10 @@ class SimilarityResult:
 
 def evaluate_similarity(
     encoder: TextEncoder,
-    corpora: str | Corpus[Any] | Sequence[str | Corpus[Any]],
+    corpora: str | Corpus[Any] | Sequence[Any] | Mapping[str, Any],
     *,
     folder: str | Path | None = None,
+    progress: bool | None = None,
 ) -> SimilarityResult:
     """Score an encoder on pairs of words or phrases, each of them encoded alone and without training.
 
@@ -87,9 +92,10 @@ def evaluate_similarity(
         encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on all corpora's distinct texts.
             `unknown` counts zero vectors, as averaged word vectors give them, and for a `sentlab.Encoder` texts that
             have a token [UNK].
-        corpora: names (their `test` split is loaded) or corpora of WordPair, PhrasePair or WordPairInContext (whose
-            contexts are not looked at), or one of them.
+        corpora: a name, whose `test` split is loaded, a corpus or a list of WordPair, PhrasePair or WordPairInContext
+            rows (whose contexts are not looked at); a list of names and corpora; or a mapping name -> rows.
         folder: where the public files are; see `sentlab.data.load`.
+        progress: as in `evaluate_sts`.
 
     Raises:
         ValueError: no corpora, a corpus named twice, or one with other rows or fewer than two.
@@ -97,9 +103,9 @@ def evaluate_similarity(
 
     Source: Universal, sections 4.2 and 4.3.
     """
-    loaded = _load(corpora, folder)
+    loaded = list(several_corpora(corpora, *KINDS, folder=folder, least=2).values())
     groups = [[_texts(row)[side] for row in corpus] for corpus in loaded for side in (0, 1)]
-    vectors = encode_groups(encoder, *groups)
+    vectors = encode_groups(encoder, *groups, progress=progress)
     unknown = [
         ~group_vectors.any(axis=1) | _has_unknown_token(encoder, group)
         for group, group_vectors in zip(groups, vectors, strict=True)
@@ -108,7 +114,10 @@ def evaluate_similarity(
 
 
 def evaluate_in_context(
-    encoder: Encoder, corpus: str | Corpus[WordPairInContext] = "scws", *, folder: str | Path | None = None
+    encoder: Encoder,
+    corpus: str | Corpus[WordPairInContext] | Sequence[WordPairInContext] = "scws",
+    *,
+    folder: str | Path | None = None,
 ) -> SimilarityResult:
     """Score an encoder on pairs of words that each stand in a context of their own (Huang et al. 2012).
 
@@ -116,7 +125,7 @@ def evaluate_in_context(
 
     Args:
         encoder: its last layer is used, whatever its pooling; a fitted `post` does not apply to tokens.
-        corpus: a name or a corpus.
+        corpus: a name, whose `test` split is loaded, a corpus, or a list of rows.
         folder: where the public files are; see `sentlab.data.load`.
 
     Returns:
@@ -132,18 +141,12 @@ def evaluate_in_context(
             f"encoder must be a sentlab.Encoder, which has a vector for each token; it is {type(encoder).__name__}. "
             "Without them contexts say nothing: use evaluate_similarity"
         )
-    loaded = _load(corpus, folder)
-    rows: list[WordPairInContext] = [row for part in loaded for row in part]
-    other = next((type(row).__name__ for row in rows if not isinstance(row, WordPairInContext)), None)
-    if other:
-        raise ValueError(
-            f"{loaded[0].name} must hold WordPairInContext rows; it holds {other}: use evaluate_similarity"
-        )
+    rows = one_corpus(corpus, WordPairInContext, folder=folder, least=2)
     sides = [
         vectors_in_context(encoder, [row.context_a for row in rows], [row.span_a for row in rows]),
         vectors_in_context(encoder, [row.context_b for row in rows], [row.span_b for row in rows]),
     ]
-    return _result(loaded, [vectors for vectors, _ in sides], [unknown for _, unknown in sides])
+    return _result([rows], [vectors for vectors, _ in sides], [unknown for _, unknown in sides])
 
 
 def vectors_in_context(
@@ -228,26 +231,6 @@ def _has_unknown_token(encoder: TextEncoder, texts: Sequence[str]) -> np.ndarray
 
 def _texts(row: Pair) -> tuple[str, str]:
     return (row.phrase_a, row.phrase_b) if isinstance(row, PhrasePair) else (row.word_a, row.word_b)
-
-
-def _load(corpora: Any, folder: str | Path | None) -> list[Corpus[Any]]:
-    if isinstance(corpora, str | Corpus):
-        corpora = [corpora]
-    loaded: dict[str, Corpus[Any]] = {}
-    for corpus in corpora:
-        corpus = corpus if isinstance(corpus, Corpus) else data.load(corpus, "test", folder)
-        other = next((type(row).__name__ for row in corpus if not isinstance(row, Pair)), None)
-        if other or len(corpus) < 2:
-            raise ValueError(
-                f"{corpus.name} ({corpus.split}) must hold two rows or more of WordPair, PhrasePair or "
-                f"WordPairInContext; it holds {other or len(corpus)}"
-            )
-        if corpus.name in loaded:
-            raise ValueError(f"corpora names {corpus.name} twice")
-        loaded[corpus.name] = corpus
-    if not loaded:
-        raise ValueError("corpora is empty; name at least one")
-    return list(loaded.values())
 
 
 def _result(corpora: list[Corpus[Any]], vectors: list[np.ndarray], unknown: list[np.ndarray]) -> SimilarityResult:

@@ -3,68 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 from tqdm import tqdm
 
-from sentlab.evaluation import metrics
+from sentlab.evaluation import Evaluation, scores_over
 
 LEVEL = 0.95  # of the intervals
+Test = Mapping[str, Sequence[Evaluation]]  # row -> what its encoders gave the items of a test, an evaluation a seed
 
 
-@dataclass(frozen=True, eq=False)
-class Items:
-    """What the encoders of a row gave the n items of a test.
-
-    Args:
-        values: a cosine, or a score x 100, of each item: (n, S), a column a seed.
-        gold: (n,); None where a value is a score itself.
-        rank: whether ranks count, and not values.
-    """
-
-    values: np.ndarray
-    gold: np.ndarray | None
-    rank: bool = True
-
-    def scores(self, drawn: np.ndarray | slice = slice(None)) -> list[float]:
-        """x 100, one a seed, over the items that are drawn."""
-        values = self.values[drawn].T
-        if self.gold is None:
-            return [float(column.mean()) for column in values]
-        gold = self.gold[drawn]
-        if self.rank:  # the gold once for all seeds, which is where a bootstrap's time goes
-            values, gold = rankdata(values, axis=1), rankdata(gold)
-        return [100 * metrics.pearson(column, gold) for column in values]
-
-
-def resample(
-    tests: Sequence[Mapping[str, Items]], resamples: int, random: np.random.Generator
-) -> dict[str, np.ndarray]:
+def resample(tests: Sequence[Test], resamples: int, random: np.random.Generator) -> dict[str, np.ndarray]:
     """Row -> its mean over tests and seeds in each resample, (resamples,).
 
     In each test as many items are drawn as it has, with replacement, and the same ones for all rows. What makes an
     item easy for two rows cancels out.
 
     Args:
-        tests: each row -> its items, the same rows in all.
+        tests: each with the same rows.
 
     Source: Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation".
     """
     drawn = {row: np.empty(resamples) for row in tests[0]}
-    sizes = [len(next(iter(test.values())).values) for test in tests]
+    sizes = [len(next(iter(test.values()))[0].items) for test in tests]
     for place in tqdm(range(resamples), desc="resamples", leave=False):
         chosen = [random.integers(n, size=n) for n in sizes]
         for row, values in drawn.items():
-            scores = [test[row].scores(own) for test, own in zip(tests, chosen, strict=True)]
+            scores = [scores_over(test[row], own) for test, own in zip(tests, chosen, strict=True)]
             values[place] = np.mean([np.mean(seeds) for seeds in scores])
     return drawn
 
 
-def means(tests: Sequence[Mapping[str, Items]]) -> dict[str, np.ndarray]:
+def means(tests: Sequence[Test]) -> dict[str, np.ndarray]:
     """Row -> its mean over tests on all items, one a seed."""
-    return {row: np.mean([test[row].scores() for test in tests], axis=0) for row in tests[0]}
+    return {row: np.mean([scores_over(test[row]) for test in tests], axis=0) for row in tests[0]}
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:

@@ -20,11 +20,11 @@ from tqdm import tqdm
 from sentlab.data import Corpus, ScoredPair
 from sentlab.encoder import Encoder
 from sentlab.encoder.word_vectors import WordVectors
+from sentlab.evaluation import Evaluation, evaluate
 from sentlab.evaluation.mining import MiningResult, bm25, evaluate_mining, williams
-from sentlab.evaluation.sts import pair_cosines
 from sentlab.experiments import records
 from sentlab.experiments import results as found
-from sentlab.experiments.bootstrap import Items, interval, means, resample
+from sentlab.experiments.bootstrap import interval, means, resample
 from sentlab.experiments.encoders import encoders_of
 from sentlab.experiments.records import ComparisonRecord, Notes, WilliamsRecord
 from sentlab.experiments.settings import RowSettings, WilliamsRow, WilliamsTable
@@ -40,8 +40,8 @@ def comparison(path: Path) -> ComparisonRecord:
     settings = record.settings
     corpora: list[Corpus[ScoredPair]] = [notes.load(name, "test") for name in settings.test]
     sides = dict.fromkeys(side for pair in settings.comparisons for side in (pair.ours, pair.theirs))
-    cosines = {str(side): pair_items(side, corpora, path) for side in tqdm(sides, desc="encode", unit=" encoders")}
-    tests = [{name: items[number] for name, items in cosines.items()} for number in range(len(corpora))]
+    scored = {str(side): score_seeds(side, corpora, path) for side in tqdm(sides, desc="encode", unit=" encoders")}
+    tests = [{name: seeds[number] for name, seeds in scored.items()} for number in range(len(corpora))]
     drawn, seeds = resample(tests, settings.resamples, np.random.default_rng(settings.seed)), means(tests)
     rows = []
     for pair in settings.comparisons:
@@ -57,15 +57,14 @@ def comparison(path: Path) -> ComparisonRecord:
     return record
 
 
-def pair_items(side: RowSettings, corpora: Sequence[Corpus[ScoredPair]], path: Path) -> list[Items]:
-    """The cosines of the pairs of each corpus, a column a seed."""
-    cosines: list[list[np.ndarray]] = []
+def score_seeds(side: RowSettings, corpora: Sequence[Corpus[ScoredPair]], path: Path) -> list[list[Evaluation]]:
+    """For each corpus an evaluation a seed."""
+    seeds = []
     for source in encoders_of(side.record, path):
         encoder = Encoder.from_pretrained(**source)
         encoder.pooling = side.pooling or encoder.pooling
-        cosines.append([pair_cosines(encoder, corpus) for corpus in corpora])
-    golds = [np.array([pair.score for pair in corpus]) for corpus in corpora]
-    return [Items(np.stack(seeds, axis=1), gold) for seeds, gold in zip(zip(*cosines, strict=True), golds, strict=True)]
+        seeds.append([evaluate(encoder, corpus, progress=False) for corpus in corpora])
+    return [list(of_corpus) for of_corpus in zip(*seeds, strict=True)]
 
 
 def williams_tests(path: Path) -> WilliamsRecord:

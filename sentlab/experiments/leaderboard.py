@@ -19,19 +19,13 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from sentlab import data
-from sentlab.data import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair
-from sentlab.data.rows import PhraseInContext
+from sentlab.data import Corpus
 from sentlab.encoder import Encoder
 from sentlab.encoder.files import locate
-from sentlab.evaluation.mining import evaluate_mining
-from sentlab.evaluation.probes import evaluate_identification
-from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
-from sentlab.evaluation.sts import pair_cosines
-from sentlab.evaluation.words import evaluate_similarity
+from sentlab.evaluation import Evaluation, evaluate, gold_of, scores_over
 from sentlab.experiments import records
 from sentlab.experiments import results as found
-from sentlab.experiments.bootstrap import Items, interval, means, p_value, resample
+from sentlab.experiments.bootstrap import Test, interval, means, p_value, resample
 from sentlab.experiments.encoders import encoders_of
 from sentlab.experiments.records import LeaderboardRecord, Notes
 from sentlab.experiments.settings import TestSettings
@@ -52,19 +46,22 @@ def leaderboard(path: Path) -> LeaderboardRecord:
         torch.set_num_threads(settings.threads)
     tests = {str(test): test for column in settings.columns.values() for test in column}
     corpora = {name: notes.load(name, "test") for name in dict.fromkeys(test.corpus for test in tests.values())}
-    items: dict[str, dict[str, Items]] = {name: {} for name in tests}
+    scored: dict[str, dict[str, list[Evaluation]]] = {name: {} for name in tests}
     for row, of_row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
         sources = encoders_of(of_row.record, path)
         for name, test in tests.items():
             corpus = corpora[test.corpus]
-            values = [kept_items(source, of_row.pooling, test, corpus, settings.max_length) for source in sources]
-            rank = not isinstance(corpus[0], PhraseInContext)
-            items[name][row] = Items(np.stack(values, axis=1), gold(corpus), rank)
+            scored[name][row] = [
+                kept_evaluation(source, of_row.pooling, test, corpus, settings.max_length) for source in sources
+            ]
     random, columns = np.random.default_rng(settings.seed), {}
     for column, own in tqdm(settings.columns.items(), desc="resample", unit=" columns"):
-        parts = [items[str(test)] for test in own]
+        parts = [scored[str(test)] for test in own]
         columns[column] = compare_rows(parts, resample(parts, settings.resamples, random), settings.beside)
-    scores = {name: {row: np.round(own.scores(), 2).tolist() for row, own in items[name].items()} for name in tests}
+    scores = {
+        name: {row: np.round(scores_over(seeds), 2).tolist() for row, seeds in rows.items()}
+        for name, rows in scored.items()
+    }
     record.results = found.LeaderboardResults(columns=columns, tests=scores)
     record.provenance = notes.provenance(f"python -m sentlab leaderboard {path}", time.monotonic() - began)
     record.save(path)
@@ -72,12 +69,12 @@ def leaderboard(path: Path) -> LeaderboardRecord:
 
 
 def compare_rows(
-    tests: Sequence[Mapping[str, Items]], drawn: Mapping[str, np.ndarray], beside: Sequence[str] = ()
+    tests: Sequence[Test], drawn: Mapping[str, np.ndarray], beside: Sequence[str] = ()
 ) -> found.BoardColumn:
     """Mean, spread, interval and comparison with the best of each row, over some tests.
 
     Args:
-        tests: each row -> its items.
+        tests: each with the same rows.
         drawn: of them, by `resample`.
         beside: rows that are no candidates for the best.
     """
@@ -97,10 +94,10 @@ def compare_rows(
     return found.BoardColumn(rows=rows, best=best, p=p)
 
 
-def kept_items(
+def kept_evaluation(
     source: Mapping[str, Any], pooling: str | None, test: TestSettings, corpus: Corpus[Any], max_length: int
-) -> np.ndarray:
-    """What an encoder gives each item of a test, (n,): from `runs/items`, or computed and put there."""
+) -> Evaluation:
+    """What an encoder gives each item of a test: from `runs/items`, or computed and put there."""
     place, digest = Path(locate(source["source"])), hashlib.sha256(str(source["source"]).encode())
     for file in sorted(file for file in place.rglob("*") if file.is_file()):
         digest.update(file.relative_to(place).as_posix().encode() + file.read_bytes())
@@ -109,29 +106,7 @@ def kept_items(
     if not path.exists():
         encoder = Encoder.from_pretrained(**{**source, "max_length": max_length})
         encoder.pooling = pooling or encoder.pooling
+        items = evaluate(encoder, corpus, setup=test.setup, progress=False).items
         with replacing(path) as temporary, temporary.open("wb") as stream:
-            np.save(stream, per_item(encoder, test, corpus))
-    return np.load(path, allow_pickle=False)
-
-
-def per_item(encoder: Encoder, test: TestSettings, corpus: Corpus[Any]) -> np.ndarray:
-    """The cosine or the score x 100 of each item, float64 (n,)."""
-    kind = corpus[0]
-    if isinstance(kind, ScoredPair):
-        return pair_cosines(encoder, corpus)
-    if isinstance(kind, DuplicateQuestion):
-        return evaluate_retrieval(encoder, corpus).precisions
-    if isinstance(kind, RankingQuery):
-        return evaluate_reranking(encoder, corpus).precisions
-    if isinstance(kind, LabelledPair):
-        return 100.0 * evaluate_identification(encoder, data.load(corpus.name, "train"), corpus).right
-    if isinstance(kind, PhraseInContext):
-        return evaluate_mining(encoder, corpus, test.setup or "spans").similarities
-    return evaluate_similarity(encoder, corpus).cosines[corpus.name]
-
-
-def gold(corpus: Corpus[Any]) -> np.ndarray | None:
-    """(n,), or None for rankings and labels, whose items are scored one by one."""
-    if isinstance(corpus[0], DuplicateQuestion | RankingQuery | LabelledPair):
-        return None
-    return np.array([row.score for row in corpus])
+            np.save(stream, items)
+    return Evaluation({}, np.load(path, allow_pickle=False), *gold_of(corpus))

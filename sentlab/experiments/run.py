@@ -21,15 +21,15 @@ import torch
 from accelerate import Accelerator
 
 from sentlab import data, methods
-from sentlab.data import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, published, toy
-from sentlab.data.rows import PhraseInContext, PhrasePair, WordPair, WordPairInContext
+from sentlab.data import Corpus, PhraseInContext, ScoredPair, published, toy
 from sentlab.encoder import Encoder
+from sentlab.evaluation import dev_score, evaluate, watch_geometry
+from sentlab.evaluation.inputs import encode_groups
 from sentlab.evaluation.metrics import cosine_similarity
-from sentlab.evaluation.mining import evaluate_mining, mining_dev
-from sentlab.evaluation.probes import evaluate_identification, evaluate_relatedness
-from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval, nearest
-from sentlab.evaluation.sts import encode_groups, evaluate_sts, geometry, sts_dev, watch_geometry
-from sentlab.evaluation.words import evaluate_in_context, evaluate_similarity
+from sentlab.evaluation.mining import Setup
+from sentlab.evaluation.probes import evaluate_relatedness
+from sentlab.evaluation.retrieval import nearest
+from sentlab.evaluation.sts import geometry
 from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.records import Notes, RunRecord
@@ -83,7 +83,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
                 method,
                 corpus,
                 TrainConfig(**settings.train or {}),
-                dev_score(dev, settings),
+                dev_score(dev, setup=dev_setup(dev, settings)),
                 folder=folder,
                 resume=True,
                 progress=progress,
@@ -186,34 +186,20 @@ def measure(
     settings: RunSettings,
 ) -> found.Measured:
     """Scores and geometry of each pooling, as a record keeps them."""
-    trained_with = encoder.pooling
+    trained_with, choose = encoder.pooling, dev_score(dev, setup=dev_setup(dev, settings))
     pairs = {corpus.name: corpus for corpus in tests if isinstance(corpus[0], ScoredPair)}
     laid_out = next((pairs[name] for name in GEOMETRY if name in pairs), None)
     results: dict[str, dict[str, found.Number]] = {}
     layout: dict[str, found.GeometryResult] = {}
     for pooling in poolings:
         encoder.pooling = pooling
-        own = {f"{dev.name}-dev": dev_score(dev, settings)(encoder)}
-        if pairs:
-            own |= evaluate_sts(encoder, list(pairs.values())).scores
+        own = {f"{dev.name}-dev": choose(encoder)}
+        for corpus in tests:
+            in_context = isinstance(corpus[0], PhraseInContext)
+            for setup in settings.setups if in_context else [None]:
+                own |= evaluate(encoder, corpus, setup=setup).scores
         if set(data.STS_TASKS) <= own.keys():
             own["average"] = sum(own[task] for task in data.STS_TASKS) / len(data.STS_TASKS)
-        for corpus in tests:
-            if isinstance(corpus[0], DuplicateQuestion | RankingQuery):
-                ranked = isinstance(corpus[0], RankingQuery)
-                result = (evaluate_reranking if ranked else evaluate_retrieval)(encoder, corpus)
-                own |= {f"{corpus.name} map": result.map, f"{corpus.name} mrr@10": result.mrr}
-            if isinstance(corpus[0], WordPair | PhrasePair | WordPairInContext):
-                own |= evaluate_similarity(encoder, corpus).scores
-            if isinstance(corpus[0], WordPairInContext):
-                own[f"{corpus.name} in context"] = evaluate_in_context(encoder, corpus).scores[corpus.name]
-            if isinstance(corpus[0], LabelledPair):
-                train = data.load(corpus.name, "train")
-                own[corpus.name] = evaluate_identification(encoder, train, corpus).accuracy
-            if isinstance(corpus[0], PhraseInContext):
-                for setup in settings.setups:
-                    scores = evaluate_mining(encoder, corpus, setup).table().iloc[0].dropna()
-                    own |= {f"{corpus.name} {setup} {name}": float(score) for name, score in scores.items()}
         own |= {f"{name} head": evaluate_relatedness(encoder, name).spearman for name in settings.heads}
         results[pooling] = {name: round(score, 2) for name, score in own.items()}
         if laid_out is not None:
@@ -222,11 +208,9 @@ def measure(
     return found.Measured(scores=results, geometry=layout)
 
 
-def dev_score(corpus: Corpus[Any], settings: RunSettings) -> Callable[[Encoder], float]:
-    """What chooses the step to keep: encoder -> Spearman x 100."""
-    if isinstance(corpus[0], PhraseInContext):
-        return mining_dev(corpus, settings.setups[0])
-    return sts_dev(corpus)
+def dev_setup(dev: Corpus[Any], settings: RunSettings) -> Setup | None:
+    """The set-up in which phrases in contexts choose the step to keep."""
+    return settings.setups[0] if isinstance(dev[0], PhraseInContext) else None
 
 
 def count_reconstructed(method: methods.PaSeR, corpus: Corpus[Any]) -> found.PhraseCounts:

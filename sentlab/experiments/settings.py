@@ -145,7 +145,8 @@ class Draw(Typed):
 
 def _data_tag(value: Any) -> str:
     """Whether `data` is one corpus or several tasks."""
-    return "one corpus" if isinstance(value, CorpusSettings) or "corpus" in value else "tasks"
+    one = isinstance(value, CorpusSettings) or (isinstance(value, dict) and "corpus" in value)
+    return "one corpus" if one else "tasks"
 
 
 Data = Annotated[

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from browser import Browser
 
-from sentlab.experiments import records
+from sentlab.report import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
@@ -115,7 +115,7 @@ def records_named(code: str) -> set[str]:
 
 def test_records_that_chapters_link_to_are_files() -> None:
     named = {(path.name, name) for path in BOOK.glob("*.ipynb") for name in records_named(code_of(path))}
-    assert ("paser-experiments.ipynb", "paser-depth") in named
+    assert ("paser-experiments.ipynb", "paser/depth") in named
     assert {pair for pair in named if not (BOOK / "results" / f"{pair[1]}.json").is_file()} == set()
 
 
@@ -249,9 +249,9 @@ def build() -> ModuleType:
 
 
 def test_links_to_records_are_made_for_the_pages(build: ModuleType) -> None:
-    link = records.linked("54.3 ± 0.6", "moco")
-    page = Page(build.link_records(f"<p>records.ipynb#record-moco {link}</p>"))
-    assert page.links == ["records.html#record-moco"]
+    link = tables.linked("54.3 ± 0.6", "ptbert/moco")
+    page = Page(build.link_records(f"<p>records.ipynb#record-ptbert/moco {link}</p>"))
+    assert page.links == ["records.html#record-ptbert/moco"]
     assert build.link_records("<p>records.ipynb#record-moco</p>") == "<p>records.ipynb#record-moco</p>"
 
 

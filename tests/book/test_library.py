@@ -70,20 +70,23 @@ def test_the_ways_are_measured_and_agree(
     assert library.main(["--text", str(shelf), "--words", "1200", "--out", str(out)]) == 0
     assert [path.name for path in out.parent.iterdir()] == ["mined.json"]
     (record,) = records.load("mined", out.parent)
-    assert record.provenance() in capsys.readouterr().out
+    assert isinstance(record, records.LibraryRecord)
+    assert record.results
+    assert record.source.encoder
+    assert record.provenance_line() in capsys.readouterr().out
     assert str(tmp_path) not in out.read_text()
 
     texts = ["SENTLAB_DATA/shelf/articles.txt.xz", "SENTLAB_DATA/shelf/book.txt"]
-    assert record.settings["text"] == texts
+    assert record.settings.text == texts
     asked = f"--text {' '.join(texts)} --encoder tiny --words 1200 --out book/results/mined.json"
-    assert record.command == f"python benchmarks/library.py {asked}"
-    assert [about["source"] for about in record.data.values()] == texts
-    assert [len(about["fingerprint"]) for about in record.data.values()] == [16, 16]
-    assert record.encoder["dim"] == 128
+    assert record.source.command == f"python benchmarks/library.py {asked}"
+    assert [about.source for about in record.source.data.values()] == texts
+    assert [len(about.fingerprint) for about in record.source.data.values()] == [16, 16]
+    assert record.source.encoder.dim == 128
 
-    ways = record.results["ways"]
+    ways = record.results.ways
     assert list(ways) == ["index", "paragraphs", "bm25", "span vectors", "ngrams"]
-    words = sum(about["words"] for about in record.data.values())
+    words = sum(about.words for about in record.source.data.values())
     assert [row["words"] for row in ways.values()][:4] == [words] * 4  # so short a text is its own part
     assert 0 < ways["ngrams"]["words"] < words / 3
     for way in ("index", "paragraphs", "bm25", "span vectors"):
@@ -96,21 +99,21 @@ def test_the_ways_are_measured_and_agree(
     assert 10 * index["words and marks"] < index["spans"] < 20 * index["words and marks"]
     assert plain["bytes"] == pytest.approx(index["spans"] * 128 * 2, rel=0.01)
     assert index["bytes in float32"] - index["bytes"] == index["words and marks"] * 128 * 2
-    assert plain["same best"] == len(record.settings["phrases"])
+    assert plain["same best"] == len(record.settings.phrases)
 
-    assert list(record.examples) == record.settings["phrases"]
-    found = record.examples["a storm at sea"]
-    assert len(found["index"]) == library.HITS
-    similarities = [hit["similarity"] for hit in found["index"]]
+    assert list(record.results.hits) == record.settings.phrases
+    found = record.results.hits["a storm at sea"]
+    assert len(found.index) == library.HITS
+    similarities = [hit.similarity for hit in found.index]
     assert similarities == sorted(similarities, reverse=True)
-    assert found["bm25"]["words"].startswith(WANTED)
-    assert found["bm25"]["file"] == "articles.txt.xz"
-    best = found["index"][0]
-    assert best["words"] in WANTED
+    assert found.bm25.words.startswith(WANTED)
+    assert found.bm25.file == "articles.txt.xz"
+    best = found.index[0]
+    assert best.words in WANTED
     whole = f"{WANTED}, & nobody <b>believed</b> him."
-    assert f"{best['before']}{best['words']}{best['after']}" in whole
-    assert len(best["after"]) == min(60, len(whole) - whole.index(best["words"]) - len(best["words"]))
-    assert set(found["paragraphs"]) == {"score", "words", "file"}
+    assert f"{best.before}{best.words}{best.after}" in whole
+    assert len(best.after) == min(60, len(whole) - whole.index(best.words) - len(best.words))
+    assert found.paragraphs.words
 
 
 def test_lines_are_drawn_in_order_and_the_last_one_is_cut(library: ModuleType, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import re
 from pathlib import Path
 
 import datasets
@@ -71,6 +72,21 @@ def test_a_given_folder_without_the_set_never_falls_back_to_the_hub(tmp_path, hu
         data.load("stsb", "train", folder=tmp_path)
     with pytest.raises(FileNotFoundError, match="not a folder"):
         data.load("stsb", folder=tmp_path / "nowhere")
+    assert not hub[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [("stsb", "test"), ("nli", "dev"), ("sts-unlabelled", "train"), ("sts12-hard", "test"), ("quora", "test")],
+)
+def test_a_relative_folder_that_is_not_there_is_named_with_where_it_was_sought(tmp_path, monkeypatch, hub, name, split):
+    monkeypatch.chdir(tmp_path)
+    message = rf"names data/mistyped, which, seen from {re.escape(str(tmp_path))}, is not a folder"
+    with pytest.raises(FileNotFoundError, match=f"folder= {message}"):
+        data.load(name, split, folder="data/mistyped")
+    monkeypatch.setenv("SENTLAB_DATA", "data/mistyped")
+    with pytest.raises(FileNotFoundError, match=f"SENTLAB_DATA {message}"):
+        data.load(name, split)
     assert not hub[1]
 
 

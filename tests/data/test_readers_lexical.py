@@ -54,8 +54,9 @@ def test_word_pairs_in_every_layout(tmp_path, text, rows):
         ("a b 1 2\n", r"pairs\.txt:1: expected 3 columns"),
         ("a\t \t1\n", r"pairs\.txt:1: expected 3 columns, words and score filled"),
         ("a\tb\t1\n\nc\td\t1\n", r"pairs\.txt:2: expected 3 columns"),
-        ("a\tb\thigh\n", r"pairs\.txt:1: expected a number as score, found 'high'"),
-        ("a\tb\tnan\n", r"pairs\.txt:1: expected a number as score, found 'nan'"),
+        ("a\tb\thigh\n", r"pairs\.txt:1: expected a score from 0 to 50, found 'high'"),
+        ("a\tb\t1e9\n", r"pairs\.txt:1: expected a score from 0 to 50, found '1e9'"),
+        ("a\tb\tnan\n", r"pairs\.txt:1: expected a score from 0 to 50, found 'nan'"),
         (SIMLEX + "old\tnew\t1.58\n", r"pairs\.txt:2: expected 10 columns"),
         ("word1\tSimLex999\n", r"pairs\.txt:1: expected a header row with .*no word2"),
     ],
@@ -76,6 +77,16 @@ def test_scws_takes_the_marks_out_and_keeps_the_places(tmp_path):
     assert (second.context_a, second.span_a, second.context_b, second.span_b) == ("a x", (2, 3), "b y .", (2, 3))
 
 
+def test_word_pairs_off_their_scale_are_refused_by_name(tmp_path):
+    folder = tmp_path / "wordsim"
+    folder.mkdir()
+    write(folder / "EN-MEN-TR-3k.txt", "sun sunlight 50\n")
+    write(folder / "EN-SIMLEX-999.txt", "old new 10\nold young 10.5\n")
+    assert data.load("men", folder=tmp_path).rows == (WordPair("sun", "sunlight", 50.0),)
+    with pytest.raises(ValueError, match=r"EN-SIMLEX-999\.txt:2: expected a score from 0 to 10, found '10\.5'"):
+        data.load("simlex", folder=tmp_path)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -83,7 +94,7 @@ def test_scws_takes_the_marks_out_and_keeps_the_places(tmp_path):
         (scws_line("<b> x </b> <b> y </b>", "<b> bank </b>"), "exactly one <b> word </b>"),
         (scws_line("</b> x <b>", "<b> bank </b>"), "exactly one <b> word </b>"),
         (scws_line("a <b> </b>", "<b> bank </b>"), "exactly one <b> word </b>"),
-        (scws_line("<b> x </b>", "<b> y </b>", score="many"), "expected a number as score, found 'many'"),
+        (scws_line("<b> x </b>", "<b> y </b>", score="many"), "expected a score from 0 to 10, found 'many'"),
         (scws_line("<b> x </b>", "<b> y </b>", word_b=" "), "18 tab-separated columns with words in 2 and 4"),
         ("1\tbank\tn\n", "expected 18 tab-separated columns .*found 3"),
     ],
@@ -191,9 +202,9 @@ def test_ppdb_relations_scores_and_what_is_left_out(tmp_path):
         (ppdb_line("a", "b", "Entailment"), r":2: expected a label out of Equivalence, .*found 'Entailment'"),
         (
             ppdb_line("a", "b", "Independent", "Equivalence=5.2"),
-            r":2: expected an Equivalence from 0 to 1, found '5\.2'",
+            r":2: expected a score from 0 to 1, found '5\.2'",
         ),
-        (ppdb_line("a", "b", "Independent", "Equivalence="), r":2: expected a number as score, found ''"),
+        (ppdb_line("a", "b", "Independent", "Equivalence="), r":2: expected a score from 0 to 1, found ''"),
         (b"\xff\n", r":2: expected UTF-8, found byte 0xff"),
     ],
 )

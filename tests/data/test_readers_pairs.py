@@ -151,6 +151,15 @@ def test_nli_jsonl_reads_file_after_file_and_leaves_out_disagreement(tmp_path):
             readers.read_nli_jsonl(write(two, line("e", "f", "neutral") + bad + "\n"))
 
 
+@pytest.mark.parametrize("key", ["sentence1", "sentence2", "gold_label"])
+@pytest.mark.parametrize("value", [None, 3, ["a"]])
+def test_nli_jsonl_names_the_line_of_a_value_that_is_no_string(tmp_path, key, value):
+    item = {"sentence1": "a", "sentence2": "b", "gold_label": "neutral", key: value}
+    path = write(tmp_path / "dev.jsonl", json.dumps(item) + "\n")
+    with pytest.raises(ValueError, match=r"dev\.jsonl:1: expected strings in sentence1, sentence2 and gold_label"):
+        readers.read_nli_jsonl(path)
+
+
 def test_mnli_csv_is_real_csv(tmp_path):
     text = 'premise,hypothesis,label\n"a, ""b""\nc",d,neutral\ne,f,-\n'
     path = write(tmp_path / "m.csv", text)

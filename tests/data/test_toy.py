@@ -13,10 +13,9 @@ from scipy.stats import spearmanr
 
 from sentlab.data import toy
 from sentlab.data.rows import Corpus
-from sentlab.data.toy.grammar import FORMS, OPENERS, ask, asked, forms, render
+from sentlab.data.toy.grammar import FORMS, OPENERS, ask, asked, forms, frame, render
 from sentlab.data.toy.lexicon import article, inflect, lexicon, plural
-from sentlab.data.toy.phrase_rows import phrase_similarity, relation
-from sentlab.data.toy.role_frame import frame
+from sentlab.data.toy.phrases import phrase_similarity, relation
 from sentlab.data.toy.scene import Scene, scenes, score, similarity, split_of
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,8 +13,10 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
+from tqdm import tqdm
 
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
+from sentlab.encoder import Encoder
 from sentlab.evaluation.sts import evaluate_sts, geometry, pair_cosines, sts_dev, watch_geometry
 
 
@@ -44,6 +48,58 @@ TWO = corpus(
     ("0", "3", 0.5, "y"),
     ("0", "4", 1.0, "y"),
 )
+
+
+def test_rows_come_as_a_corpus_a_list_or_under_names():
+    expected = evaluate_sts(Angles(), TWO).scores["two"]
+    assert evaluate_sts(Angles(), list(TWO)).scores == {"rows": expected}
+    assert evaluate_sts(Angles(), {"mine": list(TWO), "all": TWO}).scores == {"mine": expected, "all": expected}
+    assert sts_dev(list(TWO))(Angles()) == expected
+    assert pair_cosines(Angles(), list(TWO)).tolist() == pair_cosines(Angles(), TWO).tolist()
+
+
+@pytest.mark.parametrize("gold", ["3", 1e9, -0.1, math.nan, math.inf, None])
+def test_a_gold_off_its_scale_is_refused_with_its_row(gold):
+    rows = (*TWO, ScoredPair("0", "5", gold))
+    message = rf"row 7 of two \(test\) has the score {re.escape(repr(gold))}, which is not a number from 0 to 5"
+    faulty = Corpus("two", "test", rows, "made by the test")
+    for evaluation in (evaluate_sts, pair_cosines, geometry, lambda _, rows: sts_dev(rows)):
+        with pytest.raises(ValueError, match=message):
+            evaluation(Angles(), faulty)
+
+
+def test_numbers_of_numpy_are_golds():
+    rows = [ScoredPair("0", str(10 * i), np.float32(i)) for i in range(4)]
+    assert evaluate_sts(Angles(), rows).scores == {"rows": pytest.approx(-100)}
+
+
+@pytest.fixture
+def bars(monkeypatch):
+    """Whether each bar that was opened is to be seen."""
+    seen: list[bool] = []
+
+    class Bar(tqdm):
+        def __init__(self, *args, **settings):
+            super().__init__(*args, **settings)
+            seen.append(not self.disable)
+
+    for module in [module for name, module in sys.modules.items() if name.startswith("sentlab.")]:
+        if getattr(module, "tqdm", None) is tqdm:
+            monkeypatch.setattr(module, "tqdm", Bar)
+    return seen
+
+
+def test_no_bar_unless_it_is_asked_for(small_encoder_folder, bars):
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    evaluate_sts(encoder, TWO, progress=True)
+    assert bars == [True]
+    bars.clear()
+    evaluate_sts(encoder, TWO, progress=False)
+    pair_cosines(encoder, TWO, progress=False)
+    geometry(encoder, TWO, progress=False)
+    sts_dev(TWO)(encoder)
+    watch_geometry(TWO, 1)(1, SimpleNamespace(encoder=encoder))
+    assert not any(bars)
 
 
 def test_each_aggregation_by_hand():

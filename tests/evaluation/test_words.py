@@ -108,7 +108,7 @@ def test_all_cosines_the_same_have_no_correlation() -> None:
         ([], "corpora is empty"),
         ([FOUR, FOUR], "four twice"),
         (Corpus("sts", "test", (ScoredPair("a", "b", 1.0),) * 2, ""), "sts .test. must hold.*it holds ScoredPair"),
-        (words("one", ("0", "1", 1)), "two rows or more.*it holds 1"),
+        (words("one", ("0", "1", 1)), "2 or more WordPair or.*it holds 1"),
     ],
 )
 def test_malformed_corpora(corpora: object, message: str) -> None:
@@ -229,7 +229,7 @@ def test_a_span_that_is_no_part_of_its_context(encoder: Encoder, span: tuple[int
 def test_context_needs_vectors_of_tokens_and_marked_words(encoder: Encoder) -> None:
     with pytest.raises(TypeError, match=r"it is Angles.*use evaluate_similarity"):
         evaluate_in_context(Angles(), SHORT)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="four must hold WordPairInContext rows; it holds WordPair: use"):
+    with pytest.raises(ValueError, match=r"four .test. must hold .*WordPairInContext rows; it holds WordPair \(row 0"):
         evaluate_in_context(encoder, FOUR)  # type: ignore[arg-type]
 
 

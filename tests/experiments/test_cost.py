@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sentlab.experiments import cost, records
-from sentlab.experiments.sweep import sweep
+from sentlab.experiments.sweep import run_sweep
 
 pytestmark = pytest.mark.skipif(not cost.STATUS.exists(), reason="memory is measured on Linux only")
 
@@ -25,36 +25,45 @@ def test_memory_is_what_the_work_adds_at_its_peak() -> None:
     assert after < 8  # an earlier peak is forgotten
 
 
+def write(folder: Path, name: str, kind: str, settings: dict[str, Any]) -> Path:
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"kind": kind, "settings": settings}))
+    return path
+
+
 def test_rows_have_what_they_cost(small_encoder_folder: Path, tmp_path: Path) -> None:
     own: dict[str, Any] = {
         "encoder": {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16},
-        "data": "toy-sentences", "dev": "toy-sts", "test": ["toy-sts"], "poolings": [], "keep": True,
+        "data": {"corpus": "toy-sentences"}, "dev": "toy-sts", "test": ["toy-sts"], "poolings": [], "keep": True,
     }  # fmt: skip
     train = {"steps": 2, "batch_size": 8, "learning_rate": 1e-4, "eval_every": 1, "seed": 0}
     trained = {**own, "method": {"name": "SimCSE"}, "train": train}
-    fitted = {**own, "method": {"name": "Whitening", "dim": 4}, "train": None, "draw": {"rows": 300, "seed": 0}}
-    folder = tmp_path / "sweeps"
-    for name, settings, over in (
-        ("trained", trained, {"train.seed": [0]}),
-        ("fitted", fitted, {"draw.seed": [0]}),
-        ("raw", {**own, "method": None, "train": None}, None),
-    ):
-        if over:
-            sweep(settings, over, folder=folder, progress=False)
-        records.Record(name, settings, over or {}).save(tmp_path / f"{name}.json")
-    path = tmp_path / "cost.json"
-    rows = {"trained": ["trained", None], "fitted": ["fitted", None], "raw": ["raw", "mean"]}
+    fitted = {
+        **own,
+        "method": {"name": "Whitening", "arguments": {"dim": 4}},
+        "train": None,
+        "draw": {"rows": 300, "seed": 0},
+    }
+    for name, settings, over in (("trained", trained, "train.seed"), ("fitted", fitted, "draw.seed")):
+        write(tmp_path, name, "sweep", {"run": settings, "over": {over: [0]}})
+        run_sweep(tmp_path / f"{name}.json")
+    write(tmp_path, "raw", "run", {**own, "method": None, "train": None})
+    rows = {"trained": {"record": "trained"}, "fitted": {"record": "fitted"}}
+    rows["raw"] = {"record": "raw", "pooling": "mean"}
     asked = {"rows": rows, "steps": 3, "corpus": "toy-sts", "passes": 2, "threads": 1}
-    records.Record("cost", asked).save(path)
-    cost.cost(path)
-    found = records.read(path)
-    assert list(found.results["training"]) == ["trained", "fitted"]  # nothing was trained for the third
-    assert list(found.results["encoding"]) == list(rows)
-    seconds = found.results["training"]["trained"]["seconds a step"]
-    assert found.results["training"]["trained"]["minutes"] == pytest.approx(2 * seconds / 60, abs=0.006)
-    assert all(row["sentences a second"] > 0 for row in found.results["encoding"].values())
-    assert found.device.endswith("1 thread(s)")
-    assert str(sys.version_info.major) in found.versions["python"]
+    path = write(tmp_path, "cost", "cost", asked)
+    made = cost.cost(path)
+    found = records.read_as(records.CostRecord, path).results
+    assert found
+    assert found == made.results
+    assert list(found.training) == ["trained", "fitted"]  # nothing was trained for the third
+    assert list(found.encoding) == list(rows)
+    seconds = found.training["trained"].seconds_a_step
+    assert seconds
+    assert found.training["trained"].minutes == pytest.approx(2 * seconds / 60, abs=0.006)
+    assert found.training["fitted"].seconds_a_step is None
+    assert all(row.sentences_a_second > 0 for row in found.encoding.values())
+    assert made.source.device.endswith("1 thread(s)")
 
 
 def test_other_systems_are_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

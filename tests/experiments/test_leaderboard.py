@@ -12,31 +12,24 @@ import pytest
 
 from sentlab import data
 from sentlab.data import Corpus
-from sentlab.data.rows import PhraseInContext
 from sentlab.encoder import Encoder
-from sentlab.evaluation.metrics import pearson, spearman
-from sentlab.evaluation.mining import evaluate_mining
+from sentlab.evaluation import Evaluation, scores_over
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import evaluate_sts
 from sentlab.evaluation.words import evaluate_similarity
 from sentlab.experiments import leaderboard, records
-from sentlab.experiments.leaderboard import Items, column_results, p_value, resampled
-from sentlab.experiments.sweep import sweep
+from sentlab.experiments.bootstrap import p_value, resample
+from sentlab.experiments.leaderboard import compare_rows
+from sentlab.experiments.sweep import run_sweep
 
 
-def judged(rng: np.random.Generator, gold: np.ndarray, noise: float, seeds: int = 1, *, rank: bool = True) -> Items:
-    return Items(gold[:, None] + noise * rng.normal(size=(len(gold), seeds)), gold, rank)
+def judged(rng: np.random.Generator, gold: np.ndarray, noise: float, seeds: int = 1) -> list[Evaluation]:
+    return [Evaluation({}, gold + noise * rng.normal(size=len(gold)), gold, "spearman") for _ in range(seeds)]
 
 
-def test_scores_are_correlations_or_means_of_the_items_that_are_drawn() -> None:
-    rng = np.random.default_rng(0)
-    gold, drawn = rng.normal(size=30), rng.integers(30, size=30)
-    for rank, correlate in ((True, spearman), (False, pearson)):
-        items = judged(rng, gold, 1.0, seeds=2, rank=rank)
-        expected = [100 * correlate(items.values[drawn, seed], gold[drawn]) for seed in (0, 1)]
-        assert items.scores(drawn) == pytest.approx(expected)
-        assert items.scores() == pytest.approx([100 * correlate(column, gold) for column in items.values.T])
-    assert Items(np.array([[1.0, 0.0], [3.0, 8.0]]), None).scores(np.array([1, 1])) == [3.0, 8.0]
+def scored(values: np.ndarray) -> list[Evaluation]:
+    """Items that are scores themselves."""
+    return [Evaluation({}, values, None, None)]
 
 
 def test_a_column_averages_tests_and_seeds_and_compares_with_the_best() -> None:
@@ -44,43 +37,45 @@ def test_a_column_averages_tests_and_seeds_and_compares_with_the_best() -> None:
     golds = [rng.normal(size=200), rng.normal(size=100)]
     noise = {"good": 1.0, "twin": 1.0, "bad": 5.0, "beside": 0.3}
     tests = [{row: judged(rng, gold, amount, seeds=3) for row, amount in noise.items()} for gold in golds]
-    drawn = resampled(tests, 200, np.random.default_rng(0))
-    results, best = column_results(tests, drawn, beside=["beside"])
+    drawn = resample(tests, 200, np.random.default_rng(0))
+    column = compare_rows(tests, drawn, beside=["beside"])
+    results, best = column.rows, column.best
     assert best in ("good", "twin")
     for row, found in results.items():
-        seeds = np.mean([test[row].scores() for test in tests], axis=0)
-        assert found["score"] == pytest.approx(seeds.mean(), abs=0.006)
-        assert found["spread"] == pytest.approx(seeds.std(ddof=1), abs=0.006)
-        assert found["low"] < found["score"] < found["high"]
-    assert "p" not in results[best]
-    assert "difference" not in results[best]
+        seeds = np.mean([scores_over(test[row]) for test in tests], axis=0)
+        assert found.score == pytest.approx(seeds.mean(), abs=0.006)
+        assert found.spread == pytest.approx(seeds.std(ddof=1), abs=0.006)
+        assert found.low < found.score < found.high
+    assert results[best].p is None
+    assert results[best].difference is None
+    assert column.between("bad", best) == column.between(best, "bad") == results["bad"].p
     (twin,) = {"good", "twin"} - {best}
-    assert results[twin]["p"] > 0.05
-    assert results["bad"]["p"] == pytest.approx(2 / 201, abs=1e-4)
-    assert results["bad"]["difference"] < 0
-    assert results["beside"]["difference"] > 0
-    assert results["beside"]["p"] < 0.05
+    assert (results[twin].p or 0) > 0.05
+    assert results["bad"].p == pytest.approx(2 / 201, abs=1e-4)
+    assert (results["bad"].difference or 0) < 0
+    assert (results["beside"].difference or 0) > 0
+    assert (results["beside"].p or 1) < 0.05
 
 
 def test_all_rows_are_given_the_same_items() -> None:
     """Two rows that differ by a constant differ by it in every resample."""
-    values = np.random.default_rng(2).normal(size=(50, 1))
-    tests = [{"a": Items(values, None), "b": Items(values + 0.5, None)}]
-    drawn = resampled(tests, 99, np.random.default_rng(0))
-    results, best = column_results(tests, drawn)
+    values = np.random.default_rng(2).normal(size=50)
+    tests = [{"a": scored(values), "b": scored(values + 0.5)}]
+    drawn = resample(tests, 99, np.random.default_rng(0))
+    column = compare_rows(tests, drawn)
     assert drawn["b"] - drawn["a"] == pytest.approx(0.5)
-    assert p_value(drawn, "b", "a") == results["a"]["p"]
-    assert best == "b"
-    assert results["a"]["difference"] == -0.5
-    assert results["a"]["p"] == 0.02  # of 99 resamples and the sample itself, twice that alone
+    assert p_value(drawn, "b", "a") == column.rows["a"].p
+    assert column.best == "b"
+    assert column.rows["a"].difference == -0.5
+    assert column.rows["a"].p == 0.02  # of 99 resamples and the sample itself, twice that alone
 
 
-def test_equal_rows_are_not_told_apart() -> None:
-    values = np.random.default_rng(3).normal(size=(20, 1))
-    tests = [{"a": Items(values, None), "b": Items(values, None)}]
-    results, _ = column_results(tests, resampled(tests, 50, np.random.default_rng(0)))
-    assert results["b"]["p"] == 1.0
-    assert "spread" not in results["b"]
+def test_equal_rows_do_not_differ() -> None:
+    values = np.random.default_rng(3).normal(size=20)
+    tests = [{"a": scored(values), "b": scored(values)}]
+    row = compare_rows(tests, resample(tests, 50, np.random.default_rng(0))).rows["b"]
+    assert row.p == 1.0
+    assert row.spread is None
 
 
 @pytest.fixture
@@ -96,22 +91,35 @@ def asked(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(data, "load", first_rows)
     encoder = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}
     plain: dict[str, Any] = {"encoder": encoder, "dev": "toy-sts", "test": ["toy-sts"], "threads": 1}
-    fitted = plain | {"method": {"name": "Whitening", "dim": 4}, "data": "toy-sentences", "train": None}
+    fitted = plain | {
+        "method": {"name": "Whitening", "arguments": {"dim": 4}},
+        "data": {"corpus": "toy-sentences"},
+        "train": None,
+    }
     fitted |= {"draw": {"rows": 60, "seed": 0}, "keep": True}
-    (tmp_path / "raw.json").write_text(json.dumps({"settings": plain}))
-    (tmp_path / "white.json").write_text(json.dumps({"settings": fitted, "over": {"draw.seed": [0, 1]}}))
-    sweep(fitted, {"draw.seed": [0, 1]}, folder=tmp_path / "sweeps", progress=False)
+    several = {"run": fitted, "over": {"draw.seed": [0, 1]}}
+    (tmp_path / "raw.json").write_text(json.dumps({"kind": "run", "settings": plain}))
+    (tmp_path / "white.json").write_text(json.dumps({"kind": "sweep", "settings": several}))
+    run_sweep(tmp_path / "white.json")
     settings = {
-        "rows": {"raw [CLS]": ["raw", None], "raw mean": ["raw", "mean"], "whitened": ["white", None]},
-        "columns": {"STS": ["toy-sts", "toy-sts-hard"], "search": ["toy-duplicates"], "rank": ["toy-reranking"]}
-        | {"words": ["toy-words"]},
+        "rows": {
+            "raw [CLS]": {"record": "raw"},
+            "raw mean": {"record": "raw", "pooling": "mean"},
+            "whitened": {"record": "white"},
+        },
+        "columns": {
+            "STS": [{"corpus": "toy-sts"}, {"corpus": "toy-sts-hard"}],
+            "search": [{"corpus": "toy-duplicates"}],
+            "rank": [{"corpus": "toy-reranking"}],
+            "words": [{"corpus": "toy-words"}],
+        },
         "max_length": 64,
         "resamples": 20,
         "seed": 0,
         "threads": 1,
     }
     path = tmp_path / "leaderboard.json"
-    path.write_text(json.dumps({"settings": settings}))
+    path.write_text(json.dumps({"kind": "leaderboard", "settings": settings}))
     return path
 
 
@@ -119,7 +127,7 @@ def test_a_leaderboard_holds_what_the_evaluations_say(asked: Path, small_encoder
     record = leaderboard.leaderboard(asked)
     assert records.read(asked).results == record.results
     names = ("toy-sts", "toy-sts-hard", "toy-duplicates", "toy-reranking", "toy-words")
-    assert set(record.data) == {f"{name}/test" for name in names}
+    assert set(record.source.data) == {f"{name}/test" for name in names}
     encoder = Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=64)
     expected = {
         "toy-sts": evaluate_sts(encoder, data.load("toy-sts", "test")).average,
@@ -127,25 +135,15 @@ def test_a_leaderboard_holds_what_the_evaluations_say(asked: Path, small_encoder
         "toy-reranking": evaluate_reranking(encoder, data.load("toy-reranking", "test")).map,
         "toy-words": evaluate_similarity(encoder, data.load("toy-words", "test")).average,
     }
-    tests = record.examples["tests"]
+    assert record.results
+    tests = record.results.tests
     for test, score in expected.items():
         assert tests[test]["raw mean"] == [pytest.approx(score, abs=0.006)]
         assert tests[test]["raw [CLS]"] != tests[test]["raw mean"]
     assert len(tests["toy-sts"]["whitened"]) == 2
     both = np.mean([tests["toy-sts"]["whitened"], tests["toy-sts-hard"]["whitened"]])
-    assert record.results["STS"]["whitened"]["score"] == pytest.approx(both, abs=0.011)
-    assert record.examples["best"]["STS"] in record.results["STS"]
-
-
-def test_phrases_in_contexts_have_a_set_up_each() -> None:
-    encoder = Encoder.from_pretrained(pooling="cls", max_length=128, device="cpu")
-    rows = [("a cat", "On the mat lay a cat.", 0, 2, 5.0), ("two dogs", "They run.", 0, 4, 1.0)]
-    rows += [("rain", "It rained all day.", 3, 9, 4.0)]
-    corpus = Corpus("few", "test", tuple(PhraseInContext(*row) for row in rows), "this test")
-    for setup in ("full", "spans"):
-        found = leaderboard.per_item(encoder, f"few {setup}", corpus)
-        assert found.tolist() == evaluate_mining(encoder, corpus, setup).similarities.tolist()  # type: ignore[arg-type]
-    assert leaderboard.gold(corpus).tolist() == [5.0, 1.0, 4.0]  # type: ignore[union-attr]
+    assert record.results.columns["STS"].rows["whitened"].score == pytest.approx(both, abs=0.011)
+    assert record.results.columns["STS"].best in record.results.columns["STS"].rows
 
 
 def test_what_was_found_is_kept_until_an_encoder_changes(
@@ -156,7 +154,7 @@ def test_what_was_found_is_kept_until_an_encoder_changes(
     def refuse(*_: Any) -> np.ndarray:
         raise AssertionError("encoded again")
 
-    monkeypatch.setattr(leaderboard, "per_item", refuse)
+    monkeypatch.setattr(leaderboard, "evaluate", refuse)
     assert leaderboard.leaderboard(asked).results == first.results
     copy = asked.parent / "other"
     encoder = Encoder.from_pretrained(small_encoder_folder)

@@ -1,4 +1,4 @@
-"""Sweeps: every combination once, found again by its settings, and a table and a picture of what came out."""
+"""Sweeps: every combination once, found again by its settings, and a table of what came out."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import pytest
 
 from sentlab.experiments import records
 from sentlab.experiments import sweep as module
-from sentlab.experiments.sweep import read, sweep
+from sentlab.experiments.settings import SweepSettings
+from sentlab.experiments.sweep import read, runs_of, sweep
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
 SETTINGS = {
     "encoder": {"source": "", "pooling": "cls", "max_length": 16},
-    "method": {"name": "PaSeR", "decoder_layers": 1, "m": 1.0, "view": None},
+    "method": {"name": "PaSeR", "arguments": {"decoder_layers": 1, "m": 1.0, "view": None}},
     "words": "toy",
-    "data": "toy-sentences",
+    "data": {"corpus": "toy-sentences"},
     "train": {"steps": 2, "batch_size": 4, "learning_rate": 0.001, "seed": 0},
     "dev": "toy-sts",
     "test": [],
@@ -31,10 +32,15 @@ def settings(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.Mon
     return SETTINGS | {"encoder": {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}}
 
 
+def of(settings: dict[str, Any], over: dict[str, list[Any]]) -> SweepSettings:
+    return SweepSettings.model_validate({"run": settings, "over": over})
+
+
 def test_every_combination_is_run_once_and_an_interrupted_sweep_goes_on(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    over = {"method.decoder_layers": [1, 2], "method.view": [None, ["synonym_replacement", "random_deletion"]]}
+    both = ["synonym_replacement", "random_deletion"]
+    asked = of(settings, {"method.arguments.decoder_layers": [1, 2], "method.arguments.view": [None, both]})
     run, calls = module.run, []
 
     def counted(path: Path, **more: object) -> records.Record:
@@ -45,45 +51,62 @@ def test_every_combination_is_run_once_and_an_interrupted_sweep_goes_on(
 
     monkeypatch.setattr(module, "run", counted)
     with pytest.raises(KeyboardInterrupt):
-        sweep(settings, over, progress=False)
+        sweep(asked, progress=False)
     monkeypatch.setattr(module, "run", lambda path, **more: (calls.append(path), run(path, **more))[1])
-    found = sweep(settings, over, progress=False)
+    found = sweep(asked, progress=False)
     assert len(calls) == len(set(calls)) == 4  # what was finished is not run again
     table = found.table("toy-sts-dev")
     assert table["decoder_layers"].tolist() == [1, 1, 2, 2]
     assert table["view"].tolist() == ["none", "synonym_replacement+random_deletion"] * 2
     assert len(set(table["toy-sts-dev"])) == 4
     assert not list((tmp_path / "runs").glob("PaSeR-*"))  # checkpoints are gone
-    sweep(settings | {"method": settings["method"] | {"decoder_layers": 2}}, {"method.view": [None]}, progress=False)
+    two = {"name": "PaSeR", "arguments": settings["method"]["arguments"] | {"decoder_layers": 2}}
+    sweep(of(settings | {"method": two}, {"method.arguments.view": [None]}), progress=False)
     assert len(calls) == 4  # what another sweep has run is not run again either
-    more = sweep(settings | {"max": 1}, {"method.decoder_layers": [1]}, progress=False)  # another setting: another run
-    assert len(calls) == 5
-    assert len(more.plot("toy-sts-dev").axes) == 1
+    sweep(of(settings | {"poolings": ["mean"]}, {"method.arguments.decoder_layers": [1]}), progress=False)
+    assert len(calls) == 5  # another setting: another run
+    sweep(asked, again=True, progress=False)
+    assert len(calls) == 9
     with pytest.raises(KeyError, match="toy-sts-dev"):
         found.table("stsb")
 
 
 def test_a_recorded_sweep_is_read_when_all_its_runs_are_there(settings: dict[str, Any], tmp_path: Path) -> None:
-    over = {"train.seed": [0, 1]}
-    path = tmp_path / "depth.json"
-    path.write_text(json.dumps({"settings": settings, "over": over}))
-    with pytest.raises(ValueError, match=r"sweeps.PaSeR-.*python -m sentlab.experiments.sweep"):
+    path = tmp_path / "results" / "paser" / "seeds.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"kind": "sweep", "settings": {"run": settings, "over": {"train.seed": [0, 1]}}}))
+    with pytest.raises(ValueError, match=r"results.sweeps.PaSeR-.*python -m sentlab sweep"):
         read(path)
-    ran = sweep(settings, over, folder=tmp_path / "sweeps", progress=False)
+    ran = module.run_sweep(path)
     assert read(path).table("toy-sts-dev").equals(ran.table("toy-sts-dev"))
-    path.write_text(json.dumps({"settings": settings}))
-    with pytest.raises(ValueError, match="no sweep"):
+    assert [(run.sweep, run.name.split("-")[0]) for run in runs_of(path)] == [("paser/seeds", "sweeps/PaSeR")] * 2
+    path.write_text(json.dumps({"kind": "run", "settings": settings}))
+    with pytest.raises(ValueError, match="of the kind run: python -m sentlab run"):
         read(path)
 
 
-def test_nothing_to_vary_is_said(settings: dict[str, Any]) -> None:
-    for over in ({}, {"train.seed": []}):
-        with pytest.raises(ValueError, match="values to try"):
-            sweep(settings, over)
+@pytest.mark.parametrize(
+    ("over", "says"),
+    [
+        ({}, "values to try"),
+        ({"train.seed": []}, "values to try"),
+        ({"train.seeds": [0]}, "train.seeds 0: train: seeds unknown"),
+        ({"trian.seed": [0]}, "trian.seed is unknown"),
+        ({"method.arguments.depth": [1]}, "PaSeR takes no depth"),
+        ({"encoder.max_length": ["64"]}, "encoder.max_length: Input should be a valid integer"),
+    ],
+)
+def test_what_cannot_vary_is_refused_when_the_file_is_read(
+    over: dict[str, Any], says: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "wrong.json"
+    path.write_text(json.dumps({"kind": "sweep", "settings": {"run": settings, "over": over}}))
+    with pytest.raises(ValueError, match=rf"wrong\.json: .*{says}"):
+        read(path)
 
 
 def test_the_recorded_sweeps_are_whole_and_nothing_is_left_over() -> None:
-    heads = [path for path in BOOK.glob("*.json") if records.read(path).over]
+    heads = [path for path in records.paths(BOOK) if records.read(path).kind == "sweep"]
     assert heads
     found = {f"{run.name}.json" for path in heads for run in read(path).records}  # read complains about what is missing
-    assert {path.name for path in (BOOK / "sweeps").glob("*.json")} == found
+    assert {path.relative_to(BOOK).as_posix() for path in (BOOK / "sweeps").glob("*.json")} == found

@@ -11,7 +11,9 @@ import pytest
 from browser import Browser
 from matplotlib.colors import to_hex
 
-from sentlab.experiments.records import Record
+from sentlab.experiments.records import MapRecord
+from sentlab.experiments.results import MapDrawing, MapNumbers, MapResults
+from sentlab.experiments.settings import MapSettings, RowSettings, UmapSettings
 from sentlab.report import plots
 from sentlab.report.interactive import ASSETS, interactive_layout
 
@@ -21,25 +23,37 @@ LABELS = ["raw", "SimCSE", "PaSeR"]
 TEXTS = [f"Sentence {i} </script> <b>with</b> all & sundry." for i in range(WORDINGS * SCENES * len(TOPICS))]
 
 
-def record() -> Record:
+def record() -> MapRecord:
     """Made-up points: each encoder has its own, and its own neighbours."""
     rng, n = Random(0), len(TEXTS)
     rows, numbers = {}, {}
     for label in LABELS:
         planes = {name: [[round(rng.uniform(-1, 1), 3) for _ in range(n)] for _ in "xy"] for name in ("PCA", "UMAP")}
         order = [rng.sample([j for j in range(n) if j != i], 4) for i in range(n)]
-        rows[label] = {
-            "share": 0.25,
-            "planes": planes,
-            "neighbours": [[row[rank] for row in order] for rank in range(4)],
-            "cosines": [[round(0.9 - rank / 10, 3)] * n for rank in range(4)],
-        }
-        names = ("same scene", "same topic", "kept by PCA", "kept by UMAP")
-        numbers[label] = {name: rng.uniform(0, 100) for name in names}
+        rows[label] = MapDrawing(
+            share=0.25,
+            planes=planes,
+            neighbours=[[row[rank] for row in order] for rank in range(4)],
+            cosines=[[round(0.9 - rank / 10, 3)] * n for rank in range(4)],
+        )
+        names = ("same_scene", "same_topic", "kept_by_pca", "kept_by_umap")
+        numbers[label] = MapNumbers(**{name: rng.uniform(0, 100) for name in names})
     scene = [i // WORDINGS for i in range(n)]
-    found = {"texts": TEXTS, "topic": [number // SCENES for number in scene], "scene": scene, "rows": rows}
-    settings = {"topics": TOPICS, "wordings": WORDINGS}
-    return Record("layout", settings, results={"layout": numbers}, examples=found)
+    topic = [number // SCENES for number in scene]
+    results = MapResults(numbers=numbers, texts=TEXTS, topic=topic, scene=scene, drawings=rows)
+    return MapRecord(settings=settings(), results=results, name="map")
+
+
+def drawings() -> dict[str, MapDrawing]:
+    results = record().results
+    assert results
+    return results.drawings
+
+
+def settings() -> MapSettings:
+    rows = {label: RowSettings(record="raw") for label in LABELS}
+    own = {"topics": TOPICS, "scenes": SCENES, "wordings": WORDINGS, "seed": 0, "neighbours": 4}
+    return MapSettings(rows=rows, umap=UmapSettings(), **own)  # type: ignore[arg-type]
 
 
 def show(browser: Browser, page: Path, **how: Any) -> None:
@@ -78,20 +92,19 @@ def test_clicking_lists_the_neighbours_under_every_method(browser: Browser, page
     show(browser, page)
     browser.click(*browser.centre(".sl-points > *", 5))
     assert TEXTS[5] in browser.texts(".sl-head")[0]
-    made = record()
     assert browser.texts(".sl-cards caption button") == LABELS
     for number, label in enumerate(LABELS):
-        drawn = made.examples["rows"][label]
-        found = [rank[5] for rank in drawn["neighbours"]]
+        drawn = drawings()[label]
+        found = [rank[5] for rank in drawn.neighbours]
         card = f".sl-cards table:nth-child({number + 1})"
         assert browser.texts(f"{card} .sl-sentence") == [TEXTS[i] for i in found]
-        assert browser.texts(f"{card} td:last-child") == [f"{rank[5]:.2f}" for rank in drawn["cosines"]]
+        assert browser.texts(f"{card} td:last-child") == [f"{rank[5]:.2f}" for rank in drawn.cosines]
         signs = ["✓" if i // WORDINGS == 5 // WORDINGS else "" for i in found]
         assert browser.texts(f"{card} td:first-child") == signs
         assert f"{signs.count('✓')} of {WORDINGS - 1} wordings" in browser.texts(f"{card} caption")[0]
     # the picture marks the neighbours under the method that it shows
     assert len(browser.get("[...document.querySelectorAll('.sl-map path:is(.sl-same, .sl-other)')].map(String)")) == 4
-    neighbour = made.examples["rows"]["raw"]["neighbours"][0][5]
+    neighbour = drawings()["raw"].neighbours[0][5]
     browser.click(*browser.centre(".sl-cards table:nth-child(1) .sl-sentence"))
     assert TEXTS[neighbour] in browser.texts(".sl-head")[0]
     browser.click(*browser.centre(".sl-close"))
@@ -135,7 +148,7 @@ def test_points_glide_unless_the_reader_prefers_stillness(browser: Browser, page
 
 def test_the_points_keep_the_shape_of_the_plane(browser: Browser, page: Path) -> None:
     show(browser, page)
-    x, y = record().examples["rows"]["raw"]["planes"]["UMAP"]
+    x, y = drawings()["raw"].planes["UMAP"]
     drawn = places(browser)
     scale = (drawn[1][0] - drawn[0][0]) / (x[1] - x[0])
     for i in range(1, len(x)):
@@ -227,6 +240,6 @@ def test_no_text_ends_the_script_and_static_pictures_have_the_same_colours() -> 
     assert json.dumps([to_hex(colour) for colour in plots.PALETTE[:5]]) in script
 
 
-def test_a_record_without_a_layout_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"raw holds no layout: run `python -m sentlab"):
-        interactive_layout(Record("raw", {}))
+def test_a_record_without_results_is_refused() -> None:
+    with pytest.raises(ValueError, match="map has no results yet: run `python -m sentlab map`"):
+        interactive_layout(MapRecord(settings=settings(), name="map"))

@@ -9,8 +9,7 @@ from random import Random
 import pytest
 
 from sentlab.data import toy
-from sentlab.data.toy.grammar import render
-from sentlab.data.toy.role_frame import frame
+from sentlab.data.toy.grammar import frame, render
 from sentlab.data.toy.scene import scenes
 from sentlab.text import phrases
 from sentlab.text.phrases import Tagger

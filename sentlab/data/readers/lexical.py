@@ -6,16 +6,14 @@ line that is not as the format says a ValueError that names file and line. Words
 
 from __future__ import annotations
 
-import gzip
 import math
 import re
-import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
 
-from sentlab.data.readers.pairs import Read, _columns, _lines
+from sentlab.data.readers.files import Read, column_places, lines_of, streamed
 from sentlab.data.rows import LabelledPair, PhrasePair, WordPair, WordPairInContext
 
 MAX_WORDS = 6  # of a phrase, as in section 3.2 of the Universal paper
@@ -31,29 +29,30 @@ _EQUIVALENCE = re.compile(r"(?:^|\s)Equivalence=(\S*)")
 _NONTERMINAL = re.compile(r"(?:^|\s)\[\S+\](?:\s|$)")  # [NP], [NP/NP,1]
 
 
-def read_word_pairs(path: str | Path) -> Read[WordPair]:
+def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[WordPair]:
     """Pairs of words with a graded similarity: SimLex-999, both halves of WS-353, MEN.
 
     Args:
         path: a word, another word and a score a line, separated by tabs or else by blanks; or SimLex-999 as first
             released, with a header row that names `word1`, `word2` and `SimLex999` among other columns.
+        highest: upper end of the scale, which begins at 0. It is 50 for MEN and 10 for the others.
 
     Raises:
-        ValueError: a line has another number of columns, a blank word, or a score that is no number.
+        ValueError: a line has another number of columns, a blank word, or a score that is no number on the scale.
     """
-    lines = _lines(path)
+    lines = lines_of(path)
     header = lines[0].split("\t") if lines else []
     width, first = 3, 0
     places: tuple[int, ...] = (0, 1, 2)
     if "SimLex999" in header:
-        width, places, first = len(header), _columns(header, ("word1", "word2", "SimLex999"), path), 1
+        width, places, first = len(header), column_places(header, ("word1", "word2", "SimLex999"), path), 1
     rows = []
     for n, line in enumerate(lines[first:], first + 1):
         columns = [column.strip() for column in (line.split("\t") if "\t" in line else line.split())]
         if len(columns) != width or not all(columns[place] for place in places):
             raise ValueError(f"{path}:{n}: expected {width} columns, words and score filled, found {columns}")
         a, b, score = (columns[place] for place in places)
-        rows.append(WordPair(a, b, _score(score, f"{path}:{n}")))
+        rows.append(WordPair(a, b, _score(score, f"{path}:{n}", highest)))
     return Read(rows, {})
 
 
@@ -72,13 +71,13 @@ def read_scws(path: str | Path) -> Read[WordPairInContext]:
             exactly one marked word.
     """
     rows = []
-    for n, line in enumerate(_lines(path), 1):
+    for n, line in enumerate(lines_of(path), 1):
         columns = line.split("\t")
         where = f"{path}:{n}"
         if len(columns) != 18 or not columns[1].strip() or not columns[3].strip():
             raise ValueError(f"{where}: expected 18 tab-separated columns with words in 2 and 4, found {len(columns)}")
         a, b = (_occurrence(context, where) for context in columns[5:7])
-        rows.append(WordPairInContext(columns[1].strip(), columns[3].strip(), _score(columns[7], where), *a, *b))
+        rows.append(WordPairInContext(columns[1].strip(), columns[3].strip(), _score(columns[7], where, 10.0), *a, *b))
     return Read(rows, {})
 
 
@@ -133,7 +132,7 @@ def read_ppdb_synonyms(path: str | Path) -> Read[PhrasePair]:
     Source: Mrkšić et al. (2016).
     """
     rows = []
-    for n, line in enumerate(_lines(path), 1):
+    for n, line in enumerate(lines_of(path), 1):
         words = line.split()
         if len(words) != 2:
             raise ValueError(f"{path}:{n}: expected two words with a blank between them, found {len(words)}")
@@ -164,7 +163,7 @@ def read_ppdb(path: str | Path) -> Read[PhrasePair]:
     """
     rows: list[PhrasePair] = []
     left_out: Counter[str] = Counter()
-    for n, line in _stream(path):
+    for n, line in enumerate(streamed(path), 1):
         fields = [part.strip() for part in line.split("|||")]
         if len(fields) != 6:
             raise ValueError(f"{path}:{n}: expected PPDB 2.0's 6 fields with ||| between them, found {len(fields)}")
@@ -224,13 +223,13 @@ def _equivalence(a: str, b: str) -> PhrasePair:
     return PhrasePair(a, b, "equivalence", math.nan)
 
 
-def _score(text: str, where: str) -> float:
+def _score(text: str, where: str, highest: float) -> float:
     try:
         score = float(text)
     except ValueError:
         score = math.nan
-    if not math.isfinite(score):
-        raise ValueError(f"{where}: expected a number as score, found {text!r}")
+    if not 0 <= score <= highest:
+        raise ValueError(f"{where}: expected a score from 0 to {highest:g}, found {text!r}")
     return score
 
 
@@ -246,7 +245,7 @@ def _occurrence(context: str, where: str) -> tuple[str, tuple[int, int]]:
 
 def _tagged_items(path: str | Path, size: int) -> Read[tuple[str, list[str], str]]:
     """Items of `size` lines: the two-word phrase of the first two, the other lines, and `file:line` of the first."""
-    lines = _lines(path)
+    lines = lines_of(path)
     items = []
     for start in range(0, len(lines), size):
         item, where = lines[start : start + size], f"{path}:{start + 1}"
@@ -278,20 +277,4 @@ def _equivalence_score(features: str, where: str) -> float:
     found = _EQUIVALENCE.search(features)
     if found is None or found[1] == "NA":
         return math.nan
-    score = _score(found[1], where)
-    if not 0 <= score <= 1:
-        raise ValueError(f"{where}: expected an Equivalence from 0 to 1, found {found[1]!r}")
-    return score
-
-
-def _stream(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines, one at a time: a whole PPDB file in memory would take gigabytes."""
-    n = 0
-    with gzip.open(path) if Path(path).suffix == ".gz" else Path(path).open("rb") as file:
-        try:
-            for n, line in enumerate(file, 1):
-                yield n, line.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path}:{n}: expected UTF-8, found byte 0x{error.object[error.start]:02x}") from error
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ValueError(f"{path}: not a whole gzip file ({error})") from error
+    return _score(found[1], where, 1.0)

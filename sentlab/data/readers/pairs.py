@@ -7,35 +7,25 @@ lose surrounding white space and nothing else: no lower-casing, no unescaping, n
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import json
-import lzma
 import math
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
 
+from sentlab.data.readers.files import (
+    RawPair,
+    Read,
+    csv_columns,
+    lines_of,
+    lines_together,
+    pair_rows,
+    tab_columns,
+    text_rows,
+)
 from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair
 
-Row = TypeVar("Row")
-RawPair = tuple[str, str, str, str]  # text a, text b, gold as written, where it stands (`file:line`)
-
 NLI_LABELS = ("entailment", "neutral", "contradiction")
-_PACKED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
-    ".gz": ("gzip", gzip.decompress),
-    ".xz": ("xz", lzma.decompress),
-}
-
-
-class Read(NamedTuple, Generic[Row]):
-    """What a reader found: the rows in file order, and reason -> number of rows left out."""
-
-    rows: list[Row]
-    left_out: dict[str, int]
 
 
 def read_sts(input_path: str | Path, gold_path: str | Path, subset: str = "") -> Read[ScoredPair]:
@@ -50,7 +40,7 @@ def read_sts(input_path: str | Path, gold_path: str | Path, subset: str = "") ->
     Raises:
         ValueError: the two files differ in length, a line has one column, or a gold is no number from 0 to 5.
     """
-    pairs, golds = list(_sts_inputs(input_path)), _lines(gold_path)
+    pairs, golds = list(_sts_inputs(input_path)), lines_of(gold_path)
     if len(pairs) != len(golds):
         raise ValueError(
             f"{input_path} has {len(pairs)} lines but {gold_path} has {len(golds)}: they must go line by line together"
@@ -78,7 +68,7 @@ def read_sts_year(folder: str | Path) -> Read[ScoredPair]:
 
 def read_sts_texts(folder: str | Path) -> Read[str]:
     """Both sentences of every pair of an STS year, scored or not, repeats included. Gold files are not opened."""
-    return _texts(text for path in _year_inputs(folder) for pair in _sts_inputs(path) for text in pair)
+    return text_rows(text for path in _year_inputs(folder) for pair in _sts_inputs(path) for text in pair)
 
 
 def read_stsb(path: str | Path) -> Read[ScoredPair]:
@@ -89,7 +79,7 @@ def read_stsb(path: str | Path) -> Read[ScoredPair]:
     """
 
     def raw() -> Iterator[RawPair]:
-        for n, line in enumerate(_lines(path), 1):
+        for n, line in enumerate(lines_of(path), 1):
             columns = line.split("\t")
             if len(columns) < 7:
                 raise ValueError(f"{path}:{n}: expected 7 tab-separated columns or more, found {len(columns)}")
@@ -101,30 +91,38 @@ def read_stsb(path: str | Path) -> Read[ScoredPair]:
 def read_sick(path: str | Path) -> Read[ScoredPair]:
     """SICK relatedness (1 to 5), tab-separated; columns are found by the names in the header row."""
 
-    return scored_pairs(_named(path, ("sentence_A", "sentence_B", "relatedness_score")), low=1.0)
+    return scored_pairs(tab_columns(path, ("sentence_A", "sentence_B", "relatedness_score")), low=1.0)
 
 
 def read_snli(premises: str | Path, hypotheses: str | Path, labels: str | Path) -> Read[LabelledPair]:
     """SNLI in SentEval's layout: `s1.<split>`, `s2.<split>` and `labels.<split>`, line by line together."""
-    return labelled_pairs(_together(premises, hypotheses, labels))
+    return labelled_pairs(lines_together(premises, hypotheses, labels))
 
 
 def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
     """SNLI or MNLI as first released (`snli_1.0_*.jsonl`, `multinli_1.0_*.jsonl`): one JSON object a line.
 
     Pairs whose annotators did not agree (`gold_label` is `-`) are left out and counted.
+
+    Raises:
+        ValueError: a line is no JSON object with these three as strings, or an unknown label (names file and line).
     """
 
     def raw() -> Iterator[RawPair]:
         for path in paths:
-            for n, line in enumerate(_lines(path), 1):
+            for n, line in enumerate(lines_of(path), 1):
                 try:
                     item = json.loads(line)
-                    yield item["sentence1"], item["sentence2"], item["gold_label"], f"{path}:{n}"
+                    a, b, label = (item[key] for key in ("sentence1", "sentence2", "gold_label"))
                 except (json.JSONDecodeError, KeyError, TypeError) as error:
                     raise ValueError(
                         f"{path}:{n}: expected a JSON object with sentence1, sentence2 and gold_label ({error})"
                     ) from error
+                if not (isinstance(a, str) and isinstance(b, str) and isinstance(label, str)):
+                    raise ValueError(
+                        f"{path}:{n}: expected strings in sentence1, sentence2 and gold_label; found {[a, b, label]}"
+                    )
+                yield a, b, label, f"{path}:{n}"
 
     return labelled_pairs(raw())
 
@@ -132,7 +130,7 @@ def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
 def read_mnli_csv(path: str | Path) -> Read[LabelledPair]:
     """MNLI as real CSV with a header row that names `premise`, `hypothesis` and `label`."""
 
-    records = _records(path, ("premise", "hypothesis", "label"))
+    records = csv_columns(path, ("premise", "hypothesis", "label"))
     return labelled_pairs((a, b, label, where) for (a, b, label), where in records)
 
 
@@ -152,14 +150,14 @@ def read_quora(path: str | Path, singles: str | Path | None = None) -> Read[Dupl
     rows: list[DuplicateQuestion] = []
     missing = 0
     delimiter = "\t" if Path(path).suffix == ".tsv" else ","
-    for (first, second, label), where in _records(path, ("question1", "question2", "is_duplicate"), delimiter):
+    for (first, second, label), where in csv_columns(path, ("question1", "question2", "is_duplicate"), delimiter):
         if label not in ("0", "1"):
             raise ValueError(f"{where}: expected an is_duplicate of 0 or 1, found {label!r}")
         if not first or not second:
             missing += 1
         else:
             rows.append(DuplicateQuestion(first, second) if label == "1" else DuplicateQuestion(second, None))
-    for (question,), _ in _records(singles, ("question_text",)) if singles else ():
+    for (question,), _ in csv_columns(singles, ("question_text",)) if singles else ():
         if question:
             rows.append(DuplicateQuestion(question, None))
         else:
@@ -179,7 +177,7 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
             separated by tabs; spaces within a list.
     """
     titles: dict[str, str] = {}
-    for n, line in enumerate(_lines(texts), 1):
+    for n, line in enumerate(lines_of(texts), 1):
         number, tab, rest = line.partition("\t")
         title = rest.split("\t")[0].strip()
         if not tab or titles.setdefault(number.strip(), title) != title:
@@ -187,7 +185,7 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
             raise ValueError(f"{texts}:{n}: expected id, title and body, separated by tabs; found {fault}")
     rows: list[RankingQuery] = []
     left_out: Counter[str] = Counter()
-    for n, line in enumerate(_lines(queries), 1):
+    for n, line in enumerate(lines_of(queries), 1):
         columns = [column.split() for column in line.split("\t")]
         if len(columns) != 4 or len(columns[0]) != 1:
             raise ValueError(f"{queries}:{n}: expected 4 tab-separated columns: query, relevant, candidates, scores")
@@ -211,7 +209,7 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
 
 def read_plain(path: str | Path) -> Read[str]:
     """Plain text, one sentence a line; blank lines are left out and counted."""
-    return _texts(_lines(path))
+    return text_rows(lines_of(path))
 
 
 def scored_pairs(raw: Iterable[RawPair], *, low: float = 0.0, high: float = 5.0, subset: str = "") -> Read[ScoredPair]:
@@ -226,7 +224,7 @@ def scored_pairs(raw: Iterable[RawPair], *, low: float = 0.0, high: float = 5.0,
             raise ValueError(f"{where}: expected a gold score from {low:g} to {high:g}, found {gold!r}")
         return ScoredPair(a, b, score, subset)
 
-    return _pairs(raw, row, missing=("",))
+    return pair_rows(raw, row, missing=("",))
 
 
 def labelled_pairs(raw: Iterable[RawPair]) -> Read[LabelledPair]:
@@ -237,28 +235,7 @@ def labelled_pairs(raw: Iterable[RawPair]) -> Read[LabelledPair]:
             raise ValueError(f"{where}: expected a label out of {', '.join(NLI_LABELS)} or -, found {gold!r}")
         return LabelledPair(a, b, gold)
 
-    return _pairs(raw, row, missing=("", "-"))
-
-
-def _pairs(raw: Iterable[RawPair], row: Callable[[str, str, str, str], Row], missing: tuple[str, ...]) -> Read[Row]:
-    rows: list[Row] = []
-    left_out: Counter[str] = Counter()
-    for text_a, text_b, gold, where in raw:
-        text_a, text_b, gold = text_a.strip(), text_b.strip(), gold.strip()
-        if gold in missing:
-            left_out["no gold"] += 1
-        elif not text_a or not text_b:
-            left_out["blank sentence"] += 1
-        else:
-            rows.append(row(text_a, text_b, gold, where))
-    return Read(rows, dict(left_out))
-
-
-def _texts(texts: Iterable[str]) -> Read[str]:
-    stripped = [text.strip() for text in texts]
-    kept = [text for text in stripped if text]
-    blank = len(stripped) - len(kept)
-    return Read(kept, {"blank line": blank} if blank else {})
+    return pair_rows(raw, row, missing=("", "-"))
 
 
 def _year_inputs(folder: str | Path) -> list[Path]:
@@ -269,98 +246,8 @@ def _year_inputs(folder: str | Path) -> list[Path]:
 
 
 def _sts_inputs(path: str | Path) -> Iterator[tuple[str, str]]:
-    for n, line in enumerate(_lines(path), 1):
+    for n, line in enumerate(lines_of(path), 1):
         columns = line.split("\t")
         if len(columns) < 2:
             raise ValueError(f"{path}:{n}: expected two tab-separated sentences, found {len(columns)} column")
         yield columns[0], columns[1]
-
-
-def _together(first: str | Path, second: str | Path, last: str | Path) -> Iterator[RawPair]:
-    """The lines of three files that go line by line together, and where each of the last one stands."""
-    paths = (first, second, last)
-    columns = [_lines(path) for path in paths]
-    if len({len(column) for column in columns}) > 1:
-        counts = ", ".join(f"{path} has {len(column)}" for path, column in zip(paths, columns, strict=True))
-        raise ValueError(f"these files must go line by line together, but {counts} lines")
-    for n, (a, b, gold) in enumerate(zip(*columns, strict=True), 1):
-        yield a, b, gold, f"{last}:{n}"
-
-
-def _records(path: str | Path, wanted: tuple[str, ...], delimiter: str = ",") -> Iterator[tuple[tuple[str, ...], str]]:
-    """The wanted columns of real CSV with a header row, stripped, and where each record begins (`file:line`)."""
-    reader = csv.reader(io.StringIO(_text(path), newline=""), delimiter=delimiter, strict=True)
-    start = 1  # a quoted field may hold line breaks, so a record is named by its first line
-    try:
-        header = next(reader, [])
-        places = _columns(header, wanted, path)
-        start = reader.line_num + 1
-        for record in reader:
-            if len(record) != len(header):
-                raise ValueError(f"{path}:{start}: expected {len(header)} columns, found {len(record)}")
-            yield tuple(record[place].strip() for place in places), f"{path}:{start}"
-            start = reader.line_num + 1
-    except csv.Error as error:
-        raise ValueError(f"{path}:{start}: not valid CSV ({error})") from error
-
-
-def _named(path: str | Path, wanted: tuple[str, str, str]) -> Iterator[RawPair]:
-    """Three columns of a tab-separated file, found by the names in its header row; quotes are plain text."""
-    lines = _lines(path)
-    header = lines[0].split("\t") if lines else []
-    a, b, gold = _columns(header, wanted, path)
-    for n, line in enumerate(lines[1:], 2):
-        columns = line.split("\t")
-        if len(columns) != len(header):
-            raise ValueError(f"{path}:{n}: expected {len(header)} tab-separated columns, found {len(columns)}")
-        yield columns[a], columns[b], columns[gold], f"{path}:{n}"
-
-
-def _columns(header: list[str], wanted: tuple[str, ...], path: str | Path) -> tuple[int, ...]:
-    names = [name.strip() for name in header]
-    lacking = [name for name in wanted if name not in names]
-    if lacking:
-        raise ValueError(
-            f"{path}:1: expected a header row with {', '.join(wanted)}; no {', '.join(lacking)} in {names}"
-        )
-    return tuple(names.index(name) for name in wanted)
-
-
-def _text(path: str | Path) -> str:
-    data: Any = Path(path).read_bytes()
-    if Path(path).suffix in _PACKED:
-        kind, unpack = _PACKED[Path(path).suffix]
-        try:
-            data = unpack(data)
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            raise ValueError(f"{path}: not a whole {kind} file ({error})") from error
-    return _decoded(data, path).removeprefix("\ufeff")
-
-
-def _decoded(data: bytes, path: str | Path, first: int = 1) -> str:
-    """UTF-8 as text; `first` is the number of the first line, for the message."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = first + data.count(b"\n", 0, error.start)
-        raise ValueError(f"{path}:{line}: expected UTF-8, found byte 0x{data[error.start]:02x}") from error
-
-
-def _lines(path: str | Path) -> list[str]:
-    """Lines split at line feeds ALONE: `str.splitlines` would also split at U+2028 and U+0085 inside sentences."""
-    lines = _text(path).split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    return [line.removesuffix("\r") for line in lines]
-
-
-def streamed(path: str | Path) -> Iterator[str]:
-    """What `_lines` gives, without the whole file in memory."""
-    opened: Any = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
-    with opened(path, "rb") as file:
-        try:
-            for n, line in enumerate(file, 1):
-                text = _decoded(line, path, n).removesuffix("\n").removesuffix("\r")
-                yield text if n > 1 else text.removeprefix("\ufeff")
-        except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError) as error:
-            raise ValueError(f"{path}: not a whole {_PACKED[Path(path).suffix][0]} file ({error})") from error

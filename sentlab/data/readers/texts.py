@@ -11,7 +11,16 @@ from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 
-from sentlab.data.readers.pairs import RawPair, Read, _lines, _named, _pairs, _texts, _together, streamed
+from sentlab.data.readers.files import (
+    RawPair,
+    Read,
+    lines_of,
+    lines_together,
+    pair_rows,
+    streamed,
+    tab_columns,
+    text_rows,
+)
 from sentlab.data.rows import LabelledPair, Triple
 
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'’”)])) +(?=[\"'‘“(]*[A-Z0-9])")
@@ -27,12 +36,12 @@ def read_sentences(path: str | Path) -> Read[str]:
     Raises:
         ValueError: the file is no UTF-8, or is compressed and not whole.
     """
-    return _sentences(_lines(path))
+    return _sentences(lines_of(path))
 
 
 def read_articles(path: str | Path) -> Read[str]:
     """The sentences of running text, a paragraph a line, cut at `SENTENCE_END`; else as `read_sentences`."""
-    return _sentences(sentence for line in _lines(path) for sentence in SENTENCE_END.split(line))
+    return _sentences(sentence for line in lines_of(path) for sentence in SENTENCE_END.split(line))
 
 
 def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
@@ -73,7 +82,7 @@ def read_wikiqa(questions: str | Path, sentences: str | Path, labels: str | Path
     Raises:
         ValueError: the files differ in length, or a label is neither 0 nor 1.
     """
-    return _answers(_together(questions, sentences, labels))
+    return _answers(lines_together(questions, sentences, labels))
 
 
 def read_wikiqa_tsv(path: str | Path) -> Read[Triple]:
@@ -82,7 +91,7 @@ def read_wikiqa_tsv(path: str | Path) -> Read[Triple]:
     They are `Question`, `Sentence` and `Label`; quotes are plain text. Triples are those of `read_wikiqa`.
     """
 
-    return _answers(_named(path, ("Question", "Sentence", "Label")))
+    return _answers(tab_columns(path, ("Question", "Sentence", "Label")))
 
 
 def _answers(raw: Iterable[RawPair]) -> Read[Triple]:
@@ -93,7 +102,7 @@ def _answers(raw: Iterable[RawPair]) -> Read[Triple]:
             raise ValueError(f"{where}: expected a label of 0 or 1, found {label!r}")
         return LabelledPair(question, sentence, label)
 
-    pairs, left_out = _pairs(raw, row, missing=())
+    pairs, left_out = pair_rows(raw, row, missing=())
     found: dict[str, dict[str, dict[str, None]]] = {}  # question -> label -> sentences, each once, in file order
     for pair in pairs:
         found.setdefault(pair.text_a, {"1": {}, "0": {}})[pair.label][pair.text_b] = None
@@ -107,7 +116,7 @@ def _answers(raw: Iterable[RawPair]) -> Read[Triple]:
 
 
 def _sentences(texts: Iterable[str]) -> Read[str]:
-    stripped, left_out = _texts(texts)
+    stripped, left_out = text_rows(texts)
     kept = [text for text in stripped if len(text.split()) >= MIN_WORDS]
     once = list(dict.fromkeys(kept))
     counts = {f"fewer than {MIN_WORDS} words": len(stripped) - len(kept), "repeated sentence": len(kept) - len(once)}

@@ -1,8 +1,8 @@
 """The toy world: a small English in which every kind of corpus can be had offline, with gold by construction.
 
-Scenes (`toy_scenes`) are drawn from event frames and put into words (`toy_grammar`) in several syntactic forms, with
-any of the synonyms of the lexicon (`toy_lexicon`, read from `sentlab/assets/toy`). What is known of the
-scenes is the gold: pairs are graded by `toy_scenes.score`,
+Scenes (`scene.py`) are drawn from event frames and put into words (`grammar.py`) in several syntactic forms. The words
+are any synonyms of the lexicon (`lexicon.py`, read from `sentlab/assets/toy`). What is known of the scenes is the gold:
+pairs are graded by `score`,
 
     score = 5 * sum of weight(role) * similarity(fillers) / sum of weight(role), over all roles that either scene fills
 
@@ -26,10 +26,9 @@ from sentlab.data.rows import (
     ScoredPair,
     Triple,
 )
-from sentlab.data.toy.grammar import FORMS, Sentence, ask, asked, forms, realise, render
-from sentlab.data.toy.lexicon import inflect, lexicon, plural
-from sentlab.data.toy.phrase_rows import contexts, phrases, words
-from sentlab.data.toy.role_frame import frame
+from sentlab.data.toy.grammar import FORMS, Sentence, ask, asked, forms, frame, realise, render
+from sentlab.data.toy.lexicon import lexicon, synonyms
+from sentlab.data.toy.phrases import contexts, phrases, words
 from sentlab.data.toy.scene import (
     SPLITS,
     WEIGHTS,
@@ -95,36 +94,11 @@ def load(name: str, split: str = "test", *, seed: int = 0, size: int | None = No
     raise ValueError(f"{name} has only {len(rows)} rows in {split!r}; ask for no more than that")
 
 
-def synonyms(word: str) -> tuple[str, ...]:
-    """The words that the toy world uses in the same sense as `word`, in the same form; some have several words.
-
-    Nothing for a word that it does not know. A word that is two forms, as "cut" and "mailed" are, gets those of both.
-    """
-    return _synonyms().get(word, ())
-
-
-@cache
-def _synonyms() -> dict[str, tuple[str, ...]]:
-    """For every word in every form the words of its senses in that form, base forms first."""
-    senses = lexicon().senses.values()
-    groups = [sense.words for sense in senses]
-    for sense in senses:
-        if sense.id[0] == "v":
-            groups += [tuple(inflect(w, form) for w in sense.words) for form in ("s", "ing", "past", "participle")]
-        elif sense.id[0] == "n" and not sense.mark:
-            groups.append(tuple(plural(w) for w in sense.words))
-    found: dict[str, dict[str, None]] = {}
-    for group in groups:
-        for word in group:
-            found.setdefault(word, {}).update(dict.fromkeys(other for other in group if other != word))
-    return {word: tuple(others) for word, others in found.items()}
-
-
 def roles(sentence: str) -> list[dict[str, str]]:
     """Who does what to whom in a sentence of `toy-sentences` (any split, seed 0, the usual size), by construction.
 
     Returns:
-        One frame, as `toy_roles.frame` has it: the words of PRED, and of ARG0, ARGM-NEG and ARG1 if they are said.
+        One frame, as `grammar.frame` has it: the words of PRED, and of ARG0, ARGM-NEG and ARG1 if they are said.
 
     Raises:
         ValueError: the sentence is not of that corpus.

@@ -287,3 +287,28 @@ def article(phrase: str) -> str:
     """`a` or `an`, as the first sound of the phrase wants it."""
     forms = lexicon().irregular.get(("article", phrase.split(" ")[0]))
     return forms[0] if forms else "an" if phrase[0] in "aeiouAEIOU" else "a"
+
+
+def synonyms(word: str) -> tuple[str, ...]:
+    """The words that the toy world uses in the same sense as `word`, in the same form; some have several words.
+
+    Nothing for a word that it does not know. A word that is two forms, as "cut" and "mailed" are, gets those of both.
+    """
+    return _synonyms().get(word, ())
+
+
+@cache
+def _synonyms() -> dict[str, tuple[str, ...]]:
+    """For every word in every form the words of its senses in that form, base forms first."""
+    senses = lexicon().senses.values()
+    groups = [sense.words for sense in senses]
+    for sense in senses:
+        if sense.id[0] == "v":
+            groups += [tuple(inflect(w, form) for w in sense.words) for form in ("s", "ing", "past", "participle")]
+        elif sense.id[0] == "n" and not sense.mark:
+            groups.append(tuple(plural(w) for w in sense.words))
+    found: dict[str, dict[str, None]] = {}
+    for group in groups:
+        for word in group:
+            found.setdefault(word, {}).update(dict.fromkeys(other for other in group if other != word))
+    return {word: tuple(others) for word, others in found.items()}

@@ -1,0 +1,204 @@
+"""One call for every kind of rows: scores of an encoder, and the value of each item behind them.
+
+The kind of a row decides the evaluation, here and nowhere else:
+
+| rows | evaluation | main score x 100 | items |
+| --- | --- | --- | --- |
+| ScoredPair | `pair_cosines` | Spearman, all pairs together | cosines |
+| WordPair, PhrasePair, WordPairInContext | `evaluate_similarity` | Spearman | cosines |
+| PhraseInContext | `evaluate_mining` | Pearson | similarities |
+| DuplicateQuestion | `evaluate_retrieval` | mean average precision | average precision x 100 of each query |
+| RankingQuery | `evaluate_reranking` | mean average precision | average precision x 100 of each query |
+| LabelledPair | `evaluate_identification` | accuracy | 100 or 0 |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sentlab import data
+from sentlab.data.rows import (
+    Corpus,
+    DuplicateQuestion,
+    LabelledPair,
+    PhraseInContext,
+    PhrasePair,
+    RankingQuery,
+    ScoredPair,
+    WordPair,
+    WordPairInContext,
+    check_rows,
+)
+from sentlab.encoder import Encoder
+from sentlab.evaluation import metrics
+from sentlab.evaluation.inputs import TextEncoder, one_corpus
+from sentlab.evaluation.mining import Setup, evaluate_mining
+from sentlab.evaluation.probes import evaluate_identification
+from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
+from sentlab.evaluation.sts import Correlation, pair_cosines
+from sentlab.evaluation.words import evaluate_in_context, evaluate_similarity
+
+KINDS = (
+    ScoredPair,
+    WordPair,
+    PhrasePair,
+    WordPairInContext,
+    PhraseInContext,
+    DuplicateQuestion,
+    RankingQuery,
+    LabelledPair,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What `evaluate` found.
+
+    Args:
+        scores: name -> score x 100, such as {"quora map": 55.1, "quora mrr@10": 60.2}. The main score is the first.
+        items: the cosine of each item, or its score x 100. Float64 (n,), in order.
+        gold: the human score of each item, float64 (n,). None where an item's value is a score by itself.
+        correlation: how items and gold make the main score. None where it is the mean of the items.
+    """
+
+    scores: dict[str, float]
+    items: np.ndarray
+    gold: np.ndarray | None
+    correlation: Correlation | None
+
+    def score(self, chosen: np.ndarray | slice = slice(None)) -> float:
+        """The main score x 100 over some items.
+
+        Args:
+            chosen: a slice, or indices, which may repeat (a bootstrap's draw); all items by default.
+        """
+        return float(scores_over([self], chosen)[0])
+
+
+def scores_over(evaluations: Sequence[Evaluation], chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
+    """The main score of several evaluations of the same rows (one per seed, say) over the same items.
+
+    The gold is ranked only once, since ranking takes most of a bootstrap's time.
+
+    Args:
+        evaluations: S of them, on the same rows.
+        chosen: as in `Evaluation.score`.
+
+    Returns:
+        Scores x 100, float64 (S,).
+
+    Raises:
+        ValueError: the evaluations are of different rows.
+    """
+    first = evaluations[0]
+    for other in evaluations[1:]:
+        golds = [np.empty(0) if found.gold is None else found.gold for found in (first, other)]
+        if len(other.items) != len(first.items) or not np.array_equal(golds[0], golds[1]):
+            raise ValueError("the evaluations are not of the same rows: their number or their gold differs")
+    items = np.stack([evaluation.items[chosen] for evaluation in evaluations])  # (S, n)
+    if first.gold is None:
+        return items.mean(axis=1)
+    gold = first.gold[chosen]
+    if first.correlation == "spearman":
+        items, gold = metrics.ranks(items), metrics.ranks(gold)
+    return np.array([100 * metrics.pearson(own, gold) for own in items])
+
+
+def evaluate(
+    encoder: TextEncoder,
+    rows: str | Corpus[Any] | Iterable[Any],
+    *,
+    setup: Setup | None = None,
+    train: Corpus[LabelledPair] | None = None,
+    folder: str | Path | None = None,
+    progress: bool | None = None,
+) -> Evaluation:
+    """Score an encoder on rows of any kind that an evaluation fits (see above).
+
+    Args:
+        encoder: anything with `.encode(list of n texts)` -> (n, D).
+        rows: a corpus, a list of rows of one kind, or a name. Of a name the `test` split is loaded.
+        setup: for PhraseInContext: what of a context is compared, as in `evaluate_mining`. None means `spans`.
+        train: for LabelledPair: the pairs to train the classifier on. None means the `train` split of the corpus.
+        folder: where the public files are, as in `sentlab.data.load`.
+        progress: as in `evaluate_sts`.
+
+    Returns:
+        Scores are named after the corpus: `sts12`, `quora map`, `quora mrr@10`, `stsb-context spans pearson`. A
+        `sentlab.Encoder` gets a second score for WordPairInContext rows, `NAME in context`.
+
+    Raises:
+        ValueError: no evaluation fits the rows; the rows have no use for `setup` or `train`; or as the evaluations.
+
+    Example:
+        found = evaluate(encoder, "stsb")
+        found.scores["stsb"], found.score(np.arange(100))  # all pairs, and the first hundred
+    """
+    corpus = one_corpus(rows, *KINDS, folder=folder)
+    kind = type(corpus[0])
+    check_rows(corpus, kind)
+    if setup is not None and kind is not PhraseInContext:
+        raise ValueError(f"setup={setup!r} is for PhraseInContext rows; {corpus.name} holds {kind.__name__}")
+    if train is not None and kind is not LabelledPair:
+        raise ValueError(f"train= is for LabelledPair rows; {corpus.name} holds {kind.__name__}")
+    name = corpus.name
+    if kind is LabelledPair:
+        train = data.load(name, "train", folder) if train is None else train
+        labelled = evaluate_identification(encoder, train, corpus, progress=progress)
+        return Evaluation({name: labelled.accuracy}, 100.0 * labelled.right, None, None)
+    if kind in (DuplicateQuestion, RankingQuery):
+        rank = evaluate_retrieval if kind is DuplicateQuestion else evaluate_reranking
+        ranked = rank(encoder, corpus, progress=progress)
+        return Evaluation({f"{name} map": ranked.map, f"{name} mrr@10": ranked.mrr}, ranked.precisions, None, None)
+    gold, correlation = gold_of(corpus)
+    if kind is PhraseInContext:
+        mined = evaluate_mining(encoder, corpus, setup or "spans", progress=progress)
+        found = {"pearson": mined.pearson, "spearman": mined.spearman}
+        if not math.isnan(mined.found):  # it is where nothing was sought, or there is nothing to find
+            found["found"] = mined.found
+        scores = {f"{name} {mined.setup} {measure}": value for measure, value in found.items()}
+        return Evaluation(scores, mined.similarities, gold, correlation)
+    if kind is ScoredPair:
+        cosines = pair_cosines(encoder, corpus, progress=progress)
+        return Evaluation({name: 100 * metrics.spearman(cosines, gold)}, cosines, gold, correlation)
+    alone = evaluate_similarity(encoder, corpus, progress=progress)
+    scores = dict(alone.scores)
+    if kind is WordPairInContext and isinstance(encoder, Encoder):
+        scores[f"{name} in context"] = evaluate_in_context(encoder, corpus).scores[name]
+    return Evaluation(scores, alone.cosines[name], gold, correlation)
+
+
+def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]:
+    """The gold (n,) of a corpus and its correlation in `evaluate`; an `Evaluation` from stored items needs both.
+
+    Returns:
+        (None, None) for questions, queries and labels, where an item's value is a score by itself.
+    """
+    kind = type(corpus[0])
+    if kind in (DuplicateQuestion, RankingQuery, LabelledPair):
+        return None, None
+    gold = np.array([row.score for row in corpus], np.float64)
+    return gold, "pearson" if kind is PhraseInContext else "spearman"
+
+
+def dev_score(
+    rows: str | Corpus[Any] | Sequence[Any], *, setup: Setup | None = None, progress: bool | None = False
+) -> Callable[[TextEncoder], float]:
+    """A dev score for `fit`, of rows of any kind: encoder -> Spearman x 100, or the main score where there is no gold.
+
+    Args:
+        rows, setup, progress: as in `evaluate`; a name loads the `dev` split.
+    """
+    corpus = data.load(rows, "dev") if isinstance(rows, str) else one_corpus(rows, *KINDS)
+
+    def score(encoder: TextEncoder) -> float:
+        found = evaluate(encoder, corpus, setup=setup, progress=progress)
+        return found.score() if found.gold is None else 100 * metrics.spearman(found.items, found.gold)
+
+    return score

@@ -1,0 +1,28 @@
+"""Packages that only some functions need: they are imported there, and whoever lacks one is told what to install."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+def need(package: str, extra: str) -> ModuleType:
+    """Import a package that an extra of sentlab brings.
+
+    Args:
+        package: what to import, such as `pandas` or `scipy.stats`.
+        extra: `data`, `eval`, `plots`, or another extra of `pyproject.toml` that brings it.
+
+    Raises:
+        ImportError: the package is not installed; says how to install the extra.
+
+    Example:
+        pandas = need("pandas", "eval")
+    """
+    name = package.partition(".")[0]
+    try:
+        return importlib.import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != name:
+            raise  # the package is there, and something that it needs is not
+        raise ImportError(f"this needs {name}, which is not installed: pip install 'sentlab[{extra}]'") from error

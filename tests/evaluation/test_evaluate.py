@@ -1,0 +1,197 @@
+"""The one call for all rows: each kind equals its own function, and scores of chosen items are those of these rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sentlab import data
+from sentlab.data import toy
+from sentlab.data.rows import (
+    Corpus,
+    DuplicateQuestion,
+    PhraseInContext,
+    PhrasePair,
+    RankingQuery,
+    ScoredPair,
+    WordPairInContext,
+)
+from sentlab.encoder import Encoder
+from sentlab.evaluation import Evaluation, dev_score, evaluate, gold_of, metrics, scores_over
+from sentlab.evaluation.mining import evaluate_mining, mining_dev
+from sentlab.evaluation.probes import evaluate_identification
+from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
+from sentlab.evaluation.sts import evaluate_sts, pair_cosines, sts_dev
+from sentlab.evaluation.words import evaluate_in_context, evaluate_similarity
+
+
+class Letters:
+    """Encodes a text as how many of some letters it has."""
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        return np.array([[1 + text.lower().count(letter) for letter in "abceinorst"] for text in texts], np.float64)
+
+
+def corpus_of(name: str, split: str = "test", size: int = 60) -> Corpus[Any]:
+    return toy.load(name, split, size=size)
+
+
+def two_labels(split: str) -> Corpus[Any]:
+    rows = toy.load("toy-nli-pairs", split, size=150)
+    return Corpus("two labels", split, tuple(row for row in rows if row.label != "neutral"), rows.source)
+
+
+CONTEXTS = [
+    PhraseInContext(phrase, context, context.index(match), context.index(match) + len(match), score)
+    for phrase, context, match, score in (
+        ("a dog runs", "in the old village a dog is walking by the river", "a dog is walking", 4.5),
+        ("the king reads a letter", "a man who is old is reading books", "is reading", 2.0),
+        ("girl", "the child eats and the girls play", "the girls", 4.5),
+        ("a red boat", "the boat is on the river in the city", "the boat", 3.0),
+        ("the bread", "a horse eats grass and hay", "hay", 0.5),
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def encoder(small_encoder_folder: Path) -> Encoder:
+    return Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=128, device="cpu")
+
+
+def test_scored_pairs_are_sts() -> None:
+    corpus = corpus_of("toy-sts")
+    found = evaluate(Letters(), corpus)
+    assert found.scores == evaluate_sts(Letters(), corpus).scores
+    assert np.array_equal(found.items, pair_cosines(Letters(), corpus))
+    assert found.gold is not None
+    assert found.gold.tolist() == [row.score for row in corpus]
+    assert found.correlation == "spearman"
+
+
+def test_questions_are_retrieval() -> None:
+    rows = [DuplicateQuestion(f"how to {a}", f"ways to {a}") for a in ("sing", "run fast", "bake bread", "read")]
+    found, ranked = evaluate(Letters(), rows), evaluate_retrieval(Letters(), rows)
+    assert found.scores == {"rows map": ranked.map, "rows mrr@10": ranked.mrr}
+    assert np.array_equal(found.items, ranked.precisions)
+    assert found.gold is None
+    assert found.correlation is None
+
+
+def test_candidates_are_reranking() -> None:
+    corpus = corpus_of("toy-reranking")
+    found, ranked = evaluate(Letters(), corpus), evaluate_reranking(Letters(), corpus)
+    assert found.scores == {"toy-reranking map": ranked.map, "toy-reranking mrr@10": ranked.mrr}
+    assert found.score() == pytest.approx(ranked.map)
+
+
+def test_labels_are_identification_with_the_train_split() -> None:
+    train, test = two_labels("train"), two_labels("test")
+    found, labelled = evaluate(Letters(), test, train=train), evaluate_identification(Letters(), train, test)
+    assert found.scores == {"two labels": labelled.accuracy}
+    assert found.items.tolist() == [100.0 * right for right in labelled.right]
+
+
+def test_the_train_split_is_loaded_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    train, test = two_labels("train"), two_labels("test")
+    asked = []
+    monkeypatch.setattr(data, "load", lambda *what: asked.append(what) or train)
+    assert evaluate(Letters(), test).scores == evaluate(Letters(), test, train=train).scores
+    assert asked == [("two labels", "train", None)]
+
+
+def test_phrases_are_similarity() -> None:
+    corpus = corpus_of("toy-phrases")
+    found, similar = evaluate(Letters(), corpus), evaluate_similarity(Letters(), corpus)
+    assert found.scores == similar.scores
+    assert np.array_equal(found.items, similar.cosines["toy-phrases"])
+    assert found.correlation == "spearman"
+
+
+def test_words_in_context_have_two_scores(encoder: Encoder) -> None:
+    contexts = ["the dog eats", "a dog runs by the river", "the girl sees a dog", "dog food"]
+    rows = [
+        WordPairInContext("dog", "dog", score, a, (a.index("dog"), a.index("dog") + 3), "the cat", (4, 7))
+        for score, a in enumerate(contexts)
+    ]
+    found = evaluate(encoder, rows)
+    assert found.scores == pytest.approx(
+        {
+            "rows": evaluate_similarity(encoder, rows).scores["rows"],
+            "rows in context": evaluate_in_context(encoder, rows).scores["rows"],
+        },
+        nan_ok=True,
+    )
+    assert list(evaluate(Letters(), rows).scores) == ["rows"]  # without vectors of tokens
+
+
+@pytest.mark.parametrize("setup", [None, "full", "ngrams", "start_end"])
+def test_phrases_in_contexts_are_mining(encoder: Encoder, setup: Any) -> None:
+    found, mined = evaluate(encoder, CONTEXTS, setup=setup), evaluate_mining(encoder, CONTEXTS, setup or "spans")
+    name = f"rows {setup or 'spans'}"
+    expected = {f"{name} pearson": mined.pearson, f"{name} spearman": mined.spearman}
+    if setup != "full":  # where no match is sought
+        expected[f"{name} found"] = mined.found
+    assert found.scores == expected
+    assert np.array_equal(found.items, mined.similarities)
+    assert found.correlation == "pearson"
+    assert found.score() == mined.pearson
+
+
+def test_the_score_of_chosen_items_is_that_of_their_rows() -> None:
+    corpus = corpus_of("toy-sts")
+    chosen = np.random.default_rng(0).integers(len(corpus), size=len(corpus))  # with repeats
+    drawn = Corpus("toy-sts", "test", tuple(corpus[int(i)] for i in chosen), "drawn")
+    assert evaluate(Letters(), corpus).score(chosen) == pytest.approx(evaluate(Letters(), drawn).scores["toy-sts"])
+    assert evaluate(Letters(), corpus).score(slice(20)) == pytest.approx(
+        evaluate(Letters(), corpus[:20]).scores["rows"]
+    )
+    assert Evaluation({}, np.array([0.0, 50.0, 100.0]), None, None).score([0, 1, 1]) == pytest.approx(100 / 3)
+
+
+@pytest.mark.parametrize("name", ["toy-sts", "toy-words", "toy-reranking", "toy-duplicates"])
+def test_stored_items_with_the_gold_of_their_rows_are_the_evaluation(name: str) -> None:
+    corpus = corpus_of(name)
+    found = evaluate(Letters(), corpus)
+    assert Evaluation({}, found.items, *gold_of(corpus)).score() == pytest.approx(next(iter(found.scores.values())))
+
+
+@pytest.mark.parametrize("correlation", ["spearman", "pearson"])
+def test_scores_over_seeds_are_those_of_each(correlation: Any) -> None:
+    rng = np.random.default_rng(1)
+    gold = rng.integers(5, size=40).astype(float)  # with ties
+    seeds = [Evaluation({}, rng.normal(size=40).round(1), gold, correlation) for _ in range(3)]
+    chosen = rng.integers(40, size=40)
+    correlate = {"spearman": metrics.spearman, "pearson": metrics.pearson}[correlation]
+    expected = [100 * correlate(seed.items[chosen], gold[chosen]) for seed in seeds]
+    assert scores_over(seeds, chosen).tolist() == expected
+    assert [seed.score(chosen) for seed in seeds] == expected
+    other = Evaluation({}, seeds[0].items, gold[::-1], correlation)
+    with pytest.raises(ValueError, match="not of the same rows"):
+        scores_over([seeds[0], other])
+
+
+def test_dev_scores_are_those_of_sts_and_mining(encoder: Encoder) -> None:
+    pairs = corpus_of("toy-sts", "dev")
+    assert dev_score(pairs)(encoder) == sts_dev(pairs)(encoder)
+    assert dev_score(CONTEXTS, setup="ngrams")(encoder) == mining_dev(CONTEXTS, "ngrams")(encoder)
+    questions = corpus_of("toy-reranking", "dev")
+    assert dev_score(questions)(Letters()) == pytest.approx(evaluate_reranking(Letters(), questions).map)
+
+
+def test_rows_and_arguments_that_do_not_fit() -> None:
+    pairs = corpus_of("toy-sts")
+    with pytest.raises(ValueError, match="it holds str"):
+        evaluate(Letters(), ["a sentence"])
+    with pytest.raises(ValueError, match=r"must hold ScoredPair rows; it holds PhrasePair \(row 1\)"):
+        evaluate(Letters(), [pairs[0], PhrasePair("a", "b", "equivalence", 0.5)])
+    with pytest.raises(ValueError, match="for PhraseInContext rows"):
+        evaluate(Letters(), pairs, setup="full")
+    with pytest.raises(ValueError, match="for LabelledPair rows"):
+        evaluate(Letters(), pairs, train=corpus_of("toy-nli-pairs"))
+    with pytest.raises(TypeError, match="found ScoredPair"):
+        evaluate(Letters(), ScoredPair("a", "b", 1.0))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no query with a relevant"):
+        evaluate(Letters(), [RankingQuery("a", ("b",), (False,))])

@@ -1,0 +1,141 @@
+"""Comparisons of recorded runs: what a paired bootstrap over pairs says, and where the encoders come from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sentlab import data
+from sentlab.data import Corpus
+from sentlab.encoder import Encoder
+from sentlab.encoder.word_vectors import WordVectors
+from sentlab.evaluation.metrics import spearman
+from sentlab.evaluation.mining import bm25, evaluate_mining, williams
+from sentlab.evaluation.sts import pair_cosines
+from sentlab.experiments import records
+from sentlab.experiments.comparison import comparison, williams_tests
+from sentlab.experiments.sweep import run_sweep
+
+
+def settings(folder: Path) -> dict[str, Any]:
+    return {
+        "encoder": {"source": str(folder), "pooling": "cls", "max_length": 16},
+        "method": {"name": "PTBERT", "arguments": {"pseudo_tokens": 4}},
+        "words": "toy",
+        "data": {"corpus": "toy-sentences"},
+        "train": {"steps": 2, "batch_size": 8, "learning_rate": 0.01, "seed": 0},
+        "dev": "toy-sts",
+        "test": ["toy-sts"],
+        "poolings": ["mean"],
+        "watch": 1,
+        "keep": True,
+        "threads": 1,
+    }
+
+
+@pytest.fixture
+def recorded(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A sweep over two seeds whose encoders were kept, in a folder of results that is also the working directory."""
+    monkeypatch.chdir(tmp_path)
+    asked = {"run": settings(small_encoder_folder), "over": {"train.seed": [0, 1]}}
+    (tmp_path / "both.json").write_text(json.dumps({"kind": "sweep", "settings": asked}))
+    run_sweep(tmp_path / "both.json")
+    return tmp_path
+
+
+def write(path: Path, kind: str, settings: dict[str, Any]) -> Path:
+    path.write_text(json.dumps({"kind": kind, "settings": settings}))
+    return path
+
+
+def asking(place: Path, *comparisons: list[str]) -> Path:
+    path = place / "versus.json"
+    asked = [{"ours": {"record": a, "pooling": b}, "theirs": {"record": c, "pooling": d}} for a, b, c, d in comparisons]
+    chosen = {"comparisons": asked, "test": ["toy-sts", "toy-sts-hard"], "resamples": 20, "seed": 0}
+    path.write_text(json.dumps({"kind": "comparison", "settings": chosen}))
+    return path
+
+
+def test_a_comparison_is_of_the_kept_encoders_of_all_seeds(recorded: Path) -> None:
+    path = asking(recorded, ["both", "pseudo", "both", "mean"], ["both", "mean", "both", "mean"])
+    record = comparison(path)
+    assert records.read(path).results == record.results
+    assert record.source.command == f"python -m sentlab comparison {path}"
+    assert set(record.source.data) == {"toy-sts/test", "toy-sts-hard/test"}
+    assert record.results
+    result, none = record.results.comparisons
+    assert (none.difference, none.low, none.high) == (0, 0, 0)
+    assert list(record.results.table().index) == ["both pseudo - both mean", "both mean - both mean"]
+    scores: dict[str, list[float]] = {"pseudo": [], "mean": []}
+    for run in sorted((recorded / "sweeps").glob("*.json")):
+        encoder = Encoder.from_pretrained(run.with_suffix("") / "encoder")
+        for pooling, held in scores.items():
+            encoder.pooling = pooling
+            for name in ("toy-sts", "toy-sts-hard"):
+                corpus = data.load(name)
+                held.append(100 * spearman(pair_cosines(encoder, corpus), [pair.score for pair in corpus]))
+    assert result.difference == pytest.approx(np.mean(scores["pseudo"]) - np.mean(scores["mean"]), abs=0.01)
+    assert result.low < result.difference < result.high
+
+
+def test_a_kept_sweep_leaves_the_encoders_and_what_was_seen(recorded: Path) -> None:
+    for path in (recorded / "sweeps").glob("*.json"):
+        run = records.read_as(records.RunRecord, path)
+        assert run.results
+        assert run.results.after
+        assert run.results.training
+        assert not (path.with_suffix("") / "checkpoint.safetensors").exists()
+        assert list(run.results.after.scores) == ["pseudo", "cls", "mean"]
+        assert list(run.results.before.scores) == ["cls", "mean"]
+        assert [row.step for row in run.results.training.geometry] == [1, 2]
+        assert all(row.alignment > 0 > row.uniformity for row in run.results.training.geometry)
+
+
+def test_williams_s_test_holds_each_row_against_the_best_of_its_set_up(recorded: Path) -> None:
+    rows = tuple(data.load("toy-contexts")[:40])
+    corpus = Corpus("toy-contexts", "test", rows, "the first forty")
+    raw = {"encoder": {"source": "tiny", "pooling": "mean", "max_length": 128}, "method": None}
+    encoded = {"source": "tiny", "pooling": "mean", "max_length": 128}
+    write(recorded / "raw.json", "run", {"encoder": encoded, "dev": "toy-sts", "test": []})
+    raw, words = {"record": "raw"}, {"record": "raw", "vectors": "words"}
+    both = [raw, {"record": "raw", "setup": "start_end"}]
+    tables: list[dict[str, Any]] = [
+        {"setup": "spans", "rows": both},
+        {"setup": "spans", "max_size": 2, "rows": both},
+        {"setup": "full", "rows": [raw, words, {"vectors": "bm25"}]},
+    ]
+    path = write(recorded / "versus.json", "williams", {"tables": tables, "corpus": "toy-contexts"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data, "load", lambda name, split: corpus)
+        results = williams_tests(path).results
+    assert results
+    assert records.read(path).results == results
+    spans, full = results.table("spans"), results.table("full")
+    encoder = Encoder.from_pretrained("tiny", pooling="mean", max_length=128)
+    by_span = evaluate_mining(encoder, corpus, "spans")
+    by_ends = evaluate_mining(encoder, corpus, "start_end")
+    assert spans.loc["raw", "pearson"] == pytest.approx(by_span.pearson, abs=1e-3)
+    assert spans.loc["raw start_end", "found"] == pytest.approx(by_ends.found, abs=1e-3)
+    gold = [row.score for row in rows]
+    tests = williams({"raw": by_span.similarities, "raw start_end": by_ends.similarities}, gold)
+    for row in tests.index:
+        assert spans.loc[row, "p"] == pytest.approx(tests.loc[row, "p"], abs=1e-3)
+    vectors = encoder.word_embeddings.weight.detach().numpy()
+    by_words = evaluate_mining(WordVectors(encoder.tokenizer.get_vocab(), vectors, ""), corpus, "full")
+    assert full.loc["raw words", "pearson"] == pytest.approx(by_words.pearson, abs=1e-3)
+    short = evaluate_mining(encoder, corpus, "spans", max_size=2)
+    assert results.table("spans", 2).loc["raw", "pearson"] == pytest.approx(short.pearson, abs=1e-3)
+    assert full.loc["bm25", "spearman"] == pytest.approx(bm25(corpus).spearman, abs=1e-3)
+    assert results.tables[2].rows[2].found is None
+
+
+def test_an_encoder_that_was_not_kept_is_asked_for(recorded: Path) -> None:
+    for folder in (recorded / "sweeps").glob("*/encoder"):
+        shutil.rmtree(folder)
+    with pytest.raises(FileNotFoundError, match=r"encoder of both .* with `keep`"):
+        comparison(asking(recorded, ["both", "pseudo", "both", "mean"]))
