@@ -68,7 +68,7 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
 
     Args:
         settings: of a run, with a method.
-        steps: that are timed. The median of their seconds stands for all; of a map the whole fit is timed.
+        steps: that are timed. The median of their seconds counts. Of a map the whole fit is timed.
     """
     torch.set_num_threads(threads)
     encoder = Encoder.from_pretrained(**settings.encoder.model_dump(exclude_unset=True))
