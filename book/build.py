@@ -34,7 +34,12 @@ RUN_WITH = BUILD / ".run-with"  # what the kept outputs were computed with
 BUILT_FROM = BUILD / ".built-from"  # what the finished book was built from
 
 SETTINGS = ("SENTLAB_PRESET", "SENTLAB_DATA")
-CODE = ("sentlab", "book/results", "requirements.txt")
+CODE = (
+    "sentlab",
+    "book/results",
+    "book/paper-and-code.toml",
+    "requirements.txt",
+)
 TEXT = ("book", "_config.yml", "_toc.yml")
 PASSING = {"__pycache__", ".ipynb_checkpoints"}
 AT_ONCE = 4  # chapters, at most: each holds an encoder and data in memory

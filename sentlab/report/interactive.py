@@ -1,4 +1,4 @@
-"""A record of the kind `map` as a picture to play with, in plain HTML: it needs no library and no network."""
+"""A record of the kind `map` as an interactive picture in plain HTML: it needs no library and no network."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ WITHOUT = "Here is an interactive picture, for which the page must be allowed to
 
 
 def interactive_layout(record: MapRecord) -> str:
-    """HTML that holds all it needs: the points of every encoder, how they look, and what they do.
+    """Return HTML that holds all it needs: the points of every encoder, their style and their script.
 
-    Hovering over a point (or walking there with the arrow keys) shows its sentence; a click (or Enter) lists its
+    Hovering over a point, or going there with the arrow keys, shows its sentence. A click or Enter lists its
     neighbours under each encoder. Show it with `IPython.display.HTML`; a page can hold several.
 
     Args:

@@ -76,3 +76,15 @@ def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) ->
         .set_caption(caption)
         .set_table_styles(look)
     )
+
+
+def left(table: pd.DataFrame, caption: str = "") -> Any:
+    """A table of text: aligned to the left, with room between the columns.
+
+    Args:
+        table: its cells are HTML, be they `linked`.
+        caption: what it shows.
+    """
+    style = [{"selector": "th, td", "props": "text-align: left; vertical-align: top; padding-right: 0.8em"}]
+    shown = table.style.set_table_styles(style)
+    return shown.set_caption(caption) if caption else shown

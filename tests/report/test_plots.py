@@ -10,7 +10,7 @@ from matplotlib.text import Text
 
 mpl.use("Agg")
 from sentlab.evaluation.sts import BINS, LEVELS, Geometry
-from sentlab.report import plots, plots_geometry
+from sentlab.report import plots
 
 
 def test_loss_curve_shows_every_value_on_a_white_ground() -> None:
@@ -100,7 +100,7 @@ def test_labels_of_points_that_lie_together_stand_apart() -> None:
 
 
 def test_ridges_share_one_scale_of_cosines() -> None:
-    figure = plots_geometry.cosine_ridges({name: geometry(i) for i, name in enumerate(("raw", "SimCSE", "PaSeR"))})
+    figure = plots.cosine_ridges({name: geometry(i) for i, name in enumerate(("raw", "SimCSE", "PaSeR"))})
     assert [axes.get_ylabel() for axes in figure.axes] == ["raw", "SimCSE", "PaSeR"]
     assert len({axes.get_xlim() for axes in figure.axes}) == 1
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["0–1", "1–2", "2–3", "3–4", "4–5"]
@@ -110,7 +110,7 @@ def test_ridges_share_one_scale_of_cosines() -> None:
 def test_topics_have_a_colour_and_a_marker_and_scenes_a_line() -> None:
     topics, scenes = [name for name in "abcdef" for _ in range(4)], [i // 2 for i in range(24)]
     plane = np.random.default_rng(0).normal(size=(24, 2))
-    figure = plots_geometry.topic_planes({"PCA": plane, "UMAP": -plane, "more": plane}, topics, scenes, columns=2)
+    figure = plots.topic_planes({"PCA": plane, "UMAP": -plane, "more": plane}, topics, scenes, columns=2)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["PCA", "UMAP", "more"]
     lines, *dots = figure.axes[1].collections
     np.testing.assert_allclose(lines.get_segments(), -plane.reshape(12, 2, 2))

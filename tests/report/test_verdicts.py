@@ -36,7 +36,17 @@ def test_between_seeds_the_noise_is_twice_the_standard_error() -> None:
     assert row["records"] == ("a", "b")
 
 
-def test_the_table_has_a_row_a_claim() -> None:
+def test_what_is_not_a_number_gets_no_verdict() -> None:
+    claims = Claims()
+    for difference, noise in ((float("nan"), 1.0), (1.0, float("nan"))):
+        with pytest.raises(ValueError, match=r"'a is better' \(Table 1\)"):
+            claims.claim("Table 1", "a is better", difference, noise)
+    with pytest.raises(ValueError, match="two seeds or more"):
+        claims.compare("Table 2", "a is better", pd.Series([1.0]), pd.Series([2.0, 3.0]))
+    assert claims.rows == []
+
+
+def test_every_claim_has_its_row() -> None:
     claims = Claims()
     claims.claim("Table 1", "a is better", 3.04, 1.0)
     claims.claim("Table 2", "b is better", -0.5, 1.0, "moco", "simcse", "moco")

@@ -1,0 +1,270 @@
+"""What a choice changes, from recorded runs: the other choice minus ours, with the noise that a difference must exceed.
+
+An entry is data, a mapping as a TOML file holds it. One of its keys says of which kind it is:
+
+- `text`: a line that no record changes.
+- `sweep`: every setting that a sweep tried against ours (`Tried`).
+- `other`: the runs of one record against those of another, or of the same (`Gap`).
+- `williams`: a comparison with spans of some lengths against that with another (`Compared`).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sentlab.experiments import records
+from sentlab.experiments import sweep as sweeps
+from sentlab.experiments.records import RunRecord, SweepRecord, WilliamsRecord
+from sentlab.experiments.results import When
+from sentlab.report import runs
+
+
+class NotRecorded(LookupError):
+    """A record is not there or has no results."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a choice changes: lines of text, and the names of the records that say so."""
+
+    lines: tuple[str, ...]
+    records: tuple[str, ...] = ()
+
+
+NOT_MEASURED = Change(("not measured",))
+NOT_YET = Change(("not recorded yet",))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Some runs of a record, and which of their scores counts."""
+
+    record: str  # its name
+    score: str = "average"  # a key of `sentlab.report.runs.scores`
+    vector: str | None = None  # a pooling of its results; None: the encoder's own
+    when: When = "after"  # or "before" training
+    only: Sequence[int] = ()  # positions of the runs that count; empty: all
+
+    def scores(self, results: Path) -> pd.Series:
+        """One score for each run."""
+        found = finished(results, self.record)
+        found = [found[i] for i in self.only] if self.only else found
+        return pd.Series([runs.scores(run, self.vector, self.when)[self.score] for run in found])
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Every setting that a sweep tried, against ours. A setting is shown as text: a list as `NP+VP`, null as `none`."""
+
+    sweep: str  # name of its record
+    ours: Mapping[str, Any] | None = None  # the setting that is ours, such as {"m": 10, "n": 10}
+    against: Mapping[str, Any] | None = None  # instead of `ours`: `Runs` of another record, whose mean counts
+    noise: Mapping[str, Any] | None = None  # `Runs` that differ in their seed alone; None: there is one seed
+    score: str = "average"  # of all these runs
+    label: str = "{}"  # how a setting is shown: a format of its values
+    names: Mapping[str, str] = field(default_factory=dict)  # instead: setting -> how it is shown; no other setting is
+    show: str = "all"  # or the "best", or both "extremes"
+    heading: str = ""  # a line before them
+
+    def change(self, results: Path) -> Change:
+        tried = Runs(self.sweep, self.score).scores(results)
+        scores = dict(zip(self._settings(results), tried, strict=True))
+        used = [self.sweep]
+        if self.against:
+            theirs = Runs(**{"score": self.score, **self.against})
+            used.append(theirs.record)
+            base = float(theirs.scores(results).mean())
+        else:
+            base = scores.pop(tuple(map(_shown, (self.ours or {}).values())))
+        noise = None
+        if self.noise:
+            noise = 2 * Runs(**{"score": self.score, **self.noise}).scores(results).std()
+        gains = {setting: score - base for setting, score in scores.items()}
+        return told(self._chosen(gains), noise, *used, heading=self.heading)
+
+    def _settings(self, results: Path) -> list[tuple[str, ...]]:
+        """The shown values of each run, in order."""
+        over = records.read_as(SweepRecord, results / f"{self.sweep}.json").settings.over
+        if self.ours is not None and [name.split(".")[-1] for name in over] != list(self.ours):
+            raise ValueError(f"{self.sweep} varies {', '.join(over)}, and `ours` says {', '.join(self.ours)}")
+        return list(itertools.product(*([_shown(value) for value in tried] for tried in over.values())))
+
+    def _chosen(self, gains: Mapping[tuple[str, ...], float]) -> dict[str, float]:
+        if self.names:
+            return {shown: gains[(setting,)] for setting, shown in self.names.items()}
+        shown = {self.label.format(*setting): gain for setting, gain in gains.items()}
+        best, worst = max(shown, key=shown.__getitem__), min(shown, key=shown.__getitem__)
+        if self.show == "all":
+            return shown
+        if self.show == "best":
+            return {best: shown[best]}
+        if self.show == "extremes":
+            return {f"best: {best},": shown[best], f"worst: {worst},": shown[worst]}
+        raise ValueError(f"`show` is {self.show!r}: it must be all, best or extremes")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The mean of other runs minus that of ours.
+
+    Args:
+        label: what the others are.
+        ours, other: the arguments of `Runs`.
+        paired: the runs of both sides belong together in their order: two scores of the same encoders.
+    """
+
+    label: str
+    ours: Mapping[str, Any]
+    other: Mapping[str, Any]
+    paired: bool = False
+
+    def change(self, results: Path) -> Change:
+        ours, other = Runs(**self.ours), Runs(**self.other)
+        used = ours.record, other.record
+        sides = ours.scores(results), other.scores(results)
+        gain = float(sides[1].mean() - sides[0].mean())
+        if "before" in (ours.when, other.when):  # untrained, which has no seed
+            return Change((f"{self.label} {signed(gain)}",), tuple(dict.fromkeys(used)))
+        return told({self.label: gain}, noise_of_gap(*sides, paired=self.paired), *used)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Williams's comparison with spans of some lengths against that with another.
+
+    Args:
+        williams: name of its record.
+        row: the compared encoder, such as `slice/batch`.
+        ours: the longest span that is ours, in words.
+        others: other longest spans.
+        setup, score: which of the numbers of the row.
+        heading: a line before them.
+    """
+
+    williams: str
+    row: str
+    ours: int
+    others: Sequence[int]
+    setup: str = "spans"
+    score: str = "pearson"
+    heading: str = ""
+
+    def change(self, results: Path) -> Change:
+        record = _existing(results, self.williams)
+        if not isinstance(record, WilliamsRecord):
+            raise ValueError(f"{self.williams} is of the kind {record.kind}, not williams")
+        if record.results is None:
+            raise NotRecorded(f"{self.williams} has no results yet")
+        by_size = {size: record.results.table(self.setup, size) for size in (self.ours, *self.others)}
+        score = {size: float(table.loc[self.row, self.score]) for size, table in by_size.items()}
+        gains = {f"{size} words": score[size] - score[self.ours] for size in self.others}
+        return told(gains, None, self.williams, heading=self.heading)
+
+
+KINDS: dict[str, Callable[..., Any]] = {"sweep": Tried, "other": Gap, "williams": Compared}
+
+
+def change(entries: Sequence[Mapping[str, Any]], results: Path) -> Change:
+    """What a choice changes, by its entries in order (see above); `NOT_MEASURED` where there are none.
+
+    Args:
+        results: the folder of records.
+
+    Returns:
+        All lines and the names of all records, each once; `NOT_YET` if a record is missing or unfinished.
+
+    Raises:
+        ValueError: an entry is of no known kind, or has keys that its kind does not have.
+    """
+    found = []
+    try:
+        for entry in entries:
+            if "text" in entry:
+                found.append(Change((entry["text"],)))
+                continue
+            kind = next((kind for key, kind in KINDS.items() if key in entry), None)
+            if kind is None:
+                raise ValueError(f"an entry needs one of text, {', '.join(KINDS)}: {dict(entry)}")
+            try:
+                asked = kind(**entry)
+            except TypeError as error:
+                raise ValueError(f"{error}: {dict(entry)}") from None
+            found.append(asked.change(results))
+    except NotRecorded:
+        return NOT_YET
+    lines = tuple(line for one in found for line in one.lines)
+    return Change(lines, tuple(dict.fromkeys(name for one in found for name in one.records))) if found else NOT_MEASURED
+
+
+def finished(results: Path, name: str) -> list[RunRecord]:
+    """The runs of a record.
+
+    Raises:
+        NotRecorded: it is not there, or a run has no results yet.
+        ValueError: a file is no record.
+    """
+    record = _existing(results, name)
+    if not isinstance(record, SweepRecord):
+        found = [records.read_as(RunRecord, results / f"{name}.json")]
+    else:
+        names = [f"{records.SWEEPS}/{sweeps.run_name(settings)}" for settings in record.settings.runs()]
+        found = [run for run in (_existing(results, own) for own in names) if isinstance(run, RunRecord)]
+    if waiting := [run.name for run in found if not run.done]:
+        raise NotRecorded(f"{', '.join(waiting)} has no results yet")
+    return found
+
+
+def _existing(results: Path, name: str) -> records.AnyRecord:
+    path = results / f"{name}.json"
+    if not path.is_file():
+        raise NotRecorded(f"{path} does not exist")
+    return records.read(path)
+
+
+def noise_of_gap(ours: pd.Series, other: pd.Series, *, paired: bool = False) -> float | None:
+    """What a difference of means must exceed: twice its standard error, or twice the deviation of the side with seeds.
+
+    Args:
+        ours, other: a score for each run.
+        paired: they belong together in their order.
+
+    Returns:
+        None where each side has one run.
+    """
+    if paired:
+        return float(2 * (other - ours).std() / len(ours) ** 0.5)
+    sides = [side for side in (ours, other) if len(side) > 1]
+    if len(sides) == 2:
+        return float(2 * sum(side.var() / len(side) for side in sides) ** 0.5)
+    return float(2 * sides[0].std()) if sides else None
+
+
+def told(gains: Mapping[str, float], noise: float | None, *names: str, heading: str = "") -> Change:
+    """Differences as lines such as `mean +4.1`, then the noise, behind a heading.
+
+    Args:
+        gains: what is shown -> difference.
+        noise: None: of one seed.
+        names: of the records.
+    """
+    lines = [f"{shown} {signed(gain)}" for shown, gain in gains.items()]
+    said = "one seed" if noise is None else f"noise\u00a0{noise:.1f}"
+    lines = [f"{lines[0]} ({said})"] if len(lines) == 1 else [*lines, said]
+    return Change((*([f"{heading}:"] if heading else []), *lines), tuple(dict.fromkeys(names)))
+
+
+def signed(number: float) -> str:
+    """A difference with its sign and one decimal: `+4.1`, `−0.3`."""
+    return f"{number:+.1f}".replace("-", "−")
+
+
+def _shown(value: Any) -> str:
+    """A setting as text."""
+    value = sweeps.shown(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

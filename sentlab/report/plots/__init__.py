@@ -1,0 +1,38 @@
+"""Results in, a matplotlib Figure out, all in one style: `sentlab.plots`."""
+
+from sentlab.report.plots.cosines import cosine_by_gold, cosine_ridges, cosine_violins, draw_densities
+from sentlab.report.plots.planes import alignment_uniformity, map_of_meanings, pair_planes, topic_planes
+from sentlab.report.plots.scores import (
+    agreement,
+    curves,
+    draw_leaderboard,
+    leaderboard,
+    sweep,
+    training_curves,
+    training_losses,
+)
+from sentlab.report.plots.style import PALETTE, STYLE, canvas
+from sentlab.report.plots.tokens import attention, span_scores
+
+__all__ = [
+    "PALETTE",
+    "STYLE",
+    "agreement",
+    "alignment_uniformity",
+    "attention",
+    "canvas",
+    "cosine_by_gold",
+    "cosine_ridges",
+    "cosine_violins",
+    "curves",
+    "draw_densities",
+    "draw_leaderboard",
+    "leaderboard",
+    "map_of_meanings",
+    "pair_planes",
+    "span_scores",
+    "sweep",
+    "topic_planes",
+    "training_curves",
+    "training_losses",
+]

@@ -1,0 +1,155 @@
+"""Scores of runs: over a setting, over time, against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from sentlab.experiments.records import LeaderboardRecord
+from sentlab.experiments.results import BoardColumn
+from sentlab.files import replacing
+from sentlab.report.plots.style import PALETTE, canvas
+
+SIGNIFICANT = 0.05  # the level of a test
+
+
+def sweep(table: pd.DataFrame, score: str) -> Figure:
+    """Draw what a setting does to a score: a line over one setting, with the spread over seeds, or a map over two.
+
+    Args:
+        table: one row per run; every column but `score` and `seed` is a setting, one or two of them.
+        score: the column to show.
+
+    Raises:
+        ValueError: the table has no setting, or more than two.
+    """
+    settings = [name for name in table.columns if name not in (score, "seed")]
+    if len(settings) not in (1, 2):
+        raise ValueError(f"a sweep is drawn over one setting or two, not over {', '.join(settings) or 'none'}")
+    means = table.groupby(settings, sort=False)[score].agg(["mean", "std"])
+    with canvas(1, width=6.0) as (figure, (axes,)):
+        if len(settings) == 2:
+            grid = means["mean"].unstack()
+            sns.heatmap(grid, annot=True, fmt=".1f", cmap="viridis", ax=axes, cbar_kws={"label": score})
+        elif pd.api.types.is_numeric_dtype(table[settings[0]]):
+            axes.errorbar(means.index, means["mean"], means["std"].fillna(0.0), marker="o", color=PALETTE[0], capsize=3)
+            axes.set(xlabel=settings[0], ylabel=score, xticks=list(means.index))
+        else:
+            names = means.index.astype(str)
+            axes.errorbar(means["mean"], names, xerr=means["std"].fillna(0.0), fmt="o", color=PALETTE[0], capsize=3)
+            axes.invert_yaxis()
+            axes.grid(axis="y", alpha=0.3)
+            axes.set(xlabel=score)
+    return figure
+
+
+def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], ylabel: str) -> Figure:
+    """Draw the dev score by step, one line per run, and mark the best step of each.
+
+    Args:
+        runs: name -> rows with `step` and `score`, as `History.dev`.
+    """
+    with canvas(1, width=6.4) as (figure, (axes,)):
+        for (name, rows), colour in zip(runs.items(), PALETTE, strict=False):
+            steps, scores = [row["step"] for row in rows], [row["score"] for row in rows]
+            axes.plot(steps, scores, color=colour, label=name, linewidth=1.5)
+            best = int(np.argmax(scores))
+            axes.plot(steps[best], scores[best], "o", color=colour, markersize=5)
+        axes.set(xlabel="step", ylabel=ylabel)
+        if len(runs) > 1:
+            axes.legend(loc="lower right")
+    return figure
+
+
+def training_losses(losses: Sequence[Mapping[str, float]], names: Sequence[str], ylabel: str) -> Figure:
+    """Draw losses by step: each recorded mean as a faint dot, and their running mean as a line.
+
+    Args:
+        losses: rows with `step` and the losses, as `History.losses`.
+        names: which losses.
+    """
+    table = pd.DataFrame(losses)
+    window = max(5, len(table) // 10)
+    with canvas(1, width=6.4) as (figure, (axes,)):
+        for name, colour in zip(names, PALETTE, strict=False):
+            axes.plot(table["step"], table[name], ".", color=colour, alpha=0.15, markersize=3)
+            axes.plot(table["step"], table[name].rolling(window, min_periods=1).mean(), color=colour, label=name)
+        axes.set(xlabel="step", ylabel=ylabel)
+        if len(names) > 1:
+            axes.legend()
+    return figure
+
+
+def curves(table: pd.DataFrame, x: str, ys: Sequence[str], hue: str) -> Figure:
+    """Draw one panel per measurement and one line per value of `hue`; rows that differ in their seed alone form a band.
+
+    Args:
+        table: one row per point.
+        x, ys, hue: names of columns.
+    """
+    with canvas(len(ys), width=4.4 if len(ys) > 1 else 6.4, sharey=False) as (figure, panels):
+        for axes, y in zip(panels, ys, strict=True):
+            sns.lineplot(
+                table, x=x, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()],
+                errorbar=("sd", 1), legend="full" if axes is panels[-1] else False,
+            )  # fmt: skip
+            axes.set(title=y if len(ys) > 1 else "", ylabel="" if len(ys) > 1 else y)
+        panels[-1].legend(title=None, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def agreement(table: pd.DataFrame, x: str, y: str, hue: str) -> Figure:
+    """Draw each row as a point over two measurements, which shows how far they rank the rows alike.
+
+    Args:
+        x, y, hue: names of columns; `hue` chooses colour and marker.
+    """
+    with canvas(1, width=6.0, height=4.0) as (figure, (axes,)):
+        sns.scatterplot(table, x=x, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()], s=60)
+        axes.legend(title=None, loc="best")
+    return figure
+
+
+def leaderboard(columns: Mapping[str, BoardColumn], beside: Sequence[str] = ()) -> Figure:
+    """Draw scores with their intervals, one panel per column. Filled points do not differ significantly from the best.
+
+    Args:
+        columns: of the results of a leaderboard. A p below 0.05 is significant.
+        beside: rows that do not compete; they are grey.
+    """
+    with canvas(len(columns), width=2.3, height=4.4, columns=5) as (figure, panels):
+        for axes, (name, column) in zip(panels, columns.items(), strict=True):
+            for place, (row, found) in enumerate(column.rows.items()):
+                colour = "0.6" if row in beside else PALETTE[0]
+                filled = row not in beside and (found.p is None or found.p >= SIGNIFICANT)
+                axes.plot([found.low, found.high], [place] * 2, color=colour, lw=1.5, zorder=1)
+                axes.scatter(found.score, place, s=34, color=colour if filled else "white", ec=colour, zorder=2)
+            axes.set_yticks(range(len(column.rows)), list(column.rows))
+            axes.set(title=name)
+            axes.grid(axis="x", alpha=0.3)
+        panels[0].invert_yaxis()
+    return figure
+
+
+def draw_leaderboard(record: LeaderboardRecord, file: Path) -> None:
+    """Draw the columns that the settings of a leaderboard name, as SVG: the same bytes for the same numbers.
+
+    Args:
+        record: with results.
+        file: where the picture goes.
+
+    Raises:
+        ValueError: the record has no results, or its settings ask for no picture.
+    """
+    settings, results = record.settings, record.results
+    if settings.picture is None or results is None:
+        raise ValueError(f"{record.name} has no results, or its settings ask for no picture")
+    figure = leaderboard({name: results.columns[name] for name in settings.picture.columns}, settings.beside)
+    with replacing(file) as temporary, plt.rc_context({"svg.hashsalt": file.name}):
+        figure.savefig(temporary, format="svg", metadata={"Date": None}, bbox_inches="tight")

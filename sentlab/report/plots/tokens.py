@@ -1,0 +1,64 @@
+"""What happens to single tokens: which ones get attention, and which spans match a phrase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import seaborn as sns
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from sentlab.report.plots.style import canvas
+
+
+def attention(weights: Mapping[str, np.ndarray], tokens: Sequence[str], rows: str) -> Figure:
+    """Draw what attends to which token, one panel per encoder. Colours are relative to attending to all tokens equally.
+
+    Args:
+        weights: encoder -> weights (n, L); each row adds up to 1.
+        tokens: L of them.
+        rows: what the rows are.
+    """
+    with canvas(len(weights), width=3.6, height=3.4) as (figure, panels):
+        for axes, (name, found) in zip(panels, weights.items(), strict=True):
+            sns.heatmap(
+                found * len(tokens), ax=axes, cmap="vlag", center=1.0, vmin=0.0, vmax=3.0, xticklabels=list(tokens),
+                yticklabels=False, cbar=axes is panels[-1], cbar_kws={"label": "weight, in shares of 1 / L"},
+            )  # fmt: skip
+            axes.set(title=name, xlabel="", ylabel=rows if axes is panels[0] else "")
+            axes.tick_params(axis="x", rotation=90)
+    return figure
+
+
+def span_scores(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
+    """Draw the cosine of a phrase with every span of a text, one panel per encoder, and frame the best span.
+
+    Columns are a span's first word, rows its last: single words are on the diagonal, longer spans further below.
+    All panels share one scale of colours.
+
+    Args:
+        scores: encoder -> (W, K), as `sentlab.spans.span_scores` returns them. Row i, column k is the span of k + 1
+            words that starts at word i; -inf where there is none.
+        words: W of them.
+    """
+    grids = {}  # (W, W): row j and column i the span from word i to word j
+    for name, found in scores.items():
+        first, more = np.nonzero(np.isfinite(found))
+        grids[name] = np.full((len(words), len(words)), np.nan)
+        grids[name][first + more, first] = found[first, more]
+    drawn = list(grids.values())
+    low, high = np.nanmin(drawn), np.nanmax(drawn)
+    with canvas(len(scores), width=4.4, height=4.6) as (figure, panels):
+        for axes, (name, grid) in zip(panels, grids.items(), strict=True):
+            bar = axes.inset_axes((0.84, 0.5, 0.03, 0.45)) if axes is panels[-1] else None  # where there are no spans
+            sns.heatmap(
+                grid, ax=axes, cmap="viridis", vmin=low, vmax=high, xticklabels=list(words), yticklabels=list(words),
+                cbar=bar is not None, cbar_ax=bar, cbar_kws={"label": "cosine"},
+            )  # fmt: skip
+            best, longer = divmod(int(scores[name].argmax()), scores[name].shape[1])
+            axes.add_patch(Rectangle((best, best + longer), 1, 1, fill=False, edgecolor="red", linewidth=2))
+            axes.set(title=name, xlabel="first word of the span", ylabel="last word" if axes is panels[0] else "")
+            axes.tick_params(labelsize=7)
+            axes.tick_params(axis="x", rotation=90)
+    return figure

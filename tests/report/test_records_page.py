@@ -1,0 +1,69 @@
+"""The list of all records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sentlab.experiments import plan, records
+from sentlab.experiments.records import RunRecord
+from sentlab.experiments.results import Training
+from sentlab.report import records_page
+
+Save = Callable[..., None]
+
+
+@pytest.fixture
+def place(results: Path, save: Save, seeds: Save) -> Path:
+    """A run, two sweeps that share a run, and a run that waits; all finished ones with a provenance."""
+    save("raw/one", 40.0)
+    seeds("paser/seeds", 50.0, 52.0)
+    save("paser/rates", 50.0, 55.0, over={"train.learning_rate": [0.001, 0.1]})
+    save("paper-scale/big", None)
+    for path in results.rglob("*.json"):
+        record = records.read(path)
+        if isinstance(record, RunRecord) and record.results:
+            trained = record.results.model_copy(update={"training": Training(kept_step=0)})
+            noted = records.Notes().provenance("python -m sentlab run", 60.0)
+            record.model_copy(update={"results": trained, "provenance": noted}).save(path)
+    return results
+
+
+def test_every_record_and_run_has_one_anchor(place: Path) -> None:
+    page = records_page.listing(plan.entries(place), place)
+    ids = re.findall(r'id="record-([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert {"raw/one", "paser/seeds", "paser/rates", "paper-scale/big"} <= set(ids)
+    assert len(ids) == 7  # the two sweeps have three runs
+    assert page.count("<li") == 4
+    assert all((place / link).is_file() for link in re.findall(r'href="results/([^"]+)"', page))
+
+
+def test_rows_say_what_was_found(place: Path) -> None:
+    page = records_page.listing(plan.entries(place), place)
+    rows = dict(re.findall(r"id=\"record-([^\"]+)\"><tr>(.*?)</tr>", page))
+    assert "51.0 ± 1.4<br>average" in rows["paser/seeds"]
+    assert "seed 0, 1" in rows["paser/seeds"]
+    assert "50.0 to 55.0<br>average" in rows["paser/rates"]
+    assert "over learning_rate" in rows["paser/rates"]
+    assert "step 0" in rows["raw/one"]
+    assert "NOT RUN" in rows["paper-scale/big"]
+    assert "learning_rate=0.1: dev -55.0 (step 0), average 55.0, 1 min" in page
+    heads = re.findall(r"<th colspan='5'>([^<]+)", page)
+    assert heads == ["PaSeR", "At the papers&#x27; scale"]
+
+
+def test_runs_count_once(place: Path) -> None:
+    made = records_page.machines(plan.entries(place))
+    assert made["runs"].tolist() == [4, 4]  # one device, and all
+    assert made["hours"].tolist() == [pytest.approx(4 / 60)] * 2
+
+
+def test_kinds_are_counted(place: Path) -> None:
+    kinds = records_page.kinds(plan.entries(place))
+    assert kinds.loc["run", ["records", "with results"]].tolist() == [2, 1]
+    assert kinds.loc["sweep", ["records", "with results", "runs"]].tolist() == [2, 2, 3]
+    assert set(kinds.index) == set(records.KINDS)
