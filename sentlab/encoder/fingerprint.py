@@ -39,7 +39,7 @@ def fingerprint(encoder: Encoder, *, tokens: bool = False) -> str:
     }
     parts: dict[str, nn.Module | None] = {"backbone": encoder.backbone}
     if not tokens:
-        settings |= {"pooling": encoder.pooling}
+        settings |= {"pooling": encoder.pooling, "normalize": encoder.normalize, "prompt": encoder.prompt}
         settings |= {name: part.settings for name in ("post", "pseudo") if (part := getattr(encoder, name)) is not None}
         parts |= {"post": encoder.post, "pseudo": encoder.pseudo}
     # The backend also remembers how the last call cut and padded, which is no part of the tokenizer.
