@@ -21,13 +21,13 @@ import torch
 from tqdm import tqdm
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.vector_maps import postprocessed
 from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.encoders import encoders_of, first_settings
 from sentlab.experiments.records import CostRecord, Notes
 from sentlab.experiments.run import build_method, training_rows
 from sentlab.experiments.settings import RunSettings
-from sentlab.methods.postprocess import postprocessed
 from sentlab.training import TrainConfig, fit
 
 WARM = 3  # first steps, which reserve memory

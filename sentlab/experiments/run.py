@@ -23,6 +23,7 @@ from accelerate import Accelerator
 from sentlab import data, methods
 from sentlab.data import Corpus, PhraseInContext, ScoredPair, published, toy
 from sentlab.encoder import Encoder
+from sentlab.encoder.vector_maps import postprocessed
 from sentlab.evaluation import dev_score, evaluate, watch_geometry
 from sentlab.evaluation.inputs import encode_groups
 from sentlab.evaluation.metrics import cosine_similarity
@@ -34,7 +35,6 @@ from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.records import Notes, RunRecord
 from sentlab.experiments.settings import MAPS, MethodSettings, RunSettings, method_class
-from sentlab.methods.postprocess import postprocessed
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
