@@ -36,6 +36,7 @@ from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import evaluating
+from sentlab.methods.arguments import check_above_zero, check_count, check_share
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
@@ -117,9 +118,11 @@ class PaSeR(nn.Module):
                 "this encoder's checkpoint has no masked-LM head, through which the decoder speaks: "
                 "choose one that has it, such as the language model that the encoder was made from"
             )
-        if decoder_layers < 1 or top_phrases < 1:
-            raise ValueError(f"decoder_layers={decoder_layers} and top_phrases={top_phrases} must be at least 1")
-        dim, heads = encoder.dim, decoder_heads or int(encoder.backbone.config.num_attention_heads)
+        dim = encoder.dim
+        heads = int(encoder.backbone.config.num_attention_heads) if decoder_heads is None else decoder_heads
+        check_above_zero(m=m, n=n)
+        check_count(decoder_layers=decoder_layers, top_phrases=top_phrases, decoder_heads=heads)
+        check_share(dropout=dropout)
         if encoder.word_embeddings.embedding_dim != dim:
             raise ValueError(
                 f"the word embeddings are {encoder.word_embeddings.embedding_dim} wide, the encoder {dim}: "

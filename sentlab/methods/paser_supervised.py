@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
+from sentlab.methods.arguments import check_not_negative
 from sentlab.methods.paser import PaSeR
 from sentlab.methods.simcse import SimCSE
 
@@ -36,6 +37,7 @@ class SupervisedPaSeR(nn.Module):
 
     def __init__(self, encoder: Encoder, *, alpha: float = 0.1, temperature: float = 0.05, **generative: Any):
         super().__init__()
+        check_not_negative(alpha=alpha)
         self.encoder, self.alpha = encoder, alpha
         self.contrastive = SimCSE(encoder, temperature=temperature)
         self.generative = PaSeR(encoder, mlm=False, **generative)

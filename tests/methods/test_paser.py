@@ -350,19 +350,19 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(
     start, closing, wanted = 0, 1, [1, 2, 3] * 6
     best = []
     for memory, count in zip(signal, wanted, strict=True):
-        found = []
+        found, log_p = [], {}
+        for length in (0, 1, 2):  # the log-likelihood of each next word after each target so far
+            for before in itertools.product(range(5), repeat=length):
+                with torch.no_grad():
+                    state = decoder(memory.unsqueeze(0), embeddings(torch.tensor([[start, *before]])))[0, -1]
+                    log_p[before] = head(state).log_softmax(-1).tolist()
         for length in (1, 2, 3):
             for target in itertools.product(range(5), repeat=length):
                 ends = [i for i, word in enumerate(target) if word == closing]
                 complete = len(ends) == count and ends[-1] == length - 1
                 if not complete and not (length == 3 and len(ends) < count):  # out of room: as it stands
                     continue
-                read, total = [start], 0.0
-                for word in target:
-                    state = decoder(memory.unsqueeze(0), embeddings(torch.tensor([read])))[0, -1]
-                    total += head(state).log_softmax(-1)[word].item()
-                    read.append(word)
-                found.append((total, target))
+                found.append((sum(log_p[target[:place]][word] for place, word in enumerate(target)), target))
         best.append(max(found))
     search = lambda beams: decoder.beam_search(  # noqa: E731
         signal, torch.tensor(wanted), embeddings, head, start=start, closing=closing, beams=beams
@@ -396,9 +396,9 @@ def test_supervised_paser_is_supervised_simcse_plus_alpha_times_eq_3(small_encod
 
 
 def test_bad_arguments_are_named(make: Callable[..., PaSeR]) -> None:
-    with pytest.raises(ValueError, match="decoder_heads=3"):
+    with pytest.raises(ValueError, match="decoder_heads"):
         make(decoder_heads=3)
-    with pytest.raises(ValueError, match="decoder_layers=0"):
+    with pytest.raises(ValueError, match="decoder_layers"):
         make(decoder_layers=0)
     method = make()
     with pytest.raises(ValueError, match="no sentences"):
