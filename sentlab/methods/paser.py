@@ -304,7 +304,7 @@ class PaSeR(nn.Module):
                 masks = f" {self.encoder.tokenizer.mask_token}" * len(places) + " "
                 sentence = sentence[: phrase.start] + masks + sentence[phrase.end :]
             copies.append(sentence)
-        encoded = self._tokenise(viewed(copies, self.view))
+        encoded = self._tokenise(viewed(copies, self.view, self.encoder.tokenizer.mask_token))
         count = len(sentences)
         ids, mask = torch.tensor(encoded["input_ids"]), torch.tensor(encoded["attention_mask"])
         return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -18,6 +19,7 @@ from sentlab.methods import PaSeR, SupervisedPaSeR, paser
 from sentlab.methods.paser import decoding_signal, generative_loss
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder
 from sentlab.text.phrases import Phrase, rake_phrases
+from sentlab.text.views import View, random_deletion, synonym_replacement
 from sentlab.training import TrainConfig, fit
 
 SENTENCES = [
@@ -323,6 +325,19 @@ def test_a_view_is_drawn_for_both_copies_and_the_target_stays(make: Callable[...
         together = viewed.loss(after)["generative"]
     counts = (after["targets"] != IGNORE).sum(1)
     assert torch.allclose(together, (torch.stack(alone) * counts).sum() / counts.sum(), atol=1e-6)
+
+
+@pytest.mark.parametrize("view", [random_deletion, partial(synonym_replacement, synonyms=lambda word: [f"x{word}"])])
+def test_a_view_leaves_the_masks_of_any_tokenizer(make: Callable[..., PaSeR], view: View) -> None:
+    method = make(view=partial(view, rate=0.9))  # type: ignore[call-arg]
+    old = method.encoder.tokenizer
+    vocabulary = {"<mask>" if word == old.mask_token else word: i for word, i in old.get_vocab().items()}
+    method.encoder.tokenizer = BertTokenizer(vocab=vocabulary, mask_token="<mask>")
+    batch = method.collate(SENTENCES)
+    labels = (batch["targets"] != IGNORE) & (batch["targets"] != old.sep_token_id)
+    masks = (batch["masked_ids"] == old.mask_token_id).sum(1)
+    assert masks.tolist() == labels.sum(1).tolist()
+    assert masks.sum() > 20
 
 
 def test_other_phrases_can_be_masked(make: Callable[..., PaSeR]) -> None:
