@@ -232,7 +232,8 @@ class PaSeR(nn.Module):
             where it ran out of room before that phrase).
 
         Raises:
-            ValueError: a given phrase is not wholly within what the encoder reads of its sentence, or beams < 1.
+            ValueError: not one list of phrases for each sentence, a phrase that is not wholly within what the encoder
+                reads of its sentence, or beams below 1.
         """
         if beams < 1:
             raise ValueError(f"beams must be at least 1, got {beams}")
@@ -268,14 +269,17 @@ class PaSeR(nn.Module):
         for number, sentence in enumerate(sentences):
             if not isinstance(sentence, str):
                 raise TypeError(f"PaSeR learns from plain sentences, but row {number} is a {type(sentence).__name__}")
+        if phrases is not None and len(phrases) != len(sentences):
+            raise ValueError(f"{len(phrases)} lists of phrases for {len(sentences)} sentences: give one list for each")
         encoded = self._tokenise(sentences, offsets=True)
         masked, found = [], []
         for number, sentence in enumerate(sentences):
             offsets = encoded["offset_mapping"][number]
             cut = bool(encoded.encodings[number].overflowing)  # then the text ends where the last token does
             end = max(b for _, b in offsets) if cut else len(sentence)
-            if phrases is None:
-                chosen = [phrase for phrase in self.phrases(sentence) if phrase.end <= end][: self.top_phrases]
+            if phrases is None:  # one that reaches the cut may continue after it
+                chosen = [phrase for phrase in self.phrases(sentence[:end]) if not cut or phrase.end < end]
+                chosen = chosen[: self.top_phrases]
             else:
                 chosen = list(phrases[number])
                 if outside := [p for p in chosen if p.end > end or sentence[p.start : p.end] != p.text]:

@@ -243,6 +243,30 @@ def test_phrases_that_truncation_cuts_are_neither_masked_nor_asked_for(make: Cal
         short.reconstruct([sentence], [rake_phrases(sentence, 1)])
 
 
+def test_phrases_are_looked_for_within_the_cut(make: Callable[..., PaSeR]) -> None:
+    read: list[str] = []
+
+    def phrases(text: str) -> list[Phrase]:
+        read.append(text)
+        return rake_phrases(text)
+
+    method = make(max_length=10, phrases=phrases, mlm=False)
+    start = "the dog sees a cat and the old"  # [CLS], eight tokens, [SEP]
+    rows = [f"{start} {rest}" for rest in ("dog", "man plays the guitar", "horse " * 12_000)]
+    batch = method.collate(rows)
+    assert read == [start] * 3
+    # what follows the cut has no effect
+    assert all(torch.equal(x[0], x[i]) for x in batch.values() for i in (1, 2))
+    assert method.encoder.tokenizer.decode(batch["targets"][0]) == "dog sees [SEP] cat [SEP]"
+
+
+def test_reconstruct_wants_a_list_of_phrases_for_each_sentence(make: Callable[..., PaSeR]) -> None:
+    method, phrases = make(), [rake_phrases(sentence) for sentence in SENTENCES]
+    for given in (phrases[:-1], [*phrases, []], []):
+        with pytest.raises(ValueError, match=f"{len(given)} lists of phrases for 5 sentences"):
+            method.reconstruct(SENTENCES, given)
+
+
 def test_mlm_is_optional_and_the_head_is_not(
     make: Callable[..., PaSeR], tmp_path: Path, small_encoder_folder: Path
 ) -> None:
