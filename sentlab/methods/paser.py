@@ -36,7 +36,7 @@ from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import evaluating
-from sentlab.methods.arguments import check_above_zero, check_count, check_share
+from sentlab.methods.arguments import check_above_zero, check_count, check_rows, check_share
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
@@ -262,13 +262,7 @@ class PaSeR(nn.Module):
     ) -> tuple[dict[str, Tensor], list[list[tuple[Phrase, list[int]]]]]:
         """Token ids, masks, masked ids and special-token flags (B, L); for each sentence its phrases in text order,
         with the positions of their tokens."""
-        if isinstance(sentences, str):
-            raise TypeError(f"one string where a list of sentences belongs: {sentences[:40]!r}; pass [sentence]")
-        if len(sentences) == 0:
-            raise ValueError("no sentences: a batch needs at least one")
-        for number, sentence in enumerate(sentences):
-            if not isinstance(sentence, str):
-                raise TypeError(f"PaSeR learns from plain sentences, but row {number} is a {type(sentence).__name__}")
+        check_rows(sentences, str, "PaSeR")
         if phrases is not None and len(phrases) != len(sentences):
             raise ValueError(f"{len(phrases)} lists of phrases for {len(sentences)} sentences: give one list for each")
         encoded = self._tokenise(sentences, offsets=True)

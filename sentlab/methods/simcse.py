@@ -17,13 +17,14 @@ Differs from the released code:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_above_zero, check_not_negative
+from sentlab.methods.arguments import check_above_zero, check_not_negative, check_rows
 from sentlab.text.views import View, viewed
 from sentlab.training.losses import info_nce, mask_tokens, masked_lm_loss
 
@@ -69,26 +70,18 @@ class SimCSE(nn.Module):
             TypeError: rows that are neither all strings nor all triples.
             ValueError: no rows, or a single sentence, which has no negative.
         """
-        if isinstance(rows, str):
-            raise TypeError(f"one string where a list of rows belongs: {rows[:40]!r}; pass a list of sentences")
-        if len(rows) == 0:
-            raise ValueError("no rows: a batch needs at least one triple or two sentences")
-        triples = [row for row in rows if isinstance(row, Triple)]
-        for number, row in enumerate(rows):
-            if not isinstance(row, Triple if triples else str):
-                kinds = "Triple rows, if one row is a Triple," if triples else "plain strings or Triple rows"
-                raise TypeError(f"SimCSE learns from {kinds} but row {number} is a {type(row).__name__}")
-        if not triples and len(rows) == 1:
-            raise ValueError("one sentence has no negatives in its batch: pass at least two")
-        if triples and self.view is not None:
-            raise ValueError("a view is the second copy of a plain sentence, and a Triple has none: pass view=None")
-        if triples:
-            views = [[getattr(row, part) for row in triples] for part in ("anchor", "positive", "negative")]
+        kind = Triple if any(isinstance(row, Triple) for row in rows) else str
+        check_rows(rows, kind, "SimCSE")
+        if kind is Triple:
+            if self.view is not None:
+                raise ValueError("a view is the second copy of a plain sentence, and a Triple has none: pass view=None")
+            batch = tokenize_triples(self.encoder, cast(Sequence[Triple], rows))
         else:
-            sentences = [row for row in rows if isinstance(row, str)]
-            views = [sentences, sentences if self.view is None else viewed(sentences, self.view)]
-        tokens = self.encoder.tokenize([text for view in views for text in view])
-        batch = {name: tensor.view(len(views), len(rows), -1) for name, tensor in tokens.items()}
+            if len(rows) == 1:
+                raise ValueError("one sentence has no negatives in its batch: pass at least two")
+            sentences = cast(Sequence[str], rows)
+            second = sentences if self.view is None else viewed(sentences, self.view)
+            batch = _stack(self.encoder.tokenize([*sentences, *second]), 2)
         if self.mlm:
             tokenizer, ids = self.encoder.tokenizer, batch["input_ids"]
             special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids, device=ids.device))  # padding is one
@@ -120,8 +113,19 @@ class SimCSE(nn.Module):
         """Nothing changes between steps."""
 
 
+def tokenize_triples(encoder: Encoder, rows: Sequence[Triple]) -> dict[str, Tensor]:
+    """Tokenise anchors, positives and negatives: `input_ids` and `attention_mask`, (3, B, L) each."""
+    texts = [getattr(row, part) for part in ("anchor", "positive", "negative") for row in rows]
+    return _stack(encoder.tokenize(texts), 3)
+
+
+def _stack(tokens: dict[str, Tensor], views: int) -> dict[str, Tensor]:
+    """(views * B, L) -> (views, B, L)."""
+    return {name: tensor.unflatten(0, (views, -1)) for name, tensor in tokens.items()}
+
+
 def cls_head(encoder: Encoder) -> nn.Module:
-    """What follows the pooling "cls" in training, a linear layer and tanh, (B, D) -> (B, D); of others, nothing."""
+    """What follows the pooling "cls" in training: a linear layer and tanh, (B, D) -> (B, D). Other poolings have none."""
     if encoder.pooling != "cls":
         return nn.Identity()
     linear = nn.Linear(encoder.dim, encoder.dim)

@@ -34,7 +34,7 @@ from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.encoder.encoder import checked
 from sentlab.encoder.pooling import masked_mean
-from sentlab.methods.arguments import check_above_zero, check_count
+from sentlab.methods.arguments import check_above_zero, check_count, check_rows
 from sentlab.text.words import word_boundaries
 
 
@@ -170,11 +170,7 @@ class SLICE(nn.Module):
             TypeError: a row that is not a Triple.
             ValueError: no rows, or a phrase without a token.
         """
-        if len(rows) == 0:
-            raise ValueError("no rows: a batch needs at least one triple")
-        for number, row in enumerate(rows):
-            if not isinstance(row, Triple):
-                raise TypeError(f"SLICE learns from Triple rows but row {number} is a {type(row).__name__}")
+        check_rows(rows, Triple, "SLICE")
         queries = self._tokenize([row.anchor for row in rows])
         empty = (queries["units"] < 0).all(dim=1).nonzero()
         if len(empty):

@@ -15,7 +15,7 @@ from transformers import AutoModel, BertTokenizer
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.methods import PaSeR, SupervisedPaSeR, paser
+from sentlab.methods import PaSeR, SimCSE, SupervisedPaSeR, paser
 from sentlab.methods.paser import decoding_signal, generative_loss
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder
 from sentlab.text.phrases import Phrase, rake_phrases
@@ -426,12 +426,23 @@ def test_supervised_paser_is_supervised_simcse_plus_alpha_times_eq_3(small_encod
     losses = method.loss(batch)
     assert set(losses) == {"contrastive", "generative"}
     generative = method.generative.loss(method.generative.collate([row.anchor for row in rows]))["generative"]
-    contrastive = method.contrastive.loss(method.contrastive.collate(rows))["contrastive"].item()
+    simcse = SimCSE(encoder)
+    simcse.head = method.head
+    contrastive = simcse.loss(simcse.collate(rows))["contrastive"].item()
     assert losses["generative"].item() == pytest.approx(0.3 * generative.item(), rel=1e-5)
     assert losses["contrastive"].item() == pytest.approx(contrastive, rel=1e-5)
     before = encoder.word_embeddings.weight.detach().clone()
     fit(method, rows, TrainConfig(steps=2, batch_size=3, learning_rate=1e-3), progress=False)
     assert not torch.equal(before, encoder.word_embeddings.weight)
+
+
+def test_supervised_paser_holds_each_weight_once(small_encoder_folder: Path) -> None:
+    method = SupervisedPaSeR(Encoder.from_pretrained(small_encoder_folder, device="cpu"), decoder_layers=1)
+    parts = method.encoder, method.head, method.generative.decoder
+    assert len(method.state_dict()) == sum(len(part.state_dict()) for part in parts)
+    assert method.encoder is method.generative.encoder
+    with pytest.raises(TypeError, match="SupervisedPaSeR learns from Triple rows, but row 0 is a str"):
+        method.collate(SENTENCES)  # type: ignore[arg-type]
 
 
 def test_bad_arguments_are_named(make: Callable[..., PaSeR]) -> None:
@@ -440,7 +451,7 @@ def test_bad_arguments_are_named(make: Callable[..., PaSeR]) -> None:
     with pytest.raises(ValueError, match="decoder_layers"):
         make(decoder_layers=0)
     method = make()
-    with pytest.raises(ValueError, match="no sentences"):
+    with pytest.raises(ValueError, match="no rows"):
         method.collate([])
     with pytest.raises(TypeError, match="row 1 is a int"):
         method.collate(["a dog", 3])  # type: ignore[list-item]
