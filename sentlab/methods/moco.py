@@ -134,7 +134,7 @@ class MoCo(nn.Module):
             others = torch.cat([part for part in coming if part is not own] + [own[:0]])
             earlier = self.queue.newest(self.queue.size - len(own) - len(others))
         if self.training:
-            self._coming.append(torch.stack(coming, dim=1).flatten(0, 1))  # in turn, as `fit` deals out the rows
+            self._coming.append(in_turn(coming))
         return {"contrastive": info_nce(h, torch.cat([own, others, earlier]), self.temperature)}
 
     @torch.no_grad()
@@ -149,10 +149,25 @@ class MoCo(nn.Module):
 
 
 def of_all_processes(vectors: Tensor) -> list[Tensor]:
-    """The same tensor of every process, by rank; this process's own is the one that was given."""
+    """Gather the vectors of every process, by rank. Processes may have different numbers of rows.
+
+    Args:
+        vectors: (N, D) of this process. It is returned itself, not a copy.
+    """
     if not (dist.is_available() and dist.is_initialized()):
         return [vectors]
-    parts = [torch.empty_like(vectors) for _ in range(dist.get_world_size())]
-    dist.all_gather(parts, vectors.contiguous())
+    processes = dist.get_world_size()
+    counts = [torch.zeros((), dtype=torch.long, device=vectors.device) for _ in range(processes)]
+    dist.all_gather(counts, torch.tensor(len(vectors), device=vectors.device))
+    longest = int(torch.stack(counts).max())  # a gather takes tensors of one shape
+    parts = [vectors.new_empty(longest, vectors.shape[1]) for _ in range(processes)]
+    dist.all_gather(parts, torch.cat([vectors, vectors.new_zeros(longest - len(vectors), vectors.shape[1])]))
+    parts = [part[: int(count)] for part, count in zip(parts, counts, strict=True)]
     parts[dist.get_rank()] = vectors
     return parts
+
+
+def in_turn(parts: Sequence[Tensor]) -> Tensor:
+    """The first row of each part, then the second of each, as `fit` deals rows to processes: (N_i, D) -> (N, D)."""
+    longest = max(len(part) for part in parts)
+    return torch.cat([part[place : place + 1] for place in range(longest) for part in parts])

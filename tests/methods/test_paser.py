@@ -438,6 +438,7 @@ def test_supervised_paser_is_supervised_simcse_plus_alpha_times_eq_3(small_encod
 
 def test_supervised_paser_holds_each_weight_once(small_encoder_folder: Path) -> None:
     method = SupervisedPaSeR(Encoder.from_pretrained(small_encoder_folder, device="cpu"), decoder_layers=1)
+    assert sum(name.endswith("word_embeddings.weight") for name in method.state_dict()) == 1
     parts = method.encoder, method.head, method.generative.decoder
     assert len(method.state_dict()) == sum(len(part.state_dict()) for part in parts)
     assert method.encoder is method.generative.encoder
