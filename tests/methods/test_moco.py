@@ -11,16 +11,19 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import torch
+import torch.multiprocessing as mp
 from safetensors.torch import load_file
 from torch import Tensor, nn
+from torch import distributed as dist
 from torch.nn import functional as F
 
 from sentlab.encoder import Encoder
 from sentlab.methods import MoCo
-from sentlab.methods.moco import Queue
+from sentlab.methods.moco import Queue, in_turn, of_all_processes
 from sentlab.training import TrainConfig, fit
 from sentlab.training.losses import info_nce
 
@@ -112,7 +115,7 @@ def test_with_an_empty_queue_the_loss_is_in_batch_info_nce(make: Callable[..., M
     torch.testing.assert_close(method.loss(batch)["contrastive"].detach(), expected)
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.885, 1.0])
+@pytest.mark.parametrize("momentum", [0.0, 0.885, 0.999])
 def test_momentum_weights_follow_as_the_closed_form_says(make: Callable[..., MoCo], momentum: float) -> None:
     method = make(momentum=momentum)
     first = {name: value.clone() for name, value in method.named_parameters() if name.startswith("momentum_")}
@@ -212,6 +215,23 @@ def test_rows_that_are_no_sentences_are_refused(make: Callable[..., MoCo]) -> No
         make().collate("a dog runs")
     with pytest.raises(ValueError, match="no rows"):
         make().collate([])
+
+
+def gather(rank: int, store: str, results: Any) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    own = torch.arange(8.0).view(4, 2) if rank == 0 else -torch.arange(6.0).view(3, 2)
+    parts = of_all_processes(own)
+    results.put((rank, parts[rank] is own, [part.tolist() for part in parts], in_turn(parts).tolist()))
+    dist.destroy_process_group()
+
+
+def test_two_processes_gather_batches_of_different_sizes(tmp_path: Path) -> None:
+    results = mp.get_context("fork").SimpleQueue()
+    mp.start_processes(gather, (str(tmp_path / "store"), results), nprocs=2, start_method="fork")
+    first = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
+    second = [[0.0, -1.0], [-2.0, -3.0], [-4.0, -5.0]]
+    turns = [first[0], second[0], first[1], second[1], first[2], second[2], first[3]]
+    assert sorted(results.get() for _ in range(2)) == [(rank, True, [first, second], turns) for rank in (0, 1)]
 
 
 @pytest.mark.slow

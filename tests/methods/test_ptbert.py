@@ -225,7 +225,7 @@ def test_pseudo_tokens_of_the_same_kind_are_trained_on(encoder: Encoder) -> None
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"pseudo_tokens": 0}, "at least 1 pseudo token"),
+        ({"pseudo_tokens": 0}, "pseudo_tokens"),
         ({"keys": "words"}, "keys must be one of tokens, pooled"),
         ({"at_test": "first"}, "at_test must be one of pseudo"),
         ({"pooling": "last2"}, "cls, mean, max, not with 'last2'"),
