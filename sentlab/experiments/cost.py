@@ -27,10 +27,10 @@ import torch
 from tqdm import tqdm
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.vector_maps import Flow, Whitening, postprocessed
 from sentlab.experiments import records, sweep
 from sentlab.experiments.compare import encoders
 from sentlab.experiments.run import bound, remember, to_train_on
-from sentlab.methods.postprocess import Flow, Whitening, postprocessed
 from sentlab.training import TrainConfig, fit
 
 WARM = 3  # first steps, which reserve memory

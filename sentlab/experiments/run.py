@@ -52,6 +52,7 @@ from sentlab import data, methods
 from sentlab.data import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, published, toy
 from sentlab.data.rows import PhraseInContext, PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
+from sentlab.encoder.vector_maps import Flow, Whitening, postprocessed
 from sentlab.evaluation.inputs import encode_groups
 from sentlab.evaluation.metrics import cosine_similarity
 from sentlab.evaluation.mining import evaluate_mining, mining_dev
@@ -60,7 +61,6 @@ from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval,
 from sentlab.evaluation.sts import evaluate_sts, geometry, sts_dev, watch_geometry
 from sentlab.evaluation.words import evaluate_in_context, evaluate_similarity
 from sentlab.experiments import records
-from sentlab.methods.postprocess import Flow, Whitening, postprocessed
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
