@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
@@ -94,6 +95,9 @@ def load_parts(place: str, revision: str | None, pooling: str | None) -> Parts:
             settings = saved_settings(place, hub, read_pooling=pooling is None)
             post = load_post(place, hub, settings, pooling)
             pseudo = load_pseudo(place, hub, settings)
+        except (json.JSONDecodeError, SafetensorError) as error:  # which name no file
+            damaged = ", ".join(_damaged(place, hub))
+            raise ValueError(f"files of {place} are damaged or cut off: {damaged} ({error}); get them anew") from error
         except OSError as error:
             tried = f"the folder {place}" if is_folder else f"the hub model {place!r}, revision {revision or 'main'}"
             raise OSError(f"cannot load an encoder from {tried}; it needs safetensors weights: {error}") from error
@@ -267,6 +271,20 @@ def _cached(place: str, name: str, hub: dict[str, Any], *, required: bool = True
 
     path = cached_file(place, name, _raise_exceptions_for_missing_entries=required, **hub)
     return None if path is None else Path(path)
+
+
+def _damaged(place: str, hub: dict[str, Any]) -> Iterator[str]:
+    """Name the files of an encoder that cannot be read as what their names say."""
+    folder = cast(Path, _cached(place, "config.json", hub)).parent
+    for path in sorted(folder.rglob("*")):
+        try:
+            if path.suffix == ".json":
+                json.loads(path.read_text(encoding="utf-8"))
+            elif path.suffix == ".safetensors":
+                with safe_open(path, "pt"):
+                    pass
+        except (ValueError, SafetensorError):
+            yield path.relative_to(folder).as_posix()
 
 
 def _tensors(place: str, name: str, hub: dict[str, Any]) -> dict[str, Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 from pathlib import Path
@@ -234,3 +235,16 @@ def test_any_bert_like_model_without_a_head(kind: str, copy: Path) -> None:
     assert encoder.lm_head is None
     batch = encoder.tokenize(TEXTS)
     torch.testing.assert_close(encoder(**batch), model(**batch).last_hidden_state[:, 0])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["model.safetensors", "tokenizer.json", "config.json", "modules.json", "sentlab.json", "post/model.safetensors"],
+)
+def test_a_file_that_is_cut_off_is_named(encoder: Encoder, tmp_path: Path, name: str) -> None:
+    postprocessed(encoder, Whitening(dim=4), SCENES).save(tmp_path / "saved")
+    content = (tmp_path / "saved" / name).read_bytes()
+    (tmp_path / "saved" / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises((ValueError, OSError), match=re.escape(name)) as caught:
+        Encoder.from_pretrained(tmp_path / "saved")
+    assert str(tmp_path / "saved") in str(caught.value)
