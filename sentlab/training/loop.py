@@ -40,7 +40,8 @@ class TrainConfig:
         epochs: passes over the rows, used where `steps` is None.
         batch_size: rows a step, over all processes and accumulated parts together.
         accumulate: parts that a batch is split into, to save memory. In-batch negatives see their own part only.
-        learning_rate: the peak, reached after `warmup` (a fraction of all steps), then linear to zero.
+        learning_rate: the peak, reached after `warmup` (a fraction of all steps).
+        decay: the last fraction of the steps, in which the rate falls linearly to zero; None: all that follow `warmup`.
         betas, eps, weight_decay: AdamW's; biases and layer norms are not decayed.
         max_grad_norm: gradients are clipped to this norm.
         eval_every: steps between evaluations on dev; None: only after the last step.
@@ -57,6 +58,7 @@ class TrainConfig:
     accumulate: int = 1
     learning_rate: float = 3e-5
     warmup: float = 0.1
+    decay: float | None = None
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.01
@@ -121,10 +123,15 @@ class History:
         write_json(path, asdict(self))
 
 
-def schedule(step: int, steps: int, warmup: float) -> float:
-    """Share of the peak learning rate at `step` (from 0): linear up over `warmup` of all steps, linear down to 0."""
+def schedule(step: int, steps: int, warmup: float, decay: float | None = None) -> float:
+    """Return the share of the peak learning rate at `step` (from 0).
+
+    It rises linearly over `warmup` of all steps and falls linearly to zero over the last `decay` of them.
+    """
     rising = max(1, round(warmup * steps))
-    return (step + 1) / rising if step < rising else max(0.0, (steps - step) / max(1, steps - rising))
+    falling = steps - rising if decay is None else round(decay * steps)
+    down = (steps - step) / falling if falling else 1.0
+    return min((step + 1) / rising, max(0.0, down), 1.0)
 
 
 def batch_indices(step: int, rows: int, config: TrainConfig) -> np.ndarray:
@@ -194,7 +201,7 @@ def fit(
     window: list[dict[str, Tensor]] = []
     while run.step < steps and not run.history.stopped:
         for group in optimizer.param_groups:
-            group["lr"] = config.learning_rate * schedule(run.step, steps, config.warmup)
+            group["lr"] = config.learning_rate * schedule(run.step, steps, config.warmup, config.decay)
         first, count, step = rows.place(run.step) if isinstance(rows, Tasks) else (0, len(rows), run.step)
         batch_rows = first + batch_indices(step, count, config)
         mine = batch_rows[accelerator.process_index :: accelerator.num_processes]

@@ -199,6 +199,14 @@ def test_schedule_rises_then_falls_to_zero() -> None:
     assert np.all(np.diff(rates[9:]) <= 0)
 
 
+def test_schedule_falls_over_the_last_steps_alone_where_decay_says_so() -> None:
+    rates = [schedule(step, 100, 0.1, 0.2) for step in range(101)]
+    assert rates[9:81] == [1.0] * 72
+    assert rates[90] == pytest.approx(0.5)
+    assert rates[100] == 0.0
+    assert schedule(100, 100, 0.1, 0.0) == 1.0
+
+
 def test_history_is_written_whole(tmp_path: Path) -> None:
     quiet(Line(), config(), dev=closeness, folder=tmp_path)
     written = json.loads((tmp_path / "history.json").read_text())
