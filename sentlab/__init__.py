@@ -3,6 +3,7 @@
 import sentlab
 
 encoder = sentlab.Encoder.from_pretrained()            # the bundled encoder, offline
+sentlab.set_seed(0)                                    # the same lines give the same numbers
 method = sentlab.methods.PaSeR(encoder)
 sentlab.fit(method, sentences, sentlab.TrainConfig(steps=300, learning_rate=1e-3))
 vectors = encoder.encode(["A man plays the guitar."])  # (1, D)
@@ -17,7 +18,7 @@ from sentlab.evaluation import evaluate_sts, pair_cosines, sts_dev, watch_geomet
 from sentlab.experiments import records
 from sentlab.experiments.presets import preset
 from sentlab.search import PhraseIndex
-from sentlab.training import History, TrainConfig, fit
+from sentlab.training import History, TrainConfig, fit, set_seed
 
 __all__ = [
     "Encoder",
@@ -34,6 +35,7 @@ __all__ = [
     "preset",
     "published",
     "records",
+    "set_seed",
     "spans",
     "sts_dev",
     "watch_geometry",

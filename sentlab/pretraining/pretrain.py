@@ -31,7 +31,7 @@ from sentlab.data.readers.texts import SENTENCE_END
 from sentlab.encoder import Encoder
 from sentlab.files import replacing, write_json
 from sentlab.pretraining.model_card import write_card
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 from sentlab.training.losses import mask_tokens, masked_lm_loss
 
 SHEET = 1024  # default tokens of one optimiser step
@@ -243,14 +243,12 @@ def main() -> None:
     tokenizer, ids, starts = prepare(asked.text, asked.work, asked.vocabulary, asked.seed)
     sheets = Sheets(ids, starts, tokenizer.cls_token_id, tokenizer.sep_token_id, asked.sheet)
     print(f"{len(ids):,} tokens of text in {len(starts):,} sentences, {len(sheets):,} sheets of {asked.sheet:,} tokens")
-    torch.manual_seed(asked.seed)
+    set_seed(asked.seed)
     if asked.start:
         encoder = Encoder.from_pretrained(asked.start, max_length=max(LENGTHS))
     else:
         encoder = new_encoder(tokenizer, asked.layers, asked.width, asked.work / "untrained")
-    for module in encoder.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = asked.dropout
+    set_dropout(encoder, asked.dropout)
     encoder.model.set_attn_implementation("eager")  # on a CPU a third faster to train than sdpa at these lengths
     config = TrainConfig(
         steps=round(asked.tokens / asked.sheet),

@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, set_dropout
 from sentlab.training.loop import batch_indices, schedule
 
 
@@ -169,7 +169,7 @@ def test_accumulated_parts_give_the_gradient_of_the_whole_batch() -> None:
 
     whole, parts = Plain(), Plain()
     for method, accumulate in ((whole, 1), (parts, 4)):
-        method.dropout.p = 0.0
+        set_dropout(method, 0.0)
         quiet(method, config(accumulate=accumulate))
     torch.testing.assert_close(whole.weight.weight, parts.weight.weight)
 
