@@ -28,7 +28,7 @@ from sentlab.experiments.encoders import encoders_of, first_settings
 from sentlab.experiments.records import CostRecord, Notes
 from sentlab.experiments.run import build_method, training_rows
 from sentlab.experiments.settings import RunSettings
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, set_seed
 
 WARM = 3  # first steps, which reserve memory
 STATUS = Path("/proc/self/status")
@@ -77,7 +77,7 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
     if settings.train is None:
         seconds, memory = _measured(lambda: postprocessed(encoder, method, corpus))
         return found.TrainingCost(minutes=round(seconds / 60, 2), mib=round(memory))
-    torch.manual_seed(settings.seed)
+    set_seed(settings.seed)
     trained, asked = method(encoder), TrainConfig(**settings.train)
     config = replace(asked, steps=WARM + steps, eval_every=None, keep="last")
     _, memory = _measured(

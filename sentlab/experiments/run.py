@@ -38,7 +38,7 @@ from sentlab.experiments.settings import MAPS, MethodSettings, RunSettings, meth
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, set_seed
 
 SENTENCES, BEAMS = 500, 4  # to reconstruct the phrases of: drawn from a corpus, and of the search
 GEOMETRY = ("stsb", "toy-sts")  # the first of these among the test corpora gets its geometry measured
@@ -76,7 +76,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
             encoder = postprocessed(encoder, build_method(settings, corpus), corpus)
             poolings = [encoder.pooling]
         else:
-            torch.manual_seed(settings.seed)
+            set_seed(settings.seed)
             method = build_method(settings, corpus)(encoder)
             started = time.monotonic()
             history = fit(
