@@ -39,7 +39,7 @@ lab: $(MADE) ## open the chapters in JupyterLab
 	cd book && $(PY) -m jupyterlab
 
 results: $(MADE) ## run the recorded results that are missing, and name what cannot be run
-	@$(PY) -m sentlab.experiments.results
+	@$(PY) -m sentlab results
 
 bench: $(MADE) ## time encoding, a training step of PaSeR and the search of spans against the plain ways
 	@failed=0; for name in encode paser_step spans; do $(PY) benchmarks/$$name.py || failed=1; done; exit $$failed

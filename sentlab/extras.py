@@ -1,4 +1,4 @@
-"""Packages that only some functions need: they are imported there, and whoever lacks one is told what to install."""
+"""Packages that only some functions need. They are imported there; the error of a missing one says what to install."""
 
 from __future__ import annotations
 

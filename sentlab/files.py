@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
@@ -22,6 +24,19 @@ def replacing(path: str | Path) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Name the file in the error of reading it, where it is no JSON, no UTF-8, or no safetensors file, or cut off.
+
+    Raises:
+        ValueError: the block raised an error of that kind.
+    """
+    try:
+        yield
+    except (json.JSONDecodeError, UnicodeDecodeError, SafetensorError) as error:
+        raise ValueError(f"{path} is damaged or cut off: {error}. Get the file anew") from error
 
 
 def write_json(path: str | Path, value: Any) -> None:

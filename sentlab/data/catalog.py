@@ -40,15 +40,15 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
     A set that is not in a `folder=` is an error; one that is not in SENTLAB_DATA comes from the hub, with a warning.
 
     `sts-unlabelled` (split `train`) holds the distinct sentences of all seven STS sets, every split and unscored pairs
-    too, as plain strings: 89,192 sentences with repeats, on which PaSeR (section 4.2) and ConSERT train. Mind that this
-    trains on the TEXTS of the test sets, as those papers do; no score is used.
+    too, as plain strings: 89,192 sentences with repeats, on which PaSeR (section 4.2) and ConSERT train. This trains
+    on the TEXTS of the test sets, as those papers do; no score is used.
 
     `nli-triples` holds premises of SNLI and MNLI, each with a hypothesis that follows and one that contradicts it, as
     SimCSE and PaSeR (section 4.2) train on: the i-th of either kind together, so that no pair is used twice.
 
     `nli` is SNLI and MNLI as one set, as the Universal paper (section 3.1) trains on them. `paraphrases` joins
     `ppdb-bigrams` and `ppdb-synonyms`, each pair once. `lexical-relations` holds pairs out of NLTK's WordNet in three
-    relations, and stands in for PPDB's labels where `ppdb` is not to be had; see `sentlab.data.lexical_relations`. Draw
+    relations, and stands in for PPDB's labels where there is no `ppdb`; see `sentlab.data.lexical_relations`. Draw
     the same number of each relation from `ppdb` with `sentlab.data.balanced`.
 
     `sts12-hard` .. `sts16-hard` and `toy-sts-hard` (split `test`) hold the pairs of those sets whose lengths mislead,
@@ -70,9 +70,9 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
     Args:
         name: sts12 .. sts16, stsb, sick, snli, mnli, quora, askubuntu, wiki1m, msmarco, wikiqa, simlex, ws353-sim,
             ws353-rel, men, scws, semeval-5a, ppdb, ppdb-bigrams, ppdb-synonyms, one of the sets made of others above,
-            or a toy corpus; `corpora()` lists them.
-        split: `train`, `dev` or `test`. STS12 to STS16, Quora and the graded word pairs have only `test`; MNLI has
-            `train` and `dev` (both halves), AskUbuntu `dev` and `test`; `corpora()` lists the others' too.
+            or a toy corpus. All are listed by `corpora()`.
+        split: `train`, `dev` or `test`. STS12 to STS16, Quora and the graded word pairs have only `test`. MNLI has
+            `train` and `dev` (both halves), AskUbuntu `dev` and `test`. The others' are listed by `corpora()` too.
         folder: where the public files are. Toy corpora are made in memory, once, and do not look at it.
 
     Raises:
@@ -282,7 +282,7 @@ def _triples_in_context(split: str, folder: str | Path | None) -> Corpus[Triple]
 
 def _paraphrase_triples(split: str, folder: str | Path | None) -> Corpus[Triple]:
     pairs = load(PARAPHRASES, split, folder)
-    known: dict[str, set[str]] = {}  # a phrase -> all that stands beside it in a pair
+    known: dict[str, set[str]] = {}  # a phrase -> all that it is paired with
     for pair in pairs:
         known.setdefault(pair.phrase_a, set()).add(pair.phrase_b)
         known.setdefault(pair.phrase_b, set()).add(pair.phrase_a)

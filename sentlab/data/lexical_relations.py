@@ -47,7 +47,7 @@ def relations(wordnet: Any, seed: int = 0, most: int = 20_000) -> Read[PhrasePai
     - `independent`: two opposites, or lemmas of two senses directly below the same one: near, yet not the same, as
       PPDB's "hundreds" and "thousands".
 
-    A lemma stands for its first, most usual sense as a noun, verb, adjective or adverb, and for no other. It has 1 to 6
+    A lemma means its first, most usual sense as a noun, verb, adjective or adverb, and no other. It has 1 to 6
     words of letters and hyphens, and is lower-cased. A pair in two relations has the first of them.
 
     Args:
@@ -72,7 +72,7 @@ def relations(wordnet: Any, seed: int = 0, most: int = 20_000) -> Read[PhrasePai
     return Read(drawn.rows, left_out | once.left_out | drawn.left_out)
 
 
-Lemmas = dict[Any, dict[str, Any]]  # sense -> phrase -> lemma, for the senses and lemmas that are used
+Lemmas = dict[Any, dict[str, Any]]  # sense -> phrase -> lemma; only senses and lemmas in use
 Pairs = Iterator[tuple[str, str]]
 
 

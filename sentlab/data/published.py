@@ -20,7 +20,7 @@ _HEADING = re.compile(r"# Table (\w+):.*\n")
 
 
 def table(paper: str, number: int | str) -> pd.DataFrame:
-    """One table of a paper as it is set, mostly a row a system and a column a task; nan where the paper has a dash.
+    """One table of a paper as it is set, mostly systems by tasks; nan where the paper has a dash.
 
     Args:
         paper: `paser`, `universal`, `ptbert` or `slice`.

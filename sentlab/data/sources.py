@@ -44,9 +44,16 @@ class Hub:
 
 @dataclass(frozen=True)
 class Entry:
-    """A public data set: split -> the layouts it may have, and split -> published row count, if there is one; where it
-    is on the hub and how rows are made of that, or nothing for a set that must be in a folder; and where its files are
-    to be had."""
+    """A public data set.
+
+    Args:
+        files: split -> the layouts it may have.
+        published: split -> published row count. A split may have none.
+        hub: where it is on the hub. None for a set that must be in a folder.
+        pairs: makes rows of what the hub gives.
+        row: their type.
+        origin: where one gets the files.
+    """
 
     files: dict[str, tuple[Files, ...]]
     published: dict[str, int]

@@ -2,53 +2,32 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from tqdm import tqdm
-from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from sentlab.encoder.files import (
-    load_model,
-    load_post,
-    load_pseudo,
-    locate,
-    positions,
-    quiet,
-    replace,
-    saved_settings,
-    write_sentence_transformers,
-)
-from sentlab.encoder.inference import evaluating, fast_arithmetic, in_threads
+from sentlab.encoder.batches import TokenBatch, checked, distinct, warn_if_cut
+from sentlab.encoder.files import BUNDLED, load_parts, locate, positions
+from sentlab.encoder.fingerprint import fingerprint
+from sentlab.encoder.inference import SECONDS_BEFORE_PROGRESS, computed, without_recording_hooks
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
+from sentlab.encoder.saving import save
 from sentlab.encoder.vector_maps import Flow, Whitening
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+__all__ = ["SECONDS_BEFORE_PROGRESS", "Encoder", "checked"]
+
 DEFAULT_POOLING, DEFAULT_MAX_LENGTH = "cls", 64
-TOKENS_PER_BATCH = {"cpu": 512, "cuda": 65_536}  # padded tokens; the CPU's fits the caches (benchmarks/encode.py)
-TEXTS_PER_CHUNK = 16_384  # tokenised and sorted at a time, which bounds the memory
-SECONDS_BEFORE_PROGRESS = 3.0
 # In most masked-LM models the head is what is left without the backbone; in this one a bare function sits in between.
 HEAD_MODULES = {"distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")}
-
-
-@dataclass(frozen=True)
-class TokenBatch:
-    """Some of the texts, tokenised and padded on the right: `rows` (B,) are their positions among the texts."""
-
-    rows: np.ndarray
-    input_ids: Tensor  # (B, L)
-    attention_mask: Tensor  # (B, L)
-    offsets: list[np.ndarray]  # a text: (its tokens, 2) character start and end
-    special: list[np.ndarray]  # a text: (its tokens,) True at [CLS], [SEP]
 
 
 class Encoder(nn.Module):
@@ -57,11 +36,15 @@ class Encoder(nn.Module):
     Args:
         model: a transformers model, with a masked-LM head or without.
         tokenizer: its fast tokenizer.
-        pooling: a name in `sentlab.encoder.pooling.POOLINGS`, or "pseudo": what `pseudo` makes of the last layer.
-        max_length: tokens a text, special tokens included; what is longer is cut at the end.
-        post: a fitted map that every pooled vector goes through, or None. It fits the pooling and the weights that it
-            was fitted with (`sentlab.methods.postprocess`): after a change of either, fit again.
+        pooling: a name in `sentlab.encoder.pooling.POOLINGS`, or "pseudo" for what `pseudo` makes of the last layer.
+        max_length: tokens a text, special tokens included. Longer texts are cut at the end.
+        post: a fitted map that every pooled vector goes through, or None. It belongs to the pooling and the weights
+            that it was fitted with. After a change of either, fit again (`sentlab.encoder.vector_maps.postprocessed`).
         pseudo: the pseudo tokens that PT-BERT has trained with this model, or None.
+        normalize: `encode` scales vectors to length 1 unless it is told otherwise. `forward` does not.
+        prompts: name -> words to put before a text.
+        default_prompt_name: the prompt that `encode` puts before each text, or None for none. `forward` and
+            `encode_tokens` read texts without it.
 
     Raises:
         ValueError: an unknown pooling, a max_length the model has no positions for, or a map of vectors of another
@@ -76,10 +59,12 @@ class Encoder(nn.Module):
         max_length: int,
         post: Whitening | Flow | None = None,
         pseudo: PseudoTokens | None = None,
+        *,
+        normalize: bool = False,
+        prompts: dict[str, str] | None = None,
+        default_prompt_name: str | None = None,
     ) -> None:
         super().__init__()
-        if pooling not in [*POOLINGS, *(["pseudo"] if pseudo is not None else [])]:
-            raise ValueError(_unknown(pooling))
         longest, shortest = positions(model.base_model), tokenizer.num_special_tokens_to_add() + 1
         if not shortest <= max_length <= longest:
             raise ValueError(f"max_length is {max_length}; this model takes {shortest} to {longest} tokens")
@@ -95,6 +80,10 @@ class Encoder(nn.Module):
         self.tokenizer = tokenizer
         self.pooling = pooling
         self.max_length = max_length
+        self.normalize = normalize
+        self.prompts = dict(prompts or {})
+        self.default_prompt_name = default_prompt_name
+        self.assumed_length: int | None = None  # a max_length that neither the caller nor the folder has chosen
 
     @classmethod
     def from_pretrained(
@@ -106,45 +95,85 @@ class Encoder(nn.Module):
         revision: str | None = None,
         device: str | torch.device | None = None,
     ) -> Encoder:
-        """Load an encoder, all of its weights or none.
+        """Load an encoder, all of its weights or none. Code that comes with a model is never run.
 
         Args:
-            source: `"tiny"`, the bundled encoder; a folder; a model's name on the hub; or `"package:NAME"`, the folder
-                `model` in an installed Python package.
+            source: `"tiny"` for the bundled encoder, a folder, or a model's name on the hub. `"package:NAME"` is the
+                folder `model` in an installed Python package.
             pooling: None takes what the folder was saved with (by `save` or sentence-transformers), else `cls`.
-                A final Normalize module of sentence-transformers is `encode(..., normalize=True)` here.
-            max_length: tokens a text; None takes what the folder was saved with, else 64.
+            max_length: tokens a text. None takes what the folder was saved with. Where it does not say, we take 64 and
+                warn when a text is cut.
             revision: a branch, tag or commit of the hub.
             device: None takes CUDA where there is one.
+
+        A sentence-transformers folder also sets `normalize` (its last module is Normalize) and `prompts`.
 
         Raises:
             FileNotFoundError: no such folder.
             OSError: neither a folder nor a hub model that can be reached, or one without safetensors weights.
-            ValueError: weights that the model needs are missing or have another shape, a saved pooling that is not
-                known here, or a pooling other than the one that a saved `post` was fitted with.
+            ValueError: weights that the model needs are missing, not finite or of another shape. A tokenizer has no
+                vocabulary. A model needs code of its own (`trust_remote_code` is False). A saved pooling is not known
+                here, or `pooling` is not the one that a saved `post` was fitted with.
+
+        Example:
+            >>> encoder = sentlab.Encoder.from_pretrained("tiny", pooling="mean")
+            >>> encoder.encode(["A man plays the guitar."]).shape
+            (1, 128)
         """
-        place = locate(source)
-        with quiet():
-            try:
-                model = load_model(place, revision)
-                tokenizer = AutoTokenizer.from_pretrained(place, revision=revision)
-                saved = saved_settings(place, revision, read_pooling=pooling is None)
-                post = load_post(place, revision, saved, pooling)
-                pseudo = load_pseudo(place, revision, saved)
-            except OSError as error:
-                tried = f"the hub model {place!r}, revision {revision or 'main'}"
-                tried = f"the folder {place}" if Path(place).is_dir() else f"{tried} (there is no such folder)"
-                raise OSError(f"cannot load an encoder from {tried}; it needs safetensors weights: {error}") from error
-        longest = min(tokenizer.model_max_length, positions(model.base_model))
+        parts = load_parts(locate(source), revision, pooling)
+        saved = parts.settings
+        longest = min(parts.tokenizer.model_max_length, positions(parts.model.base_model))
+        assumed = max_length is None and not saved.get("max_length")
         if max_length is None:
-            max_length = saved.get("max_length") or min(DEFAULT_MAX_LENGTH, longest)
-        encoder = cls(model, tokenizer, pooling or saved.get("pooling", DEFAULT_POOLING), max_length, post, pseudo)
+            max_length = min(saved.get("max_length") or DEFAULT_MAX_LENGTH, longest)
+        encoder = cls(
+            parts.model,
+            parts.tokenizer,
+            pooling or saved.get("pooling", DEFAULT_POOLING),
+            max_length,
+            parts.post,
+            parts.pseudo,
+            normalize=saved.get("normalize", False),
+            prompts=saved.get("prompts"),
+            default_prompt_name=saved.get("default_prompt_name"),
+        )
+        if assumed and max_length < longest and source not in BUNDLED:
+            encoder.assumed_length = max_length
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+    @property
+    def pooling(self) -> str:
+        """How hidden states become one vector: a name in `POOLINGS`, or "pseudo" where there are pseudo tokens.
+
+        Raises:
+            ValueError: an unknown name is set.
+        """
+        return self._pooling
+
+    @pooling.setter
+    def pooling(self, name: str) -> None:
+        if name not in POOLINGS and not (name == "pseudo" and self.pseudo is not None):
+            raise ValueError(_unknown(name))
+        self._pooling = name
+
+    @property
+    def prompt(self) -> str:
+        """What `encode` puts before each text: the prompt that `default_prompt_name` names, or nothing.
+
+        Raises:
+            ValueError: `prompts` has no such name.
+        """
+        if self.default_prompt_name is None:
+            return ""
+        if self.default_prompt_name not in self.prompts:
+            names = ", ".join(map(repr, self.prompts)) or "none"
+            raise ValueError(f"default_prompt_name is {self.default_prompt_name!r}; the prompts are {names}")
+        return self.prompts[self.default_prompt_name]
 
     @property
     def backbone(self) -> PreTrainedModel:
         """The model without its head."""
-        return cast(PreTrainedModel, self.model.base_model)
+        return cast("PreTrainedModel", self.model.base_model)
 
     @property
     def lm_head(self) -> nn.Module | None:
@@ -172,11 +201,30 @@ class Encoder(nn.Module):
         """The backbone's input word embeddings, (V, D) in BERT."""
         return cast(nn.Embedding, self.backbone.get_input_embeddings())
 
+    def fingerprint(self, *, tokens: bool = False) -> str:
+        """Return 16 hexadecimal digits that change with anything that decides the vectors of `encode`.
+
+        They cover the backbone's weights and architecture, the tokenizer, the pooling, `max_length`, `post` and
+        `pseudo`. They do not cover the masked-LM head, dropout, the device or the name of the source, and they
+        survive `save`. It takes about 20 ms for the bundled encoder, and a second for 400 MB of weights.
+
+        Args:
+            tokens: True covers only what decides the vectors of `encode_tokens`, so that another pooling does not
+                change the digits.
+
+        Example:
+            >>> encoder = sentlab.Encoder.from_pretrained()
+            >>> encoder.fingerprint() == sentlab.Encoder.from_pretrained().fingerprint()
+            True
+        """
+        return fingerprint(self, tokens=tokens)
+
     def tokenize(self, texts: Iterable[str]) -> dict[str, Tensor]:
         """Texts to `input_ids` and `attention_mask`, (B, L) on `device`; cut to max_length, padded to the longest."""
         batch = self.tokenizer(
             checked(texts), truncation=True, max_length=self.max_length, padding=True, return_tensors="pt"
         )
+        warn_if_cut(self, batch.encodings)
         return {name: batch[name].to(self.device) for name in ("input_ids", "attention_mask")}
 
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
@@ -211,39 +259,45 @@ class Encoder(nn.Module):
         self,
         texts: Iterable[str],
         *,
-        normalize: bool = False,
+        normalize: bool | None = None,
         tokens_per_batch: int | None = None,
         progress: bool | None = None,
     ) -> np.ndarray:
         """Encode texts for use: no gradient, no dropout, bfloat16 arithmetic on CUDA. Changes no state.
 
         Args:
-            texts: n texts. Equal ones are encoded once; an empty one is [CLS] [SEP]; a long one is cut to max_length.
-            normalize: scale each vector to length 1.
-            tokens_per_batch: padded tokens in a batch (a text longer than that makes a batch alone); None chooses.
-            progress: True shows a bar, False none; None shows one once the work has taken three seconds.
+            texts: n texts, each read behind `prompt`. Equal ones are encoded once. An empty one is [CLS] [SEP], and a
+                long one is cut to max_length.
+            normalize: scale each vector to length 1. None does what the attribute `normalize` says.
+            tokens_per_batch: padded tokens in a batch; a longer text makes a batch alone. None chooses.
+            progress: True shows a bar, False none. None shows one once the work has taken three seconds.
+                TQDM_DISABLE=1 in the environment hides every bar.
 
         Returns:
             float32 (n, D), in the order of the texts; (0, D) for no texts.
 
         Raises:
             TypeError: a bare string, or an item that is not a string (the message says which).
+            ValueError: `default_prompt_name` is not among `prompts`.
         """
-        distinct, inverse = _distinct(checked(texts))
-        vectors = np.zeros((len(distinct), self.dim), dtype=np.float32)
+        unique, inverse = distinct(checked(texts))
+        prompt, unit = self.prompt, self.normalize if normalize is None else normalize
+        vectors = np.zeros((len(unique), self.dim), dtype=np.float32)
 
         def pooled(batch: TokenBatch) -> np.ndarray:  # (B, D)
             result = self(batch.input_ids, batch.attention_mask).float()
-            return (F.normalize(result, dim=-1) if normalize else result).cpu().numpy()
+            return (F.normalize(result, dim=-1) if unit else result).cpu().numpy()
 
-        for batch, result in self._run(pooled, distinct, tokens_per_batch, progress):
+        for batch, result in computed(self, pooled, [prompt + text for text in unique], tokens_per_batch, progress):
             vectors[batch.rows] = result
         return vectors[inverse]
 
     def encode_tokens(
         self, texts: Iterable[str], *, tokens_per_batch: int | None = None, progress: bool | None = None
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The last layer's vectors of each text's tokens, special tokens left out; `post` does not touch them.
+        """The last layer's vectors of each text's tokens, special tokens left out.
+
+        They are read without a prompt, and neither `post` nor `normalize` touches them.
 
         Args and Raises: as in `encode`.
 
@@ -251,13 +305,13 @@ class Encoder(nn.Module):
             A text: vectors, float32 (t, D), and offsets, int64 (t, 2): character start and end of each token in the
             text. An empty text has t = 0. Equal texts share their arrays.
         """
-        distinct, inverse = _distinct(checked(texts))
-        found: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0), np.empty(0))] * len(distinct)
+        unique, inverse = distinct(checked(texts))
+        found: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0), np.empty(0))] * len(unique)
 
         def last_layer(batch: TokenBatch) -> np.ndarray:  # (B, L, D)
             return self.hidden_states(batch.input_ids, batch.attention_mask)[-1].float().cpu().numpy()
 
-        for batch, result in self._run(last_layer, distinct, tokens_per_batch, progress):
+        for batch, result in computed(self, last_layer, unique, tokens_per_batch, progress):
             for row, vectors, offsets, special in zip(batch.rows, result, batch.offsets, batch.special, strict=True):
                 found[row] = vectors[: len(special)][~special], offsets[~special]
         return [found[i] for i in inverse]
@@ -265,103 +319,24 @@ class Encoder(nn.Module):
     def save(self, folder: str | Path) -> None:
         """Write a folder that `from_pretrained` and `sentence_transformers.SentenceTransformer` load.
 
-        With a `Flow` as `post`, or the pooling "pseudo", only `from_pretrained` does: sentence_transformers refuses the
-        folder, for it could only give other vectors. An encoder saved there before is replaced, and only once the new
-        one is written in full.
+        With a `Flow` as `post`, or the pooling "pseudo", only `from_pretrained` loads it. sentence_transformers could
+        only give other vectors, so it refuses the folder. An encoder saved there before is replaced, and only once the
+        new one is written in full. A README.md stays. A link to a folder stays, and the folder is replaced.
+
+        Args:
+            folder: the folder; `~` is your home.
 
         Raises:
-            FileExistsError: the folder holds something that is no part of a saved encoder; nothing is changed.
+            FileExistsError: the folder holds something that is no part of a saved encoder, or it is the working
+                directory. Nothing is changed.
         """
-        target = Path(folder)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        new = target.with_name(f".{target.name}.{os.getpid()}.new")
-        try:
-            with quiet():
-                self.model.save_pretrained(new)
-                self.tokenizer.save_pretrained(new)
-            write_sentence_transformers(self, new)
-            replace(target, new)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
+        save(self, folder)
 
-    def _run(
-        self,
-        compute: Callable[[TokenBatch], np.ndarray],
-        texts: list[str],
-        tokens_per_batch: int | None,
-        progress: bool | None,
-    ) -> Iterator[tuple[TokenBatch, np.ndarray]]:
-        """Each batch of the texts with what `compute` makes of it, for which all modules are in evaluation mode."""
-        budget = tokens_per_batch or TOKENS_PER_BATCH.get(self.device.type, TOKENS_PER_BATCH["cpu"])
-        delay = 0.0 if progress else SECONDS_BEFORE_PROGRESS
-        arithmetic = fast_arithmetic(self.device)
-
-        def without_gradient(batch: TokenBatch) -> np.ndarray:
-            with torch.inference_mode(), arithmetic():
-                return compute(batch)
-
-        bar = tqdm(total=len(texts), unit=" texts", disable=progress is False, delay=delay, desc="encode")
-        with evaluating(self), bar:
-            for start in range(0, len(texts), TEXTS_PER_CHUNK):
-                batches = self._batches(texts[start : start + TEXTS_PER_CHUNK], start, budget)
-                results = in_threads(without_gradient, batches, self.device)
-                for batch, result in zip(batches, results, strict=True):
-                    yield batch, result
-                    bar.update(len(batch.rows))
-
-    def _batches(self, texts: list[str], start: int, budget: int) -> list[TokenBatch]:
-        """The texts from long to short, as many a batch as its tokens allow; `start` is the position of the first."""
-        encodings = self.tokenizer(
-            texts,
-            truncation=True,
-            max_length=self.max_length,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        ).encodings
-        lengths = np.array([len(encoding) for encoding in encodings])
-        order = np.argsort(-lengths, kind="stable")
-        batches: list[TokenBatch] = []
-        first = 0
-        while first < len(order):
-            longest = int(lengths[order[first]])
-            rows = order[first : first + max(1, budget // longest)]
-            batches.append(self._pad([encodings[i] for i in rows], rows + start, longest))
-            first += len(rows)
-        return batches
-
-    def _pad(self, encodings: list[Any], rows: np.ndarray, longest: int) -> TokenBatch:
-        ids = np.full((len(rows), longest), self.tokenizer.pad_token_id, dtype=np.int64)  # (B, L)
-        mask = np.zeros((len(rows), longest), dtype=np.int64)
-        for i, encoding in enumerate(encodings):
-            ids[i, : len(encoding)] = encoding.ids
-            mask[i, : len(encoding)] = 1
-        return TokenBatch(
-            rows,
-            torch.from_numpy(ids).to(self.device),
-            torch.from_numpy(mask).to(self.device),
-            [np.array(encoding.offsets, dtype=np.int64) for encoding in encodings],
-            [np.array(encoding.special_tokens_mask, dtype=bool) for encoding in encodings],
-        )
-
-
-def checked(texts: Iterable[str]) -> list[str]:
-    """The texts as a list; TypeError for a bare string, or for an item that is no string (the message says which)."""
-    if isinstance(texts, str):
-        raise TypeError(f"texts is one string, {texts[:40]!r}; put it into a list: [text]")
-    texts = list(texts)
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string: {text!r:.60}")
-    return texts
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what pickle, torch.save and deepcopy keep: all but the hooks that transformers leaves in a model."""
+        return self.__dict__ | {"_modules": self._modules | {"model": without_recording_hooks(self.model)}}
 
 
 def _unknown(pooling: str) -> str:
     need = "; that needs an encoder that PTBERT has trained" if pooling == "pseudo" else ""
     return f"unknown pooling {pooling!r}{need}; choose one of {', '.join(POOLINGS)}"
-
-
-def _distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:
-    """The distinct texts in order of appearance, and for each text the position of its equal among them, (n,)."""
-    position: dict[str, int] = {}
-    inverse = np.array([position.setdefault(text, len(position)) for text in texts], dtype=np.int64)
-    return list(position), inverse

@@ -1,31 +1,27 @@
-"""Where an encoder comes from and how it is kept: hub names, folders, and the files sentence-transformers reads."""
+"""Where an encoder comes from: hub names and folders, and what is in them, all of it or an error."""
 
 from __future__ import annotations
 
 import contextlib
 import inspect
 import json
-import re
-import shutil
-from collections.abc import Iterator
-from importlib.metadata import version
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
-from safetensors.torch import load_file, save_file
-from torch import nn
-from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoModelForMaskedLM, PreTrainedModel
-from transformers.utils import cached_file
-from transformers.utils import logging as transformers_logging
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
+from torch import Tensor, nn
 
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
-from sentlab.encoder.vector_maps import Flow, Whitening, describe, restore
+from sentlab.encoder.vector_maps import Flow, Whitening, restore
 
-if TYPE_CHECKING:
-    from sentlab.encoder import Encoder
+if TYPE_CHECKING:  # it takes seconds to import, and only loading and saving need it
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 BUNDLED = {"tiny": Path(__file__).parents[1] / "assets" / "tiny"}
 # sentence-transformers up to version 5 writes a flag for each pooling, `pooling_mode_cls_token` and so on.
@@ -37,28 +33,24 @@ LEGACY_POOLINGS = {
     "weightedmean_tokens": "weightedmean",
     "lasttoken": "lasttoken",
 }
-# Parts of a saved encoder that a new one may lack: of another pooling, or written by sentence-transformers.
-OTHER_SAVED = {
-    "1_Pooling",
-    "1_WeightedLayerPooling",
-    "2_Pooling",
-    "2_Normalize",
-    "README.md",
-    "post",
-    "pseudo",
-    "vocab.txt",
-}
-OWN_NOTE = """# A sentence encoder with {name} behind it
 
-Load this folder with `sentlab.Encoder.from_pretrained`, which applies what is in `{folder}/` and gives the vectors that
-were meant. sentence_transformers does not know it and refuses the folder; the model loaded alone, as by transformers,
-gives vectors without it.
-"""
+
+@dataclass(frozen=True)
+class Parts:
+    """What an encoder is made of; `settings` are those of its folder: pooling, max_length, normalize, prompts."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    settings: dict[str, Any]
+    post: Whitening | Flow | None
+    pseudo: PseudoTokens | None
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Loading and saving without transformers' bars and reports: what matters in them is raised as an error here."""
+    from transformers.utils import logging as transformers_logging
+
     verbosity, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
@@ -71,7 +63,11 @@ def quiet() -> Iterator[None]:
 
 
 def locate(source: str | Path) -> str:
-    """The folder, or the name on the hub."""
+    """Return the folder, or the name on the hub.
+
+    Raises:
+        FileNotFoundError: no such folder, and the source cannot be a name on the hub.
+    """
     if source in BUNDLED:
         source = BUNDLED[str(source)]
     elif isinstance(source, str) and source.startswith("package:"):
@@ -81,17 +77,45 @@ def locate(source: str | Path) -> str:
     path = Path(source).expanduser()
     if path.is_dir():
         return str(path)
-    looks_like_hub = isinstance(source, str) and re.fullmatch(r"[\w][\w.-]*(/[\w][\w.-]*)?", source)
-    if not looks_like_hub:
+    if path.exists() or not (isinstance(source, str) and _may_be_on_the_hub(source)):
         raise FileNotFoundError(
             f'no folder {path}; give "tiny", a folder that holds an encoder, or a hub model\'s name'
         )
-    return str(source)
+    return source
 
 
-def load_model(place: str, revision: str | None) -> PreTrainedModel:
-    """The model, with its masked-LM head where the checkpoint has one and always without a pooler."""
-    config = AutoConfig.from_pretrained(place, revision=revision)
+def load_parts(place: str, revision: str | None, pooling: str | None) -> Parts:
+    """Load all that makes an encoder from a folder or the hub. See `Encoder.from_pretrained` for what it raises."""
+    is_folder = Path(place).is_dir()
+    hub = {"revision": revision, "local_files_only": is_folder or _only_cached(place, revision)}
+    with quiet():
+        try:
+            model = load_model(place, hub)
+            tokenizer = load_tokenizer(place, hub)
+            settings = saved_settings(place, hub, read_pooling=pooling is None)
+            post = load_post(place, hub, settings, pooling)
+            pseudo = load_pseudo(place, hub, settings)
+        except (json.JSONDecodeError, SafetensorError) as error:  # which name no file
+            damaged = ", ".join(_damaged(place, hub))
+            raise ValueError(f"files of {place} are damaged or cut off: {damaged} ({error}); get them anew") from error
+        except OSError as error:
+            tried = f"the folder {place}" if is_folder else f"the hub model {place!r}, revision {revision or 'main'}"
+            raise OSError(f"cannot load an encoder from {tried}; it needs safetensors weights: {error}") from error
+        except ValueError as error:
+            if "trust_remote_code" in str(error):
+                raise ValueError(
+                    f"{place} brings Python code that its model needs; sentlab never runs code that comes with a model "
+                    "(trust_remote_code=False), so take a model of a kind that transformers knows"
+                ) from error
+            raise
+    return Parts(model, tokenizer, settings, post, pseudo)
+
+
+def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
+    """Load the model, with its masked-LM head where the checkpoint has one and always without a pooler."""
+    from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoModelForMaskedLM
+
+    config = AutoConfig.from_pretrained(place, trust_remote_code=False, **hub)
     config.output_hidden_states = False  # `save` may have set it for sentence-transformers; here it is asked for a call
     architecture = (config.architectures or [""])[0]
     auto: Any = AutoModel
@@ -103,12 +127,13 @@ def load_model(place: str, revision: str | None) -> PreTrainedModel:
     model, report = auto.from_pretrained(
         place,
         config=config,
-        revision=revision,
+        trust_remote_code=False,
         use_safetensors=True,
         dtype=torch.float32,
         output_loading_info=True,
         ignore_mismatched_sizes=True,  # so that they are reported, and refused, below
         **extra,
+        **hub,
     )
     missing = sorted(report["missing_keys"])
     mismatched = sorted(str(entry[0]) for entry in report["mismatched_keys"])
@@ -123,7 +148,22 @@ def load_model(place: str, revision: str | None) -> PreTrainedModel:
             f"{'; '.join(parts)}. Take a complete checkpoint, or name in its config.json (`architectures`) "
             "the class that it was saved from"
         )
+    _require_finite(place, model.named_parameters())
     return model
+
+
+def load_tokenizer(place: str, hub: dict[str, Any]) -> PreTrainedTokenizerBase:
+    """Load the fast tokenizer; transformers makes an empty one where there are no files, for which all is unknown."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, **hub)
+    vocabulary = tokenizer.get_vocab()
+    if set(vocabulary) <= set(tokenizer.all_special_tokens):
+        raise ValueError(
+            f"{place} holds no tokenizer: its vocabulary has {len(vocabulary)} special tokens and no words. Copy the "
+            "tokenizer's files (tokenizer.json) there, or save it with tokenizer.save_pretrained"
+        )
+    return tokenizer
 
 
 def positions(backbone: nn.Module) -> int:
@@ -134,41 +174,41 @@ def positions(backbone: nn.Module) -> int:
     return backbone.config.max_position_embeddings  # type: ignore[union-attr,return-value]
 
 
-def saved_settings(place: str, revision: str | None, *, read_pooling: bool) -> dict[str, Any]:
-    """`pooling` and `max_length` that a folder was saved with, as far as it says."""
+def saved_settings(place: str, hub: dict[str, Any], *, read_pooling: bool) -> dict[str, Any]:
+    """Return what a folder says of `pooling`, `max_length`, `normalize` and prompts, saved here or elsewhere.
+
+    Whatever sentence-transformers keeps too is read from its files, so that both read the same.
+    """
 
     def read(name: str) -> Any:
-        path = cached_file(place, name, revision=revision, _raise_exceptions_for_missing_entries=False)
-        return None if path is None else json.loads(Path(path).read_text(encoding="utf-8"))
+        path = _cached(place, name, hub, required=False)
+        return None if path is None else json.loads(path.read_text(encoding="utf-8"))
 
-    if (ours := read("sentlab.json")) is not None:
-        return ours
     if (modules := read("modules.json")) is None:
         return {}
+    kinds = [module["type"].rsplit(".", 1)[-1] for module in modules]
+    prompts = read("config_sentence_transformers.json") or {}
+    saved: dict[str, Any] = {
+        "normalize": "Normalize" in kinds,
+        "prompts": prompts.get("prompts"),
+        "default_prompt_name": prompts.get("default_prompt_name"),
+    }
+    if (ours := read("sentlab.json")) is not None:
+        return saved | ours
+    # where sentence-transformers has it, up to version 5 and from 6 on
     limits = read("sentence_bert_config.json") or {}
-    tokenizer_limit = (read("tokenizer_config.json") or {}).get(
-        "model_max_length"
-    )  # where sentence-transformers 6 has it
-    saved: dict[str, Any] = {"max_length": limits.get("max_seq_length") or tokenizer_limit}
+    saved["max_length"] = limits.get("max_seq_length") or (read("tokenizer_config.json") or {}).get("model_max_length")
     if read_pooling:
-        kinds = [module["type"].rsplit(".", 1)[-1] for module in modules]
-        if [kind for kind in kinds if kind != "Normalize"] != ["Transformer", "Pooling"]:
+        if kinds[:2] != ["Transformer", "Pooling"] or set(kinds[2:]) - {"Normalize"}:
             raise ValueError(
                 f"{place} is made of {', '.join(kinds)}, which is not known here; choose a pooling to go without"
             )
-        config = read(f"{modules[1]['path']}/config.json")
-        modes = config.get("pooling_mode") or [
-            name for flag, name in LEGACY_POOLINGS.items() if config.get(f"pooling_mode_{flag}")
-        ]
-        mode = modes if isinstance(modes, str) else "+".join(modes)
-        if mode not in ("cls", "mean", "max"):
-            raise ValueError(f"{place} pools by {mode!r}, which is not known here; choose one of {', '.join(POOLINGS)}")
-        saved["pooling"] = mode
+        saved["pooling"] = _pooling(place, read(f"{modules[1]['path']}/config.json"), saved)
     return saved
 
 
-def load_post(place: str, revision: str | None, saved: dict[str, Any], pooling: str | None) -> Whitening | Flow | None:
-    """The map of pooled vectors that was saved with the encoder, if one was."""
+def load_post(place: str, hub: dict[str, Any], saved: dict[str, Any], pooling: str | None) -> Whitening | Flow | None:
+    """Load the map of pooled vectors that was saved with the encoder, if one was."""
     if (settings := saved.get("post")) is None:
         return None
     if pooling not in (None, saved["pooling"]):
@@ -176,96 +216,104 @@ def load_post(place: str, revision: str | None, saved: dict[str, Any], pooling: 
             f"{place} holds a {settings['kind']} that was fitted to {saved['pooling']!r} vectors, not to {pooling!r}: "
             "leave pooling out, set `post` of what you get to None, and choose another `pooling` then"
         )
-    return restore(settings, load_file(str(cached_file(place, "post/model.safetensors", revision=revision))))
+    return restore(settings, _tensors(place, "post/model.safetensors", hub))
 
 
-def load_pseudo(place: str, revision: str | None, saved: dict[str, Any]) -> PseudoTokens | None:
-    """The pseudo tokens that were saved with the encoder, if any were."""
+def load_pseudo(place: str, hub: dict[str, Any], saved: dict[str, Any]) -> PseudoTokens | None:
+    """Load the pseudo tokens that were saved with the encoder, if any were."""
     if (settings := saved.get("pseudo")) is None:
         return None
     pseudo = PseudoTokens(**settings)
-    pseudo.load_state_dict(load_file(str(cached_file(place, "pseudo/model.safetensors", revision=revision))))
+    pseudo.load_state_dict(_tensors(place, "pseudo/model.safetensors", hub))
     return pseudo
 
 
-def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
-    """Beside the model, what `SentenceTransformer(folder)` reads; layers are averaged by its WeightedLayerPooling.
+def _may_be_on_the_hub(name: str) -> bool:
+    from huggingface_hub.utils import HFValidationError, validate_repo_id
 
-    A Whitening is its Dense. A Flow, and pseudo tokens where they make the vector, are written as the classes that they
-    are, which it refuses to load.
-    """
-
-    def write(name: str, content: Any) -> None:
-        path = folder / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-
-    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
-    layers, width = encoder.backbone.config.num_hidden_layers, encoder.backbone.config.hidden_size
-    averaged = {"last2": layers - 1, "first_last": 1, "embedding_last": 0}.get(encoder.pooling)
-    if averaged is not None:
-        modules.insert(1, ("1_WeightedLayerPooling", "WeightedLayerPooling"))
-        modules[2] = ("2_Pooling", "Pooling")
-        weights = torch.zeros(layers + 1)
-        weights[averaged] += 1
-        weights[layers] += 1
-        write(
-            "1_WeightedLayerPooling/config.json",
-            {"word_embedding_dimension": width, "layer_start": 0, "num_hidden_layers": layers},
-        )
-        save_file({"layer_weights": weights}, folder / "1_WeightedLayerPooling" / "model.safetensors")
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        write("config.json", config | {"output_hidden_states": True})
-    if encoder.pooling != "pseudo":
-        mode = encoder.pooling if averaged is None else "mean"
-        flags = {f"pooling_mode_{flag}": name == mode for flag, name in LEGACY_POOLINGS.items()}
-        write(f"{modules[-1][0]}/config.json", {"word_embedding_dimension": width} | flags)
-    write("sentence_bert_config.json", {"max_seq_length": encoder.max_length, "do_lower_case": False})
-    write(
-        "config_sentence_transformers.json",
-        {"__version__": {"transformers": version("transformers"), "pytorch": torch.__version__}},
-    )
-    types = [(path, f"sentence_transformers.models.{kind}") for path, kind in modules]
-    settings: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.max_length}
-    if (post := encoder.post) is not None:
-        settings["post"] = describe(post)
-        if isinstance(post, Whitening):
-            types.append(("post", "sentence_transformers.models.Dense"))
-            dense = {"in_features": post.in_dim, "out_features": post.out_dim, "bias": True}
-            write("post/config.json", {**dense, "activation_function": "torch.nn.modules.linear.Identity"})
-        else:
-            types.append(("post", f"{Flow.__module__}.{Flow.__name__}"))
-            write("post/config.json", settings["post"])
-            (folder / "README.md").write_text(OWN_NOTE.format(name="a flow", folder="post"), encoding="utf-8")
-        save_file(post.state_dict(), folder / "post" / "model.safetensors")
-    if (pseudo := encoder.pseudo) is not None:
-        settings["pseudo"] = pseudo.settings
-        (folder / "pseudo").mkdir()
-        save_file(pseudo.state_dict(), folder / "pseudo" / "model.safetensors")
-        if encoder.pooling == "pseudo":
-            types[1] = ("pseudo", f"{PseudoTokens.__module__}.{PseudoTokens.__name__}")
-            note = OWN_NOTE.format(name="pseudo tokens", folder="pseudo")
-            (folder / "README.md").write_text(note, encoding="utf-8")
-    entries = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(types)]
-    write("modules.json", entries)
-    write("sentlab.json", settings)
-
-
-def replace(target: Path, new: Path) -> None:
-    """Move the folder `new` to `target`, replacing a saved encoder but nothing else."""
-    if not target.exists():
-        new.rename(target)
-        return
-    held = {path.name for path in target.iterdir()} if target.is_dir() else {"a file"}
-    strange = held - {path.name for path in new.iterdir()} - OTHER_SAVED
-    if held and (strange or "modules.json" not in held):
-        what = f"it holds {', '.join(sorted(strange)[:5])}" if strange else "it has no modules.json"
-        raise FileExistsError(f"{target} is no saved encoder alone ({what}); choose a new folder or empty this one")
-    old = new.with_suffix(".old")
-    target.rename(old)
     try:
-        new.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    shutil.rmtree(old)
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return True
+
+
+def _only_cached(place: str, revision: str | None) -> bool:
+    """Whether to load from the hub's cache alone because the hub does not answer.
+
+    We ask it once. Its client repeats each question for 24 seconds before it gives up.
+
+    Raises:
+        OSError: the cache does not hold the model either.
+    """
+    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError
+
+    answer = "is turned off by HF_HUB_OFFLINE"
+    if not constants.HF_HUB_OFFLINE:
+        try:
+            get_hf_file_metadata(hf_hub_url(place, "config.json", revision=revision))
+            return False
+        except HfHubHTTPError:  # an answer, if only that there is no such model, which is said better when loading
+            return False
+        except Exception as error:  # no connection, in the classes of whichever HTTP client the hub uses
+            answer = f"does not answer ({error})"
+    if not isinstance(try_to_load_from_cache(place, "config.json", revision=revision), str):
+        raise OSError(
+            f"there is no folder {place}; the hub model {place!r}, revision {revision or 'main'}, is not in the cache, "
+            f"and the hub {answer}: check the name"
+        )
+    return True
+
+
+def _cached(place: str, name: str, hub: dict[str, Any], *, required: bool = True) -> Path | None:
+    from transformers.utils import cached_file
+
+    path = cached_file(place, name, _raise_exceptions_for_missing_entries=required, **hub)
+    return None if path is None else Path(path)
+
+
+def _damaged(place: str, hub: dict[str, Any]) -> Iterator[str]:
+    """Name the files of an encoder that cannot be read as what their names say."""
+    folder = cast(Path, _cached(place, "config.json", hub)).parent
+    for path in sorted(folder.rglob("*")):
+        try:
+            if path.suffix == ".json":
+                json.loads(path.read_text(encoding="utf-8"))
+            elif path.suffix == ".safetensors":
+                with safe_open(path, "pt"):
+                    pass
+        except (ValueError, SafetensorError):
+            yield path.relative_to(folder).as_posix()
+
+
+def _tensors(place: str, name: str, hub: dict[str, Any]) -> dict[str, Tensor]:
+    tensors = load_file(str(_cached(place, name, hub)))
+    _require_finite(f"{place}/{name}", tensors.items())
+    return tensors
+
+
+def _require_finite(where: str, tensors: Iterable[tuple[str, Tensor]]) -> None:
+    for name, value in tensors:
+        if not value.isfinite().all():
+            count = int((~value.isfinite()).sum())
+            raise ValueError(
+                f"{where}: {name} holds {count} of {value.numel()} numbers that are nan or infinite; take an earlier "
+                "checkpoint of this model, or get its files anew"
+            )
+
+
+def _pooling(place: str, config: dict[str, Any], prompts: dict[str, Any]) -> str:
+    """The pooling that sentence-transformers' module of that name was saved with."""
+    modes = config.get("pooling_mode") or [
+        name for flag, name in LEGACY_POOLINGS.items() if config.get(f"pooling_mode_{flag}")
+    ]
+    mode = modes if isinstance(modes, str) else "+".join(modes)
+    if mode not in ("cls", "mean", "max"):
+        raise ValueError(f"{place} pools by {mode!r}, which is not known here; choose one of {', '.join(POOLINGS)}")
+    if not config.get("include_prompt", True) and prompts["default_prompt_name"] is not None:
+        raise ValueError(
+            f"{place} leaves the tokens of its default prompt out of the pooling, which is not known here; choose a "
+            "pooling to count them"
+        )
+    return mode

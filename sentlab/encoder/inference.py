@@ -1,19 +1,34 @@
-"""Inference at full speed, with the results of plain inference: packed weights, threads, bfloat16 on CUDA."""
+"""Inference at full speed, with the results of plain inference: batches, packed weights, threads, bfloat16 on CUDA."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
+from tqdm import tqdm
+
+from sentlab.encoder.batches import TokenBatch, token_batches, warn_if_cut
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from sentlab.encoder import Encoder
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+SECONDS_BEFORE_PROGRESS = 3.0
+TOKENS_PER_BATCH = {"cpu": 512, "cuda": 65_536}  # padded tokens; the CPU's fits the caches (benchmarks/encode.py)
+TEXTS_PER_CHUNK = 16_384  # tokenised and sorted at a time, which bounds the memory
 
 
 class PackedLinear(TorchFunctionMode):
@@ -34,6 +49,38 @@ class PackedLinear(TorchFunctionMode):
         if id(weight) not in self.packed:
             self.packed[id(weight)] = weight, torch.ops.mkldnn._reorder_linear_weight(weight.detach())
         return torch.ops.mkldnn._linear_pointwise(x, self.packed[id(weight)][1], bias, "none", [], "")
+
+
+def computed(
+    encoder: Encoder,
+    compute: Callable[[TokenBatch], np.ndarray],
+    texts: list[str],
+    tokens_per_batch: int | None,
+    progress: bool | None,
+) -> Iterator[tuple[TokenBatch, np.ndarray]]:
+    """Yield each batch of the texts with what `compute` makes of it, without gradient, in evaluation mode."""
+    budget = tokens_per_batch or TOKENS_PER_BATCH.get(encoder.device.type, TOKENS_PER_BATCH["cpu"])
+    arithmetic = fast_arithmetic(encoder.device)
+
+    def without_gradient(batch: TokenBatch) -> np.ndarray:
+        with torch.inference_mode(), arithmetic():
+            return compute(batch)
+
+    with evaluating(encoder), progress_bar(len(texts), progress, unit=" texts", desc="encode") as bar:
+        for start in range(0, len(texts), TEXTS_PER_CHUNK):
+            encodings = encoder.tokenizer(
+                texts[start : start + TEXTS_PER_CHUNK],
+                truncation=True,
+                max_length=encoder.max_length,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+            ).encodings
+            warn_if_cut(encoder, encodings)
+            batches = token_batches(encodings, start, budget, encoder.tokenizer.pad_token_id, encoder.device)
+            results = in_threads(without_gradient, batches, encoder.device)
+            for batch, result in zip(batches, results, strict=True):
+                yield batch, result
+                bar.update(len(batch.rows))
 
 
 def fast_arithmetic(device: torch.device) -> Callable[[], contextlib.AbstractContextManager[Any]]:
@@ -71,3 +118,35 @@ def evaluating(module: nn.Module) -> Iterator[None]:
     finally:
         for part, training in modes:
             part.training = training
+
+
+def without_recording_hooks(model: PreTrainedModel) -> PreTrainedModel:
+    """A model with the same parameters, without the hooks that record hidden states: pickle knows no local functions.
+
+    transformers puts them into a model that is asked for hidden states, and does so again with this one when needed.
+    """
+    if not any("_output_capturing_hooks_installed" in part.__dict__ for part in model.modules()):
+        return model
+    shared = {id(value): value for value in chain(model.parameters(), model.buffers())}
+    twin = copy.deepcopy(model, shared)
+    for part in twin.modules():
+        part.__dict__.pop("_output_capturing_hooks_installed", None)
+        for key, hook in list(part._forward_hooks.items()):
+            if hook.__module__ == "transformers.utils.output_capturing":
+                del part._forward_hooks[key]
+    return twin
+
+
+def progress_bar(total: int, progress: bool | None, **settings: Any) -> tqdm:
+    """Open a bar; TQDM_DISABLE=1 in the environment hides it whatever `progress` says.
+
+    Args:
+        total: how many updates there will be.
+        progress: True shows the bar, False none; None shows it once the work has taken three seconds.
+        settings: of tqdm, such as `desc` and `unit`.
+    """
+    if progress is False:  # tqdm reads the environment for what it is not told, so True must not be passed on
+        settings["disable"] = True
+    elif progress is None:
+        settings["delay"] = SECONDS_BEFORE_PROGRESS
+    return tqdm(total=total, **settings)

@@ -1,33 +1,39 @@
-"""Maps of finished sentence vectors, the encoder staying as it is: BERT-whitening and BERT-flow.
+"""Post-processing baselines, maps of finished sentence vectors behind a fixed encoder: BERT-whitening and BERT-flow.
 
 Su, Cao, Liu and Ou (2021), "Whitening Sentence Representations for Better Semantics and Faster Retrieval": shift and
 turn the vectors so that they have mean 0 and covariance I; the leading directions alone may be kept.
 Li, Zhou, He, Wang, Yang and Li (2020), "On the Sentence Embeddings from Pre-trained Language Models": learn an
 invertible map, a small Glow (Kingma and Dhariwal 2018), under which the vectors look like draws from N(0, I).
 
-Both learn from vectors of unlabelled sentences alone; `sentlab.methods.postprocess` fits them to an encoder.
+Both learn from vectors of unlabelled sentences alone; `postprocessed` fits them to an encoder.
 
 Differs from the paper:
-  - Whitening divides the covariance by N - 1 where Su et al. print N, which scales all vectors alike.
+  - Whitening divides the covariance by N - 1, Su et al. by N. This scales all vectors alike.
   - Whitening to more directions than the vectors vary in is an error, not a division by next to nothing.
 
 Differs from the released code:
-  - BERT-whitening's scales the whitened vectors to length 1; here they keep their length, which cosine ignores.
-  - BERT-flow's Glow has three levels of three steps, and half of the dimensions leave it between two levels; here all
-    dimensions go through nine steps. It reverses their order at each step; here the orders are random.
-  - BERT-flow's is trained for one pass on vectors made anew with dropout, with weight decay, and its coupling networks
-    normalise too; here the vectors are fixed, there are five passes, no decay, and plain networks.
+  - BERT-whitening's scales the whitened vectors to length 1. Here they keep their length, which cosine ignores.
+  - BERT-flow's Glow has three levels of three steps, and half of the dimensions leave it between two levels. Here all
+    dimensions go through nine steps. It reverses their order at each step. Here the orders are random.
+  - BERT-flow's is trained for one pass on vectors made anew with dropout. It has weight decay, and its coupling
+    networks normalise too. Here the vectors are fixed, there are five passes, no decay, and plain networks.
 """
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
+
+from sentlab.encoder.inference import progress_bar
+
+if TYPE_CHECKING:
+    from sentlab.encoder import Encoder
 
 Vectors = np.ndarray | Tensor
 ROUNDING = 1e-5  # a deviation below this share of the vectors' length drowns in the rounding of float32
@@ -143,12 +149,12 @@ class Flow(nn.Module):
     """An invertible map, trained by maximum likelihood to carry the vectors to a standard normal distribution.
 
     Args:
-        steps: one after the other, each of actnorm, a fixed random order and an additive coupling.
+        steps: one after the other. Each has an actnorm, a fixed random order and an additive coupling.
         width: hidden units of a coupling network.
         epochs: passes over the vectors.
-        batch_size: vectors a mini-batch.
+        batch_size: vectors a mini-batch. The last ones of an epoch that fill none are left out.
         learning_rate: Adam's, the same throughout.
-        seed: of the orders, the first weights and the mini-batches; global random state is left as it is.
+        seed: of the orders, the first weights and the mini-batches. Global random state does not change.
 
     Raises:
         ValueError: a setting is not positive.
@@ -187,7 +193,7 @@ class Flow(nn.Module):
 
     @property
     def out_dim(self) -> int:
-        """D, for nothing is left out."""
+        """D: a flow keeps all dimensions."""
         return self.in_dim
 
     def allocate(self, in_dim: int) -> Flow:
@@ -228,7 +234,7 @@ class Flow(nn.Module):
         optimizer = torch.optim.Adam(self.requires_grad_(True).parameters(), lr=self.settings["learning_rate"])
         generator = torch.Generator().manual_seed(self.settings["seed"])
         size = min(self.settings["batch_size"], len(x))
-        with tqdm(total=self.settings["epochs"] * (len(x) // size), desc="Flow", disable=not progress) as bar:
+        with progress_bar(self.settings["epochs"] * (len(x) // size), progress, desc="Flow") as bar:
             for _ in range(self.settings["epochs"]):
                 order = torch.randperm(len(x), generator=generator).to(x.device)
                 for rows in order[: len(x) // size * size].split(size):  # another epoch takes those that are left
@@ -268,6 +274,38 @@ class Flow(nn.Module):
         if not len(self.steps):
             raise RuntimeError("this Flow is not fitted yet: call fit(vectors) first")
         return cast(list[FlowStep], list(self.steps))
+
+
+def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[str]) -> Encoder:
+    """Return an encoder whose pooled vectors go through a whitening or a flow fitted to unlabelled sentences.
+
+    Args:
+        encoder: is not changed; a `post` that it has is left out. The result shares its model, so fit again after
+            training that.
+        kind: `Whitening(...)` or `Flow(...)`; a copy of it is fitted.
+        sentences: N texts, encoded once. A text that occurs twice counts twice.
+
+    Raises:
+        ValueError: the vectors are too few or too alike; see `Whitening.fit` and `Flow.fit`.
+
+    Example:
+        >>> white = postprocessed(encoder, Whitening(64), sentences)
+        >>> white.dim
+        64
+    """
+    result = type(encoder)(
+        encoder.model,
+        encoder.tokenizer,
+        encoder.pooling,
+        encoder.max_length,
+        pseudo=encoder.pseudo,
+        normalize=encoder.normalize,
+        prompts=encoder.prompts,
+        default_prompt_name=encoder.default_prompt_name,
+    )
+    vectors = torch.from_numpy(result.encode(sentences, normalize=False)).to(encoder.device)  # (N, D)
+    result.post = copy.deepcopy(kind).fit(vectors)
+    return result
 
 
 def restore(settings: dict[str, Any], tensors: dict[str, Tensor]) -> Whitening | Flow:

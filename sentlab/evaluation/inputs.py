@@ -32,7 +32,7 @@ def one_corpus(
     Args:
         rows: a corpus, rows, or a name. Of a name the `test` split is loaded.
         kinds: types of row that are allowed.
-        folder: where the public files are, as in `sentlab.data.load`.
+        folder: where the public files are. See `sentlab.data.load`.
         least: number of rows that are needed.
         name: of a corpus that is made of plain rows.
     """

@@ -1,20 +1,20 @@
 """Phrases in longer texts: does the similarity of a phrase with its context rank pairs as people grade the best match?
 
-SLICE (section 5 and Table 1) compares set-ups by what of the context is set against the phrase:
+SLICE (section 5 and Table 1) compares set-ups by what of the context is set against the phrase.
 
-  - `full`: the context, encoded as one text;
-  - `ngrams`: every n-gram of 1 to MAX_SIZE words, encoded by itself; the most similar one counts;
-  - `spans`: the same n-grams, each the mean of its tokens' vectors, out of a single pass of the context; the most
-    similar one counts;
-  - `start_end`: as `spans`, but a span, and the phrase, is the vectors of its first and its last token side by side,
-    as in DensePhrases.
+- `full`: The context, encoded as one text.
+- `ngrams`: Every n-gram of 1 to MAX_SIZE words, encoded by itself. The most similar one counts.
+- `spans`: The same n-grams, each the mean of its tokens' vectors, out of a single pass of the context. The most similar
+  one counts.
+- `start_end`: As `spans`, but a span, and the phrase, is the vectors of its first and its last token side by side, as
+  in DensePhrases.
 
 What the paper leaves open, and what is done here:
-  - What a word is. In both set-ups what `sentlab.spans.word_boundaries` says, so a punctuation mark is one too.
-  - The query. In `spans` it is the mean of the phrase's own tokens, as SLICE is trained; in `full` and `ngrams` what
-    `encode` gives.
-  - Ties. Of equally similar n-grams the first counts, and of those the shortest.
-  - Texts longer than the encoder takes. Nothing is cut: such a corpus is refused.
+- What a word is. In both set-ups `sentlab.spans.word_boundaries` defines it, so a punctuation mark is one too.
+- The query. In `spans` it is the mean of the phrase's own tokens, as SLICE is trained; in `full` and `ngrams` what
+  `encode` gives.
+- Ties. Of equally similar n-grams the first counts, and of those the shortest.
+- Texts longer than the encoder takes. Nothing is cut: such a corpus is refused.
 
 Averaged word vectors have no context, so to them a single pass is what `ngrams` does.
 """
@@ -61,11 +61,11 @@ class MiningResult:
     Args:
         name: of the corpus, such as `stsb-context`.
         setup: `full`, `ngrams`, `spans`, `start_end` or `bm25`.
-        pearson, spearman: correlations of similarities and gold x 100; nan where all similarities are the same.
-        found: of the rows with a gold of 4 or more, the share x 100 whose best n-gram is the true match: characters in
-            both are at least half of the characters in either. nan without such a row, or where n-grams are not sought.
+        pearson, spearman: correlations of similarities and gold x 100. NaN where all similarities are the same.
+        found: of the rows with a gold of 4 or more, the share x 100 whose best n-gram is the true match. Characters in
+            both are at least half of the characters in either. NaN without such a row, or where n-grams are not sought.
         similarities: of each row, float64 (n,), in order.
-        matches: characters [start, end) of each row's best n-gram in its context, int64 (n, 2); None where n-grams are
+        matches: characters [start, end) of each row's best n-gram in its context, int64 (n, 2). None where n-grams are
             not sought.
         left_out: reason -> number of rows that the files hold and that are not scored.
         source: where the corpus came from.
@@ -112,11 +112,11 @@ def evaluate_mining(
     Args:
         encoder: anything with `encode`; for `spans` and `start_end` a `sentlab.Encoder`, whose last layer is used,
             whatever its pooling and without a fitted `post`. Only of a `sentlab.Encoder` is it known what it would cut.
-        corpus: a corpus of PhraseInContext rows, a list of such rows, or a name, whose `test` split is loaded.
-        setup: what of a context is compared: `full`, `ngrams`, `spans` or `start_end` (see above).
-        max_size: words an n-gram has at most; `full` has no use for it.
+        corpus: a corpus of PhraseInContext rows, a list of such rows, or a name. Of a name the `test` split is loaded.
+        setup: what of a context is compared: `full`, `ngrams`, `spans` or `start_end`. See above.
+        max_size: words an n-gram has at most. Not for `full`.
         folder: passed to `sentlab.data.load` for a name.
-        progress: as in `evaluate_sts`; `spans` and `start_end` show no bar.
+        progress: as in `evaluate_sts`. No bar is shown by `spans` and `start_end`.
 
     Raises:
         TypeError: `spans` or `start_end` of an encoder that has no vectors of tokens.
@@ -174,18 +174,18 @@ def bm25(corpus: Rows = "stsb-context", *, folder: str | Path | None = None) -> 
 
 
 def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
-    """Which systems are told apart from the best of them, by Williams's test on Pearson's correlation.
+    """Test which systems differ from the best of them: Williams's test on Pearson's correlation.
 
-    Every system is tested against the best one, at p < 0.05 each, as in the paper: with twenty systems that are as good
-    as the best, one is told apart by chance.
+    Every system is tested against the best one, at p < 0.05 each, as in the paper. Of twenty systems that are as good
+    as the best, one differs by chance.
 
     Args:
         rows: system -> its similarities, (n,) each, such as `MiningResult.similarities`.
         gold: (n,).
 
     Returns:
-        A row a system, in order: `pearson` x 100, its `difference` from the best (0 for the best itself), Williams's
-        `t` and two-sided `p`, and whether it is `told apart` at p < 0.05.
+        One row per system, in order: `pearson` x 100, its `difference` from the best (0 for the best itself),
+        Williams's `t` and two-sided `p`, and whether it is `told apart` at p < 0.05.
 
     Raises:
         ValueError: no systems, fewer than four values, lengths that differ, or values that are all the same.

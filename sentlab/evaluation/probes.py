@@ -5,10 +5,11 @@ Universal (section 4) reports STS-B and SICK-R "first trained as a regression ta
 is never trained here.
 
 Differs from SentEval (`senteval/tools/relatedness.py`, `sick.py` and `sts.py`):
-  - Random numbers come from a generator of the call's own, so they are others, and the caller's are left alone.
-  - A correlation that is not defined is nan, not 0.
-  - The loss is the sum of squares over a batch, as its code asks for. Today's PyTorch would not take notice of the way
-    it asks, and give the mean; Adam's steps are the same for both, but for its epsilon.
+
+- Random numbers come from a generator of the call's own, so they are others, and the caller's are left alone.
+- A correlation that is not defined is nan, not 0.
+- The loss is the sum of squares over a batch, as its code asks for. Today's PyTorch ignores the way it asks, and would
+  give the mean. Adam's steps are the same for both, except for its epsilon.
 
 Differs from the paper: it fine-tunes its own encoder on SemEval's training pairs, and does not say what classifier it
 uses. Here, for all encoders alike, it is a logistic regression on frozen vectors.
@@ -50,12 +51,11 @@ class RelatednessResult:
 
     Args:
         name: of the corpus, such as `stsb`.
-        pearson, spearman: of predicted and human scores on the test split, x 100; nan where a prediction is constant.
-        dev_pearson: x 100, of the head that was kept.
+        pearson, spearman: of predicted and human scores on the test split, x 100. NaN where a prediction is constant.
+        dev_pearson: of the head that was kept. Pearson x 100 on the dev split.
         epochs: after which that head was reached.
-        pairs: split -> number of pairs.
+        pairs, sources: split -> number of pairs, and where they came from.
         left_out: split -> reason -> number of pairs left out.
-        sources: split -> where its pairs came from.
         seed: of the head's first weights and of the order of the pairs.
     """
 
@@ -94,11 +94,10 @@ class IdentificationResult:
         accuracy: share of its pairs whose label is predicted, x 100.
         larger_class: share of its more frequent label, x 100, which is what a constant answer reaches at best. The two
             labels of SemEval-2013 5(a) are balanced, so that it is about 50.
-        train_accuracy: x 100, mean over the folds of the training pairs that the strength was chosen by.
-        strength: C of the logistic regression; the smaller, the nearer its weights are to 0.
-        pairs: split -> number of pairs.
+        train_accuracy: x 100, mean over the folds of the training pairs. It chose the strength.
+        strength: C of the logistic regression. A small one keeps its weights near 0.
+        pairs, sources: split -> number of pairs, and their source.
         left_out: split -> reason -> number of pairs left out.
-        sources: split -> where its pairs came from.
         right: whether each test pair's label is predicted, bool (n,), in order.
     """
 
@@ -142,7 +141,7 @@ def evaluate_relatedness(
     on the train split, chosen by Pearson's correlation on the dev split, and reported on the test split.
 
     Args:
-        encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on the distinct sentences.
+        encoder: anything with `.encode(list of n texts)` -> (n, D). It is called once, on the distinct sentences.
         corpora: `stsb` or `sick`, or three corpora: train, dev, test.
         seed: of the head.
         folder: where the public files are; see `sentlab.data.load`.
@@ -181,7 +180,7 @@ def relatedness_targets(scores: Any) -> np.ndarray:
     """Each score spread over its two neighbours among 1 to 5, so that it is their mean: 3.6 is 0.4 x 3 and 0.6 x 4.
 
     Below 1, where STS-B has scores but there is no neighbour, only the upper one's share is there: 0.6 is 0.6 x 1,
-    and 0 nothing at all. Such a row is no distribution, and a head that gives distributions cannot reach it.
+    and 0 nothing at all. A head that gives distributions cannot reach such a row, which is none.
 
     Args:
         scores: (n,), 0 to 5.

@@ -2,17 +2,18 @@
 
 PaSeR (Wu and Zhao 2022), sections 4.1 and 4.4 and Table 3: on Quora the second questions of all pairs are the corpus
 and the first questions with a duplicate are the queries; on AskUbuntu each query brings 20 candidates. Everything here
-is exact and repeatable: cosines are rounded to nine decimals, so equal vectors tie in whatever order a matrix product
-adds up, and only a few blocks of `chunk` x `chunk` of them are in memory at once.
+is exact and repeatable. Cosines are rounded to nine decimals, so equal vectors tie in whatever order a matrix product
+adds up. Only a few blocks of `chunk` x `chunk` of them are in memory at once.
 
 What the paper leaves open, and what is done here:
-  - A question that stands in the corpus several times is there once. Several relevant questions a query are usual.
-  - The query's own text in the corpus comes first for every encoder and tells nothing: it is left out of the ranking of
-    that query, and counted. A query to which nothing else is relevant is left out, and counted.
-  - A tie counts against the encoder: texts that are not relevant stand before relevant ones of the same cosine.
-  - MAP is over the full ranking, MRR is cut at 10. With one relevant text a query such a MAP exceeds MRR@10 by 1/11 at
-    most, but Table 3 has 72.15 beside 32.50 for BERT, a distance that takes about 14 relevant texts a query: its MAP
-    on Quora must be another quantity. MRR@10 is the one to compare.
+
+- A question that occurs in the corpus several times is there once. Several relevant questions for a query are usual.
+- The query's own text in the corpus comes first for every encoder and tells nothing: it is left out of the ranking of
+  that query, and counted. A query without any other relevant text is left out, and counted.
+- A tie counts against the encoder: texts that are not relevant come before relevant ones of the same cosine.
+- MAP is over the full ranking, MRR is cut at 10. With one relevant text for a query such a MAP exceeds MRR@10 by 1/11
+  at most. Table 3 has 72.15 beside 32.50 for BERT, a distance that takes about 14 relevant texts for a query: its MAP
+  on Quora must be another quantity. MRR@10 is the one to compare.
 """
 
 from __future__ import annotations
@@ -44,16 +45,17 @@ class RetrievalResult:
     Args:
         name: of the corpus, such as `quora`.
         map: mean average precision over the full ranking, x 100.
-        mrr: mean reciprocal rank x 100; 0 for a query without a relevant text among the first `at`.
-        at: where the reciprocal rank is cut; None: nowhere.
+        mrr: mean reciprocal rank x 100. A query without a relevant text among the first `at` counts 0.
+        at: where the reciprocal rank is cut. None: nowhere.
         queries: number of queries that were scored.
-        candidates: texts to rank for each query: the distinct texts of the corpus, or the mean number of candidates.
-        relevant: mean number of relevant texts a query.
-        own_text: queries whose own text is in the corpus, where their ranking skips it; 0 in reranking, which takes
-            the candidates as given.
-        left_out: reason -> number of rows that the files hold, and of queries, that are not scored.
+        candidates: texts to rank for each query. They are the distinct texts of the corpus. In reranking this is the
+            mean number of candidates.
+        relevant: mean number of relevant texts for a query.
+        own_text: queries whose own text is in the corpus. Their ranking skips it. Reranking takes the candidates as
+            given, so it is 0 there.
+        left_out: reason -> number of rows and queries that are not scored.
         source: where the corpus came from.
-        precisions: average precision of each query that was scored, x 100, float64 (Q,), in order.
+        precisions: of each query that was scored. Average precision x 100, float64 (Q,), in order.
     """
 
     name: str
@@ -100,9 +102,9 @@ def evaluate_retrieval(
 
     Args:
         encoder: anything with `encode`.
-        corpus: a corpus of DuplicateQuestion rows, a list of such rows, or a name, whose `test` split is loaded.
+        corpus: a corpus or a list of DuplicateQuestion rows, or a name. Of a name the `test` split is loaded.
         folder: passed to `sentlab.data.load` for a name.
-        at: where the reciprocal rank is cut; None: nowhere.
+        at: where the reciprocal rank is cut. None: nowhere.
         progress: as in `evaluate_sts`.
 
     Raises:
@@ -142,9 +144,9 @@ def evaluate_reranking(
 
     Args:
         encoder: anything with `encode`.
-        corpus: a corpus of RankingQuery rows, a list of such rows, or a name, whose `test` split is loaded.
+        corpus: a corpus or a list of RankingQuery rows, or a name. Of a name the `test` split is loaded.
         folder: passed to `sentlab.data.load` for a name.
-        at: where the reciprocal rank is cut; None: nowhere.
+        at: where the reciprocal rank is cut. None: nowhere.
         progress: as in `evaluate_sts`.
 
     Raises:
@@ -174,8 +176,8 @@ def nearest(
     Args:
         encoder: anything with `encode`.
         queries: texts; repeated ones count once.
-        corpus: texts, such as `corpus_texts` gives; repeated ones count once, and a query never finds its own text.
-        k: texts a query; fewer only where the corpus has no more.
+        corpus: texts, such as `corpus_texts` gives. Repeated ones count once, and a query never finds its own text.
+        k: texts for each query. Fewer only where the corpus has no more.
         progress: as in `evaluate_sts`.
 
     Returns:

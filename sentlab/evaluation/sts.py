@@ -32,10 +32,9 @@ class STSResult:
 
     Args:
         scores: task -> value, such as {"sts12": 72.37}.
-        subsets: task -> sub-set -> value; empty for a task without sub-sets (STS-B, SICK).
-        pairs: task -> number of scored pairs.
+        subsets: task -> sub-set -> value. Empty for a task without sub-sets (STS-B, SICK).
+        pairs, sources: task -> number of scored pairs, and where they came from.
         left_out: task -> reason -> number of pairs left out.
-        sources: task -> where its pairs came from.
         aggregation: `all`, `mean` or `wmean`.
         correlation: `spearman` or `pearson`.
     """
@@ -90,7 +89,7 @@ def evaluate_sts(
     - `wmean`: the same, weighted by their numbers of pairs.
 
     Args:
-        encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on all tasks' distinct sentences.
+        encoder: anything with `.encode(list of n texts)` -> (n, D). It is called once, on all distinct sentences.
         tasks: a name, whose `test` split is loaded, a corpus of ScoredPair rows or a list of such rows; a list of names
             and corpora; or a mapping name -> rows. None: the seven tasks sts12 .. sts16, stsb and sick.
         folder: where the public files are; see `sentlab.data.load`.
@@ -158,8 +157,8 @@ class Geometry:
     """How an encoder lays out the sentences of an STS corpus.
 
     Args:
-        alignment: of the pairs with a gold of 4 or more (`metrics.alignment`); the lower the better.
-        uniformity: of all distinct sentences (`metrics.uniformity`); the lower the better.
+        alignment: `metrics.alignment` of the pairs with a gold of 4 or more. Lower is better.
+        uniformity: `metrics.uniformity` of all distinct sentences. Lower is better.
         mean, variance: of the cosines of each gold level 0-1, 1-2, ... 4-5; nan for an empty level.
         counts: pairs by level and by cosine, `BINS` bins of equal width over -1 .. 1.
     """

@@ -44,8 +44,8 @@ class SimilarityResult:
     Args:
         scores: corpus -> Spearman x 100, such as {"simlex": 60.75}; nan where all cosines are the same.
         pairs: corpus -> number of scored pairs.
-        unknown: corpus -> how many of them hold a word that the encoder does not know. They are scored all the same: by
-            0 where a vector is zero, by the cosine with the vector of [UNK] where a tokenizer makes that of a word.
+        unknown: corpus -> how many of them hold a word that the encoder does not know. They are scored all the same. A
+            zero vector gives 0. [UNK] as a token gives the cosine with its vector.
         left_out: corpus -> reason -> number of pairs left out.
         sources: corpus -> where its pairs came from.
         cosines: corpus -> the cosine of each pair, float64 (n,), in order.
@@ -92,9 +92,10 @@ def evaluate_similarity(
         encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on all corpora's distinct texts.
             `unknown` counts zero vectors, as averaged word vectors give them, and for a `sentlab.Encoder` texts that
             have a token [UNK].
-        corpora: a name, whose `test` split is loaded, a corpus or a list of WordPair, PhrasePair or WordPairInContext
-            rows (whose contexts are not looked at); a list of names and corpora; or a mapping name -> rows.
-        folder: where the public files are; see `sentlab.data.load`.
+        corpora: a name, whose `test` split is loaded, a corpus or a list of rows. They are of WordPair, PhrasePair or
+            WordPairInContext, whose contexts are not looked at. A list of names and corpora, or a mapping name -> rows,
+            gives several scores.
+        folder: where the public files are. See `sentlab.data.load`.
         progress: as in `evaluate_sts`.
 
     Raises:
@@ -124,7 +125,7 @@ def evaluate_in_context(
     A word's vector is `vectors_in_context`; `evaluate_similarity` on the same corpus encodes the words alone.
 
     Args:
-        encoder: its last layer is used, whatever its pooling; a fitted `post` does not apply to tokens.
+        encoder: its last layer is used, whatever its pooling. A fitted `post` does not apply to tokens.
         corpus: a name, whose `test` split is loaded, a corpus, or a list of rows.
         folder: where the public files are; see `sentlab.data.load`.
 

@@ -21,14 +21,14 @@ import torch
 from tqdm import tqdm
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.vector_maps import postprocessed
 from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.encoders import encoders_of, first_settings
 from sentlab.experiments.records import CostRecord, Notes
 from sentlab.experiments.run import build_method, training_rows
 from sentlab.experiments.settings import RunSettings
-from sentlab.methods.postprocess import postprocessed
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, set_seed
 
 WARM = 3  # first steps, which reserve memory
 STATUS = Path("/proc/self/status")
@@ -68,7 +68,7 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
 
     Args:
         settings: of a run, with a method.
-        steps: that are timed. The median of their seconds stands for all; of a map the whole fit is timed.
+        steps: that are timed. The median of their seconds counts. Of a map the whole fit is timed.
     """
     torch.set_num_threads(threads)
     encoder = Encoder.from_pretrained(**settings.encoder.model_dump(exclude_unset=True))
@@ -77,7 +77,7 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
     if settings.train is None:
         seconds, memory = _measured(lambda: postprocessed(encoder, method, corpus))
         return found.TrainingCost(minutes=round(seconds / 60, 2), mib=round(memory))
-    torch.manual_seed(settings.seed)
+    set_seed(settings.seed)
     trained, asked = method(encoder), TrainConfig(**settings.train)
     config = replace(asked, steps=WARM + steps, eval_every=None, keep="last")
     _, memory = _measured(

@@ -129,8 +129,9 @@ def runs_asked(record: RunRecord | SweepRecord) -> list[RunSettings]:
 
 def trained_by(source: str) -> str | None:
     """NAME of `runs/NAME/encoder`."""
-    first, *name, last = Path(source).parts
-    return "/".join(name) if name and (first, last) == ("runs", "encoder") else None
+    parts = Path(source).parts
+    ours = len(parts) > 2 and (parts[0], parts[-1]) == ("runs", "encoder")
+    return "/".join(parts[1:-1]) if ours else None
 
 
 def lacks(entry: Entry) -> list[str]:

@@ -235,7 +235,7 @@ def load(pattern: str = "*", place: str | Path | None = None) -> list[AnyRecord]
     """The finished records whose name matches a pattern, by name; runs of sweeps are read with their sweep.
 
     Args:
-        pattern: a name in which `*` stands for any characters, `/` among them.
+        pattern: a name in which `*` matches any characters, including `/`.
         place: folder of results; None: `folder()`.
 
     Raises:

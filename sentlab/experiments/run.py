@@ -23,6 +23,7 @@ from accelerate import Accelerator
 from sentlab import data, methods
 from sentlab.data import Corpus, PhraseInContext, ScoredPair, published, toy
 from sentlab.encoder import Encoder
+from sentlab.encoder.vector_maps import postprocessed
 from sentlab.evaluation import dev_score, evaluate, watch_geometry
 from sentlab.evaluation.inputs import encode_groups
 from sentlab.evaluation.metrics import cosine_similarity
@@ -34,11 +35,10 @@ from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.records import Notes, RunRecord
 from sentlab.experiments.settings import MAPS, MethodSettings, RunSettings, method_class
-from sentlab.methods.postprocess import postprocessed
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, set_seed
 
 SENTENCES, BEAMS = 500, 4  # to reconstruct the phrases of: drawn from a corpus, and of the search
 GEOMETRY = ("stsb", "toy-sts")  # the first of these among the test corpora gets its geometry measured
@@ -76,7 +76,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
             encoder = postprocessed(encoder, build_method(settings, corpus), corpus)
             poolings = [encoder.pooling]
         else:
-            torch.manual_seed(settings.seed)
+            set_seed(settings.seed)
             method = build_method(settings, corpus)(encoder)
             started = time.monotonic()
             history = fit(

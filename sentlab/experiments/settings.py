@@ -27,14 +27,14 @@ from pydantic import (
 )
 
 from sentlab import methods
+from sentlab.encoder.vector_maps import Flow, Whitening
 from sentlab.evaluation.mining import MAX_SIZE, Setup
-from sentlab.methods.postprocess import Flow, Whitening
 from sentlab.text import views
 from sentlab.training import TrainConfig
 
 MAPS = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
 _TRAIN_CONFIG = TypeAdapter(TrainConfig)
-TRAINED = frozenset(methods.__all__) - {"postprocess"}
+TRAINED = frozenset(methods.__all__)
 FROM_DATA = {"Universal": {"tasks", "paraphrases"}}  # arguments that the setting `data` gives
 PASSES_ON = {"SupervisedPaSeR": "PaSeR"}  # whose keyword arguments go to another method
 

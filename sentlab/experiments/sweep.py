@@ -36,12 +36,12 @@ class Sweep:
     over: dict[str, list[Any]]
     records: list[RunRecord]
 
-    def table(self, score: str = "average", *, when: When = "after") -> pd.DataFrame:
+    def table(self, score: str = "average", *, when: When | None = None) -> pd.DataFrame:
         """A row a run: the settings that vary, by the last part of their names, and one score of the trained vector.
 
         Args:
             score: a task of the results, such as `average`, `stsb` or `stsb-dev`.
-            when: `before` or `after` training.
+            when: `before` or `after` training; None: after, or before where nothing was trained.
 
         Raises:
             KeyError: the records have no such score; names those that they have.
@@ -49,7 +49,7 @@ class Sweep:
         rows = []
         for record in self.records:
             assert record.results  # a sweep holds finished runs only
-            own = record.results.at(when).own
+            own = (record.results.at(when) if when else record.results.final).own
             if score not in own:
                 raise KeyError(f"no score {score!r} in {record.name}; there is {', '.join(own)}")
             settings = {name.split(".")[-1]: shown(value_of(record.settings, name)) for name in self.over}

@@ -1,6 +1,5 @@
 """One paper, one file: each trained method is a torch module with collate, loss and after_step."""
 
-from sentlab.methods import postprocess
 from sentlab.methods.consert import ConSERT
 from sentlab.methods.ct import ContrastiveTension
 from sentlab.methods.moco import MoCo
@@ -22,5 +21,4 @@ __all__ = [
     "StartEnd",
     "SupervisedPaSeR",
     "Universal",
-    "postprocess",
 ]

@@ -7,12 +7,12 @@ the views are the only noise. Special tokens are shuffled and cut like any other
 
 Differs from the paper:
   - The adversarial view, which needs labels, and the joint training with labelled pairs are left out.
-  - One rate serves all views (the paper has 0.2 for `feature_cutoff` and `dropout`, 0.15 for `token_cutoff`).
+  - One rate serves all views. The paper has 0.2 for `feature_cutoff` and `dropout`, 0.15 for `token_cutoff`.
   - The sentence vector comes from the encoder's own pooling.
 
 Differs from the released code:
-  - It adds the losses of the two directions and multiplies by 0.15; here all 2B are averaged, as the paper says.
-  - Its `dropout` view zeroes an exact share of a sentence's elements; here each one falls with that probability.
+  - It adds the losses of the two directions and multiplies by 0.15. Here all 2B are averaged, as the paper says.
+  - Its `dropout` view zeroes an exact share of a sentence's elements. Here each one falls with that probability.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
+from sentlab.methods.arguments import check_above_zero, check_share
 
 
 def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
@@ -91,14 +92,14 @@ class ConSERT(nn.Module):
     """Trains `encoder` on plain sentences.
 
     Args:
-        encoder: trained in place; its pooling makes the sentence vectors.
-        views: how the two views are made, two of `VIEWS`.
+        encoder: trained in place. Its pooling makes the sentence vectors.
+        views: two of `VIEWS`. They say how the two views are made.
         cutoff: share of tokens, dimensions or elements that a view zeroes, in [0, 1).
-        temperature: what the cosines are divided by.
+        temperature: above 0. Cosines are divided by it.
 
     Raises:
-        ValueError: unknown views, a rate or temperature out of range, or an encoder whose backbone has no `embeddings`
-            module (for `shuffle`: none with a table of positions).
+        ValueError: unknown views, an argument out of range, or an encoder whose backbone has no `embeddings` module
+            (for `shuffle`: none with a table of positions).
     """
 
     def __init__(
@@ -112,8 +113,8 @@ class ConSERT(nn.Module):
         super().__init__()
         if isinstance(views, str) or len(views) != 2 or not set(views) <= set(VIEWS):
             raise ValueError(f"views must be two of {', '.join(VIEWS)}, got {views!r}")
-        if not 0.0 <= cutoff < 1.0 or temperature <= 0:
-            raise ValueError(f"cutoff={cutoff} must be at least 0 and below 1, temperature={temperature} above 0")
+        check_share(cutoff=cutoff)
+        check_above_zero(temperature=temperature)
         embeddings = getattr(encoder.backbone, "embeddings", None)
         table = getattr(embeddings, "position_embeddings", None)
         name = type(encoder.backbone).__name__

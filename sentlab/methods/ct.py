@@ -4,21 +4,20 @@ Carlsson, Gyllensten, Gogoulou, Ylipää Hellqvist and Sahlgren (2021), "Semanti
 Both copies start with the same weights and share none. The first encodes one sentence of a pair and the second the
 other; their dot product is the logit of the two being the same sentence. A batch is made of groups, each with one
 identical pair and a few pairs that are not. Dropout is off, as in the released code, so that nothing but the weights
-sets the copies apart. Dot products are not scaled, and those of wide encoders are large from the start: learn slowly
-(the released code goes down from 1e-5 to 2e-6).
+sets the copies apart. Dot products are not scaled, and those of wide encoders are large from the start. Choose a small
+learning rate (the released code goes down from 1e-5 to 2e-6).
 
 Differs from the paper:
-  - A group's other sentences are drawn from the batch, so that each copy encodes a batch's sentences once, rather than
-    from the whole corpus.
+  - A group's other sentences come from the batch, not from the whole corpus. Each copy thus encodes a sentence once.
   - Sentences equal to the group's own are never drawn as its negatives.
-  - The vectors come from the encoder's own pooling; the paper takes the mean over the tokens.
+  - The vectors come from the encoder's own pooling. The paper takes the mean over the tokens.
 
 Differs from the released code:
-  - It draws both sentences of a negative pair anew; here, as in the paper's batches, the group's sentence is one.
-  - It steps after every two groups of eight pairs, with RMSprop; here after as many groups as there are rows, with
-    whatever optimiser trains the method.
+  - It draws both sentences of a negative pair anew. Here, as in the paper's batches, the group's sentence is one.
+  - It steps after every two groups of eight pairs, with RMSprop. Here a step has as many groups as there are rows, and
+    any optimiser can train the method.
   - It scores both copies on a dev set between epochs and saves the better one. Here `encoder` is always the second
-    copy, the one that meets the negatives, and `twin` the first, which can be scored as well.
+    copy, which reads the negatives. You can score the first one, `twin`, as well.
 """
 
 from __future__ import annotations
@@ -31,15 +30,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
+from sentlab.methods.arguments import check_count
 
 
 def tension_loss(first: Tensor, second: Tensor, negatives: Tensor) -> Tensor:
     """Binary cross entropy of B groups of pairs, with the dot products as logits.
 
     Args:
-        first: vectors of the B sentences from the first copy, (B, D).
-        second: vectors of the same sentences from the second copy, (B, D).
-        negatives: for each sentence which others are paired with it, row numbers (B, K).
+        first: (B, D), vectors of B sentences. The first copy makes them.
+        second: (B, D), vectors of the same sentences. The second copy makes them.
+        negatives: (B, K), row numbers. They say which other sentences are paired with each sentence.
 
     Returns:
         The mean over the B (1 + K) pairs, a float32 scalar in nats.
@@ -58,17 +58,16 @@ class ContrastiveTension(nn.Module):
     """Trains `encoder` and a twin of it on plain sentences.
 
     Args:
-        encoder: trained in place; the second copy, and the one to use afterwards.
-        negatives: non-identical pairs for each identical one (the paper's K).
+        encoder: trained in place. It is the second copy, and the one to use afterwards.
+        negatives: non-identical pairs for each identical one, at least 1 (the paper's K).
 
     Raises:
-        ValueError: `negatives` below 1.
+        ValueError: `negatives` is no whole number of at least 1.
     """
 
     def __init__(self, encoder: Encoder, *, negatives: int = 7):
         super().__init__()
-        if negatives < 1:
-            raise ValueError(f"negatives must be at least 1, got {negatives}")
+        check_count(negatives=negatives)
         self.encoder, self.negatives = encoder, negatives
         self.twin = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.pooling, encoder.max_length)
         self.train()
@@ -91,7 +90,7 @@ class ContrastiveTension(nn.Module):
 
         Raises:
             TypeError: one string, or a row that is not one.
-            ValueError: fewer than K other sentences in the batch for one of its rows.
+            ValueError: a row has fewer than K other sentences beside it.
         """
         batch = self.encoder.tokenize(rows)
         numbers: dict[str, int] = {}

@@ -1,18 +1,18 @@
 """MoCo: contrast with a queue of vectors from a slowly moving copy of the encoder.
 
 He, Fan, Wu, Xie and Girshick (2020), "Momentum Contrast for Unsupervised Visual Representation Learning", as PT-BERT
-uses it for sentences ("MoCo-BERT", Eqs. 4 and 5). The trained encoder makes a sentence's query; the momentum encoder,
-whose weights follow slowly, makes its positive and all negatives: those of the batch, and out of a queue those of the
-batches before it. More negatives than a batch holds thus cost no encoding.
+uses it for sentences ("MoCo-BERT", Eqs. 4 and 5). The trained encoder makes a sentence's query. The momentum encoder,
+whose weights follow slowly, makes its positive and all negatives. The negatives are the other keys of the batch and,
+from a queue, those of earlier batches. The queue gives more negatives than a batch holds and costs no encoding.
 
 Differs from the paper:
-  - PT-BERT says of no view what share of the words it changes; here a view has rates of its own (`sentlab.text.views`).
-  - Eq. 4's M vectors are the queue as it will be once the batch is in: the batch's own keys, then the newest of before.
-    A slot that was never filled is no negative, where a new queue is random in MoCo.
+  - PT-BERT says of no view what share of the words it changes. Here each view has its own rate (`sentlab.text.views`).
+  - Eq. 4's M vectors are the queue as it will be with this batch: the batch's own keys, then the newest earlier ones.
+    A slot that was never filled is no negative. In MoCo, a new queue holds random vectors.
 
 Differs from the released code:
-  - MoCo's makes all negatives out of the queue, and pushes keys into it inside `forward`; here the batch's own keys are
-    among them from the first step on, and the queue changes in `after_step` alone.
+  - MoCo's makes all negatives out of the queue, and pushes keys into it inside `forward`. Here the batch's own keys are
+    among the negatives from the first step on. The queue changes in `after_step` alone.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
+from sentlab.methods.arguments import check_above_zero, check_count, check_share
 from sentlab.methods.simcse import cls_head
 from sentlab.text.views import View, viewed
 from sentlab.training.losses import info_nce
@@ -65,16 +66,16 @@ class MoCo(nn.Module):
     """Trains `encoder` on plain sentences.
 
     Args:
-        encoder: trained in place; the pooling that it has now makes the sentence vectors. With the pooling "cls" a
-            linear and tanh head follows in training (`head`, no part of `encoder`), as in SimCSE.
-        queue_size: M of Eq. 4, the keys a query is compared with, the batch's own included.
-        momentum: lambda of Eq. 5, the share of its weights that the momentum encoder keeps in a step.
-        temperature: what the cosines are divided by.
-        view: (words, random numbers) -> words, the sentence as the momentum encoder reads it, drawn anew each time;
-            None: as it stands (PT-BERT, Table 3).
+        encoder: trained in place. Its pooling of now makes the sentence vectors. With the pooling "cls", a linear and
+            tanh `head` follows in training, as in SimCSE. It is no part of `encoder`.
+        queue_size: M of Eq. 4, at least 1. A query is compared with so many keys, the batch's own included.
+        momentum: lambda of Eq. 5, in [0, 1). The momentum encoder keeps this share of its weights in a step.
+        temperature: above 0. Cosines are divided by it.
+        view: (words, random numbers) -> words, the sentence as the momentum encoder reads it, drawn anew each time
+            (PT-BERT, Table 3). None leaves the sentence unchanged.
 
     Raises:
-        ValueError: a queue_size below 1, a momentum that is not within 0 and 1, or a temperature that is not above 0.
+        ValueError: names an argument out of range.
     """
 
     def __init__(
@@ -87,10 +88,9 @@ class MoCo(nn.Module):
         view: View | None = None,
     ):
         super().__init__()
-        if queue_size < 1:
-            raise ValueError(f"queue_size must be at least 1, got {queue_size}")
-        if not 0 <= momentum <= 1 or temperature <= 0:
-            raise ValueError(f"momentum={momentum} must lie within 0 and 1 and temperature={temperature} above 0")
+        check_count(queue_size=queue_size)
+        check_share(momentum=momentum)
+        check_above_zero(temperature=temperature)
         self.encoder, self.momentum, self.temperature, self.view = encoder, momentum, temperature, view
         self.pooling = encoder.pooling  # of training; the encoder's own may be changed for use
         self.head = cls_head(encoder)
@@ -134,7 +134,7 @@ class MoCo(nn.Module):
             others = torch.cat([part for part in coming if part is not own] + [own[:0]])
             earlier = self.queue.newest(self.queue.size - len(own) - len(others))
         if self.training:
-            self._coming.append(torch.stack(coming, dim=1).flatten(0, 1))  # in turn, as `fit` deals out the rows
+            self._coming.append(in_turn(coming))
         return {"contrastive": info_nce(h, torch.cat([own, others, earlier]), self.temperature)}
 
     @torch.no_grad()
@@ -149,10 +149,25 @@ class MoCo(nn.Module):
 
 
 def of_all_processes(vectors: Tensor) -> list[Tensor]:
-    """The same tensor of every process, by rank; this process's own is the one that was given."""
+    """Gather the vectors of every process, by rank. Processes may have different numbers of rows.
+
+    Args:
+        vectors: (N, D) of this process. It is returned itself, not a copy.
+    """
     if not (dist.is_available() and dist.is_initialized()):
         return [vectors]
-    parts = [torch.empty_like(vectors) for _ in range(dist.get_world_size())]
-    dist.all_gather(parts, vectors.contiguous())
+    processes = dist.get_world_size()
+    counts = [torch.zeros((), dtype=torch.long, device=vectors.device) for _ in range(processes)]
+    dist.all_gather(counts, torch.tensor(len(vectors), device=vectors.device))
+    longest = int(torch.stack(counts).max())  # a gather takes tensors of one shape
+    parts = [vectors.new_empty(longest, vectors.shape[1]) for _ in range(processes)]
+    dist.all_gather(parts, torch.cat([vectors, vectors.new_zeros(longest - len(vectors), vectors.shape[1])]))
+    parts = [part[: int(count)] for part, count in zip(parts, counts, strict=True)]
     parts[dist.get_rank()] = vectors
     return parts
+
+
+def in_turn(parts: Sequence[Tensor]) -> Tensor:
+    """The first row of each part, then the second of each, as `fit` deals rows to processes: (N_i, D) -> (N, D)."""
+    longest = max(len(part) for part in parts)
+    return torch.cat([part[place : place + 1] for place in range(longest) for part in parts])

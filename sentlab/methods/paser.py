@@ -36,6 +36,7 @@ from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import evaluating
+from sentlab.methods.arguments import check_above_zero, check_count, check_rows, check_share
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
@@ -117,9 +118,11 @@ class PaSeR(nn.Module):
                 "this encoder's checkpoint has no masked-LM head, through which the decoder speaks: "
                 "choose one that has it, such as the language model that the encoder was made from"
             )
-        if decoder_layers < 1 or top_phrases < 1:
-            raise ValueError(f"decoder_layers={decoder_layers} and top_phrases={top_phrases} must be at least 1")
-        dim, heads = encoder.dim, decoder_heads or int(encoder.backbone.config.num_attention_heads)
+        dim = encoder.dim
+        heads = int(encoder.backbone.config.num_attention_heads) if decoder_heads is None else decoder_heads
+        check_above_zero(m=m, n=n)
+        check_count(decoder_layers=decoder_layers, top_phrases=top_phrases, decoder_heads=heads)
+        check_share(dropout=dropout)
         if encoder.word_embeddings.embedding_dim != dim:
             raise ValueError(
                 f"the word embeddings are {encoder.word_embeddings.embedding_dim} wide, the encoder {dim}: "
@@ -229,7 +232,8 @@ class PaSeR(nn.Module):
             where it ran out of room before that phrase).
 
         Raises:
-            ValueError: a given phrase is not wholly within what the encoder reads of its sentence, or beams < 1.
+            ValueError: not one list of phrases for each sentence, a phrase that is not wholly within what the encoder
+                reads of its sentence, or beams below 1.
         """
         if beams < 1:
             raise ValueError(f"beams must be at least 1, got {beams}")
@@ -258,21 +262,18 @@ class PaSeR(nn.Module):
     ) -> tuple[dict[str, Tensor], list[list[tuple[Phrase, list[int]]]]]:
         """Token ids, masks, masked ids and special-token flags (B, L); for each sentence its phrases in text order,
         with the positions of their tokens."""
-        if isinstance(sentences, str):
-            raise TypeError(f"one string where a list of sentences belongs: {sentences[:40]!r}; pass [sentence]")
-        if len(sentences) == 0:
-            raise ValueError("no sentences: a batch needs at least one")
-        for number, sentence in enumerate(sentences):
-            if not isinstance(sentence, str):
-                raise TypeError(f"PaSeR learns from plain sentences, but row {number} is a {type(sentence).__name__}")
+        check_rows(sentences, str, "PaSeR")
+        if phrases is not None and len(phrases) != len(sentences):
+            raise ValueError(f"{len(phrases)} lists of phrases for {len(sentences)} sentences: give one list for each")
         encoded = self._tokenise(sentences, offsets=True)
         masked, found = [], []
         for number, sentence in enumerate(sentences):
             offsets = encoded["offset_mapping"][number]
             cut = bool(encoded.encodings[number].overflowing)  # then the text ends where the last token does
             end = max(b for _, b in offsets) if cut else len(sentence)
-            if phrases is None:
-                chosen = [phrase for phrase in self.phrases(sentence) if phrase.end <= end][: self.top_phrases]
+            if phrases is None:  # one that reaches the cut may continue after it
+                chosen = [phrase for phrase in self.phrases(sentence[:end]) if not cut or phrase.end < end]
+                chosen = chosen[: self.top_phrases]
             else:
                 chosen = list(phrases[number])
                 if outside := [p for p in chosen if p.end > end or sentence[p.start : p.end] != p.text]:
@@ -301,7 +302,7 @@ class PaSeR(nn.Module):
                 masks = f" {self.encoder.tokenizer.mask_token}" * len(places) + " "
                 sentence = sentence[: phrase.start] + masks + sentence[phrase.end :]
             copies.append(sentence)
-        encoded = self._tokenise(viewed(copies, self.view))
+        encoded = self._tokenise(viewed(copies, self.view, self.encoder.tokenizer.mask_token))
         count = len(sentences)
         ids, mask = torch.tensor(encoded["input_ids"]), torch.tensor(encoded["attention_mask"])
         return {

@@ -1,9 +1,9 @@
 """PaSeR with labels: supervised SimCSE and the generative loss together.
 
-Wu and Zhao (2022), section 3.3. The unsupervised method, and how it differs, stands in `sentlab.methods.paser`.
+Wu and Zhao (2022), section 3.3. `sentlab.methods.paser` has the unsupervised method, and how it differs.
 
 Differs from the paper:
-  - It does not say which sentences of an NLI triple the generative loss of Eq. 5 reads; here it is the premises.
+  - It does not say which sentences of an NLI triple the generative loss of Eq. 5 reads. Here they are the premises.
 
 Differs from the released code:
   - As `sentlab.methods.paser` and `sentlab.methods.simcse` do.
@@ -18,40 +18,66 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
+from sentlab.methods.arguments import check_above_zero, check_not_negative, check_rows
 from sentlab.methods.paser import PaSeR
-from sentlab.methods.simcse import SimCSE
+from sentlab.methods.simcse import cls_head, tokenize_triples
+from sentlab.training.losses import info_nce
+
+PREMISES = "premises."  # before the names of the generative loss's tensors in a batch
 
 
 class SupervisedPaSeR(nn.Module):
-    """Supervised SimCSE on NLI triples, plus `alpha` times the generative loss on their premises.
+    """Train `encoder` with supervised SimCSE on NLI triples, plus `alpha` times the generative loss on their premises.
 
     Args:
-        encoder: trained in place; the paper starts from one that unsupervised PaSeR has trained.
-        alpha: weight of the generative loss; the paper searched it and does not say what it found.
-        temperature: of the contrastive loss.
-        generative: settings of `PaSeR`; there is no masked-LM term in Eq. 5.
+        encoder: trained in place. The paper starts from one that unsupervised PaSeR has trained.
+        alpha: weight of the generative loss, at least 0. The paper searched it and does not report the result.
+        temperature: of the contrastive loss, above 0.
+        generative: settings of `PaSeR`. Eq. 5 has no masked-LM term.
 
-    Source: PaSeR, Eq. 5; Gao et al. (2021), Eq. 5, for the contrastive loss.
+    Raises:
+        ValueError: names an argument out of range. See also `PaSeR`.
+
+    Source: PaSeR, Eq. 5. The contrastive loss is Eq. 5 of Gao et al. (2021).
     """
 
     def __init__(self, encoder: Encoder, *, alpha: float = 0.1, temperature: float = 0.05, **generative: Any):
         super().__init__()
-        self.encoder, self.alpha = encoder, alpha
-        self.contrastive = SimCSE(encoder, temperature=temperature)
-        self.generative = PaSeR(encoder, mlm=False, **generative)
+        check_not_negative(alpha=alpha)
+        check_above_zero(temperature=temperature)
+        self.alpha, self.temperature = alpha, temperature
+        self.head = cls_head(encoder).to(encoder.device)
+        self.generative = PaSeR(encoder, mlm=False, **generative)  # the one place that holds the encoder
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder that is trained."""
+        return self.generative.encoder
 
     def collate(self, rows: Sequence[Triple]) -> dict[str, Tensor]:
-        """The batches of both objectives under one roof: the names of SimCSE's, and PaSeR's behind `generative.`."""
-        batch = self.generative.collate([row.anchor for row in rows])
-        return self.contrastive.collate(rows) | {f"generative.{name}": tensor for name, tensor in batch.items()}
+        """Tokenise B triples.
+
+        Returns:
+            `input_ids` and `attention_mask` (3, B, L) of anchors, positives and negatives. Also the tensors of
+            `PaSeR.collate` for the anchors, whose names begin with `PREMISES`.
+
+        Raises:
+            TypeError: a row that is not a Triple.
+            ValueError: no rows.
+        """
+        check_rows(rows, Triple, "SupervisedPaSeR")
+        premises = self.generative.collate([row.anchor for row in rows])
+        triples = tokenize_triples(self.encoder, rows)
+        return triples | {f"{PREMISES}{name}": tensor for name, tensor in premises.items()}
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """`contrastive` and the weighted `generative`; their sum is Eq. 5."""
-        generative = {
-            name.removeprefix("generative."): x for name, x in batch.items() if name.startswith("generative.")
-        }
-        return self.contrastive.loss(batch) | {
-            "generative": self.alpha * self.generative.loss(generative)["generative"]
+        """Return `contrastive` and the weighted `generative`. Their sum is Eq. 5."""
+        count = batch["input_ids"].shape[1]
+        h = self.head(self.encoder(batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)))  # (3B, D)
+        premises = {name.removeprefix(PREMISES): x for name, x in batch.items() if name.startswith(PREMISES)}
+        return {
+            "contrastive": info_nce(h[:count], h[count:], self.temperature),
+            "generative": self.alpha * self.generative.loss(premises)["generative"],
         }
 
     def after_step(self) -> None:

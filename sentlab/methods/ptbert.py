@@ -1,26 +1,26 @@
 """PT-BERT: momentum contrast between sentences that were mapped to 128 pseudo tokens and back.
 
 Tan, Shao, Wu, Yang and Song (2022), "A Sentence is Worth 128 Pseudo Tokens: A Semantic-Aware Contrastive Learning
-Framework for Sentence Embeddings". Pseudo tokens, vectors that belong to no sentence, attend to a sentence's tokens
-(Eqs. 1 and 2); the sentence then attends to what they found (Eq. 3), which gives the vector h. Whatever a sentence's
-length and syntax, h is made of m vectors in an order that never changes. h is trained by MoCo (Eqs. 4 and 5): `PTBERT`
-is `MoCo` on the vector h.
+Framework for Sentence Embeddings". Pseudo tokens are vectors that belong to no sentence. They attend to a sentence's
+tokens (Eqs. 1 and 2). The sentence then attends to what they found (Eq. 3), which gives the vector h. Whatever a
+sentence's length and syntax, h is made of m vectors in a fixed order. MoCo trains h (Eqs. 4 and 5), so `PTBERT` is
+`MoCo` on the vector h.
 
 With keys="pooled", Y is one vector, as in the paper's Fig. 2 and the released code. A softmax over one key is 1, so
-each pseudo token puts out the same Z' = Y W_V, and so does Eq. 3 over m equal keys: h = Y W_V W_V, whatever the pseudo
-tokens are and however many. Their gradient is exactly zero.
+each pseudo token puts out the same Z' = Y W_V. Eq. 3 over m equal keys then gives h = Y W_V W_V for any pseudo tokens.
+Their gradient is exactly zero.
 
 Differs from the paper:
-  - By default Y is the sequence of a sentence's tokens, with padding masked: a mechanism that can do something. h is
-    then pooled as the encoder pools tokens.
-  - The paper does not say whether the momentum branch has pseudo tokens and attention of its own; here it has, and
-    Eq. 5 moves them as it does all else.
-  - It reports h in Figure 3 and does not say which vector Tables 1 to 5 score; `at_test` says it here.
+  - By default Y is the sequence of a sentence's tokens, with padding masked. This mechanism can have an effect.
+    The encoder's pooling then makes one vector of h.
+  - The paper does not say whether the momentum branch has its own pseudo tokens and attention. Here it has, and
+    Eq. 5 moves them like all other weights.
+  - It reports h in Figure 3 and does not say which vector Tables 1 to 5 score. Here `at_test` chooses the vector.
 
 Differs from the released code:
   - Its momentum branch takes the second step (Eq. 3) with the attention that the gradient trains.
-  - A linear layer and tanh follow h in training there; here they make the pooled key, as in the paper's Fig. 2.
-  - Its keys are the batch's own and those of four batches of 64 before, 320 in all; here 256, the batch's own included.
+  - A linear layer and tanh follow h in training there. Here they make the pooled key, as in the paper's Fig. 2.
+  - Its keys are the batch's own and those of the last four batches of 64, 320 in all. Here it is 256 with the batch's.
   - It is evaluated on the plain [CLS] (`at_test="cls"`), which pseudo tokens never touch.
 """
 
@@ -33,6 +33,7 @@ from torch import Tensor, nn
 from sentlab.encoder import Encoder
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
+from sentlab.methods.arguments import check_above_zero, check_count, check_share
 from sentlab.methods.moco import MoCo
 from sentlab.text.views import View
 
@@ -41,16 +42,18 @@ class PTBERT(nn.Module):
     """Trains `encoder`, and pseudo tokens that become a part of it (`encoder.pseudo`), on plain sentences.
 
     Args:
-        encoder: trained in place; its pooling (cls, mean or max) makes one vector of the tokens' h, or of the tokens
-            with keys="pooled". Pseudo tokens that it already has are trained on where they are of the same kind.
-        pseudo_tokens: m, how many.
+        encoder: trained in place. Its pooling (cls, mean or max) makes one vector of the tokens' h, or of the tokens
+            with keys="pooled". Training continues with the pseudo tokens that it already has, if they have the same
+            settings.
+        pseudo_tokens: m, at least 1.
         queue_size, momentum, temperature, view: see `MoCo`.
-        keys: what the pseudo tokens attend to, the sentence's `tokens` or the one `pooled` vector.
-        at_test: the pooling that `encoder` has from now on, and is saved with: "pseudo" for h, or "cls", "mean" ... for
-            vectors without the pseudo tokens. It can be changed at any time: `encoder.pooling = ...`.
+        keys: what the pseudo tokens attend to. Either the sentence's `tokens` or the one `pooled` vector.
+        at_test: the pooling that `encoder` has from now on, and is saved with. Either "pseudo" for h, or "cls", "mean"
+            and so on for vectors without the pseudo tokens. You can change it at any time: `encoder.pooling = ...`.
 
     Raises:
-        ValueError: a setting out of range, or an encoder whose pooling reads more than the last layer.
+        ValueError: names an argument out of range, or the encoder's pooling reads more than the last layer. The encoder
+            is left unchanged.
     """
 
     def __init__(
@@ -66,6 +69,10 @@ class PTBERT(nn.Module):
         at_test: str = "pseudo",
     ):
         super().__init__()
+        # all checks come first, since what follows changes the encoder
+        check_count(pseudo_tokens=pseudo_tokens, queue_size=queue_size)
+        check_share(momentum=momentum)
+        check_above_zero(temperature=temperature)
         if at_test not in (*POOLINGS, "pseudo"):
             raise ValueError(f"at_test must be one of pseudo, {', '.join(POOLINGS)}, got {at_test!r}")
         there = encoder.pseudo

@@ -1,28 +1,30 @@
 """SimCSE: a sentence encoded twice with different dropout is the positive pair; the batch holds the negatives.
 
-Gao, Yao and Chen (2021), "SimCSE: Simple Contrastive Learning of Sentence Embeddings". Unsupervised (Eq. 4), a
-sentence's only augmentation is the dropout that the encoder has anyway. Supervised (Eq. 5), an anchor's positive is a
-sentence that follows from it, and sentences that contradict one of the batch's anchors are further negatives.
+Gao, Yao and Chen (2021), "SimCSE: Simple Contrastive Learning of Sentence Embeddings". In the unsupervised mode
+(Eq. 4), dropout is a sentence's only augmentation. In the supervised mode (Eq. 5), an anchor's positive is a sentence
+that follows from it. Sentences that contradict one of the batch's anchors are further negatives.
 
 Differs from the paper:
-  - The linear and tanh head on [CLS] is used in training only, in both modes; the paper drops it at test for the
+  - The linear and tanh head on [CLS] is used in training only, in both modes. The paper drops it at test for the
     unsupervised model only. Other poolings have no head.
 
 Differs from the released code:
-  - At test it keeps the head of supervised models; here `SimCSE.encoder` never contains it.
-  - It can weight an anchor's own hard negative (by default it does not); here there is no such weight.
-  - Across processes it gathers all vectors as candidates; here a process contrasts its own rows only.
+  - It keeps the head of supervised models at test. Here `SimCSE.encoder` never contains it.
+  - It can weight an anchor's own hard negative, but does not by default. Here there is no such weight.
+  - It gathers all vectors as candidates across processes. Here a process contrasts its own rows only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
+from sentlab.methods.arguments import check_above_zero, check_not_negative, check_rows
 from sentlab.text.views import View, viewed
 from sentlab.training.losses import info_nce, mask_tokens, masked_lm_loss
 
@@ -31,21 +33,21 @@ class SimCSE(nn.Module):
     """Trains `encoder` on plain sentences (unsupervised) or on `Triple` rows (supervised).
 
     Args:
-        encoder: trained in place; its pooling makes the sentence vectors. With the pooling "cls" a linear and tanh
-            head follows in training (`head`, no part of `encoder`).
-        temperature: what the cosines are divided by.
-        mlm: weight of an auxiliary masked-language-model loss; 0: none, and the paper's choice where it has one is 0.1.
-        view: (words, random numbers) -> words, the second copy of a plain sentence, drawn anew each time; None: as it
-            stands (Gao et al., Table 1, has crops and deletions).
+        encoder: trained in place. Its pooling makes the sentence vectors. With the pooling "cls", a linear and tanh
+            `head` follows in training. It is no part of `encoder`.
+        temperature: above 0. Cosines are divided by it.
+        mlm: weight of an auxiliary masked-language-model loss. The default is 0, no such loss. The paper uses 0.1.
+        view: (words, random numbers) -> words, the second copy of a plain sentence, drawn anew each time. None leaves
+            the sentence unchanged. Table 1 of the paper has crops and deletions.
 
     Raises:
-        ValueError: a temperature that is not above 0, a negative `mlm`, or `mlm` without a masked-LM head.
+        ValueError: names an argument out of range, or `mlm` is given without a masked-LM head.
     """
 
     def __init__(self, encoder: Encoder, *, temperature: float = 0.05, mlm: float = 0.0, view: View | None = None):
         super().__init__()
-        if temperature <= 0 or mlm < 0:
-            raise ValueError(f"temperature={temperature} must be above 0 and mlm={mlm} at least 0")
+        check_above_zero(temperature=temperature)
+        check_not_negative(mlm=mlm)
         if mlm and encoder.lm_head is None:
             raise ValueError("this encoder's checkpoint has no masked-LM head: pass mlm=0, or one that has a head")
         self.encoder, self.temperature, self.mlm = encoder, temperature, mlm
@@ -60,34 +62,26 @@ class SimCSE(nn.Module):
             rows: B plain sentences, or B `Triple` rows.
 
         Returns:
-            `input_ids` and `attention_mask`, (2, B, L) for sentences, each of them twice, and (3, B, L) for triples:
-            anchors, positives, negatives. With `mlm` also `corrupted_ids` and `chosen`, of the same shape. All on the
-            encoder's device.
+            `input_ids` and `attention_mask` on the encoder's device. They are (2, B, L) for sentences, each twice, and
+            (3, B, L) for triples: anchors, positives, negatives. With `mlm` also `corrupted_ids` and `chosen`, of the
+            same shape.
 
         Raises:
             TypeError: rows that are neither all strings nor all triples.
-            ValueError: no rows, or a single sentence, for which there is no negative.
+            ValueError: no rows, or a single sentence, which has no negative.
         """
-        if isinstance(rows, str):
-            raise TypeError(f"one string where a list of rows belongs: {rows[:40]!r}; pass a list of sentences")
-        if len(rows) == 0:
-            raise ValueError("no rows: a batch needs at least one triple or two sentences")
-        triples = [row for row in rows if isinstance(row, Triple)]
-        for number, row in enumerate(rows):
-            if not isinstance(row, Triple if triples else str):
-                kinds = "Triple rows, if one row is a Triple," if triples else "plain strings or Triple rows"
-                raise TypeError(f"SimCSE learns from {kinds} but row {number} is a {type(row).__name__}")
-        if not triples and len(rows) == 1:
-            raise ValueError("one sentence has no negatives in its batch: pass at least two")
-        if triples and self.view is not None:
-            raise ValueError("a view is the second copy of a plain sentence, and a Triple has none: pass view=None")
-        if triples:
-            views = [[getattr(row, part) for row in triples] for part in ("anchor", "positive", "negative")]
+        kind = Triple if any(isinstance(row, Triple) for row in rows) else str
+        check_rows(rows, kind, "SimCSE")
+        if kind is Triple:
+            if self.view is not None:
+                raise ValueError("a view is the second copy of a plain sentence, and a Triple has none: pass view=None")
+            batch = tokenize_triples(self.encoder, cast(Sequence[Triple], rows))
         else:
-            sentences = [row for row in rows if isinstance(row, str)]
-            views = [sentences, sentences if self.view is None else viewed(sentences, self.view)]
-        tokens = self.encoder.tokenize([text for view in views for text in view])
-        batch = {name: tensor.view(len(views), len(rows), -1) for name, tensor in tokens.items()}
+            if len(rows) == 1:
+                raise ValueError("one sentence has no negatives in its batch: pass at least two")
+            sentences = cast(Sequence[str], rows)
+            second = sentences if self.view is None else viewed(sentences, self.view)
+            batch = _stack(self.encoder.tokenize([*sentences, *second]), 2)
         if self.mlm:
             tokenizer, ids = self.encoder.tokenizer, batch["input_ids"]
             special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids, device=ids.device))  # padding is one
@@ -119,8 +113,19 @@ class SimCSE(nn.Module):
         """Nothing changes between steps."""
 
 
+def tokenize_triples(encoder: Encoder, rows: Sequence[Triple]) -> dict[str, Tensor]:
+    """Tokenise anchors, positives and negatives: `input_ids` and `attention_mask`, (3, B, L) each."""
+    texts = [getattr(row, part) for part in ("anchor", "positive", "negative") for row in rows]
+    return _stack(encoder.tokenize(texts), 3)
+
+
+def _stack(tokens: dict[str, Tensor], views: int) -> dict[str, Tensor]:
+    """(views * B, L) -> (views, B, L)."""
+    return {name: tensor.unflatten(0, (views, -1)) for name, tensor in tokens.items()}
+
+
 def cls_head(encoder: Encoder) -> nn.Module:
-    """What follows the pooling "cls" in training, a linear layer and tanh, (B, D) -> (B, D); of others, nothing."""
+    """What follows the pooling "cls" in training: a linear layer and tanh, (B, D) -> (B, D). Other poolings have none."""
     if encoder.pooling != "cls":
         return nn.Identity()
     linear = nn.Linear(encoder.dim, encoder.dim)

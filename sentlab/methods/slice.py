@@ -1,21 +1,21 @@
-"""SLICE: token vectors whose mean over any span says what the span says, so that one pass serves all spans of a text.
+"""SLICE: the mean of the token vectors of any span is that span's vector, so one pass serves all spans of a text.
 
 "SLICE (Span-aggregated Late Interaction Contextualized Embeddings)". A row is a phrase q, a passage p_true that holds
-something similar, and a passage p_false that does not. Of each passage only the span most similar to q has a part in
-the loss (section 3.1), so nobody needs to say which span that is::
+something similar, and a passage p_false that does not. Only the span of each passage that is most similar to q enters
+the loss (section 3.1). The rows thus need no labelled spans::
 
     L = -scale sim_true + log(exp(scale sim_true) + exp(scale sim_false)),   similarities in [0, 1]
 
-The best span is found without gradient, and then it alone is computed again with one: the gradient of a maximum is that
-of the largest element, so it is the same, and no vectors of the other spans are kept for the way back.
+The best span is found without gradient, and it alone is computed again with one. The gradient of a maximum is that of
+the largest element, so this gives the same gradient and keeps no vectors of the other spans.
 
 Differs from the paper:
-  - It takes words and sub-words for the same; here spans are of words, the sub-words of one stay together, and
-    `words=False` takes tokens. What a word is says `sentlab.spans.word_boundaries`, here as in a search.
-  - It does not say whether [CLS] and [SEP] count; here no span and no query holds them.
-  - `in_batch=True` is ours: a query is told from the best spans of all other passages of the batch too.
-  - `StartEnd` stands in for DensePhrases, which is trained on questions and their answers: here on SLICE's rows by
-    SLICE's loss, so that the two differ in what a span's vector is and in nothing else.
+  - It takes words and sub-words for the same. Here spans are of words, whose sub-words stay together. `words=False`
+    takes tokens. `sentlab.text.words.word_boundaries` defines what counts as a word, in training and in search.
+  - It does not say whether [CLS] and [SEP] count. Here no span and no query holds them.
+  - `in_batch=True` is ours: the best spans of all other passages of the batch are negatives as well.
+  - `StartEnd` stands in for DensePhrases, which is trained on questions and their answers. Here it trains on SLICE's
+    rows by SLICE's loss, so the two differ only in a span's vector.
 
 Differs from the released code:
   - None was released.
@@ -34,6 +34,7 @@ from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.encoder.encoder import checked
 from sentlab.encoder.pooling import masked_mean
+from sentlab.methods.arguments import check_above_zero, check_count, check_rows
 from sentlab.text.words import word_boundaries
 
 
@@ -43,19 +44,19 @@ def find_best_spans(
 ) -> tuple[Tensor, Tensor]:
     """Where the span with the highest cosine lies, for every query and passage of a group.
 
-    A span's vector is a difference of two cumulated vectors, so its dot product with a query is one too. They cumulate
-    in float64 over a passage, for what is left of such a difference may be small.
+    A span's vector is a difference of two cumulated vectors, so its dot product with a query is one too. Sums cumulate
+    in float64 over a passage, because such a difference may be small.
 
     Args:
         queries: (G, Q, D), G groups of Q queries.
-        tokens: last-layer vectors of the P passages of each group, (G, P, L, D); zeros where a token is in no span.
-        units: the number of the unit (the word) that a token is part of, counted from 0 in each passage; -1 where a
-            token is in no span: special tokens and padding, (G, P, L).
-        min_size, max_size: units a span.
+        tokens: (G, P, L, D), last-layer vectors of the P passages of each group. Zeros where a token is in no span.
+        units: (G, P, L), the number of the token's unit (its word), from 0 in each passage. It is -1 for special tokens
+            and padding, which are in no span.
+        min_size, max_size: units in a span.
 
     Returns:
-        The first unit of the span and the one behind its last, (G, Q, P) each. Of equally good spans the shortest, then
-        the first; 0 and 0 where a passage has no span, for it has fewer than `min_size` units.
+        The first unit of the span and the one after its last, (G, Q, P) each. Among equally good spans the shortest
+        wins, then the first. Both are 0 where a passage has fewer than `min_size` units.
 
     Source: SLICE, section 3.1, spans(S), sim_true and sim_false.
     """
@@ -75,7 +76,7 @@ def find_best_spans(
 def _best(
     cosines: Callable[[int], Tensor], queries: Tensor, units: Tensor, min_size: int, max_size: int
 ) -> tuple[Tensor, Tensor]:
-    """What `find_best_spans` returns, of size -> the cosines of all spans of so many units, (G, Q, P, W + 1 - size)."""
+    """Do the search of `find_best_spans`, given size -> cosines of all such spans, (G, Q, P, W + 1 - size)."""
     count = units.amax(dim=-1) + 1  # (G, P)
     most = int(count.max())
     best = torch.full((*queries.shape[:2], units.shape[1]), -torch.inf, dtype=torch.float64, device=units.device)
@@ -93,11 +94,11 @@ def best_span_similarities(queries: Tensor, tokens: Tensor, units: Tensor, min_s
     """The similarity of every query of a group to the best span of each of its passages, with a gradient.
 
     Args:
-        queries, tokens, units, min_size, max_size: as in `find_best_spans`, but that `tokens` may hold anything where
-            a token is in no span.
+        queries, tokens, units, min_size, max_size: as in `find_best_spans`. `tokens` may hold anything where a token is
+            in no span.
 
     Returns:
-        (1 + cosine) / 2, in [0, 1], (G, Q, P); 0, the least, where a passage has no span.
+        (G, Q, P), (1 + cosine) / 2 in [0, 1]. It is 0 where a passage has no span.
 
     Source: SLICE, section 3.1, sim_true and sim_false.
     """
@@ -113,16 +114,16 @@ def best_span_similarities(queries: Tensor, tokens: Tensor, units: Tensor, min_s
 class SLICE(nn.Module):
     """Trains `encoder` on `Triple` rows: a phrase, a passage with a paraphrase of it, and a passage without one.
 
-    A query is the mean of the phrase's own tokens in the last layer, like any span; so is what `encode_tokens` gives,
-    averaged. `encode` pools [CLS] and [SEP] as well, and its vectors are near to these but not the same.
+    A query is the mean of the phrase's own tokens in the last layer, like any span, and like the mean over what
+    `encode_tokens` returns. `encode` pools [CLS] and [SEP] as well, so its vectors differ slightly.
 
     Args:
-        encoder: trained in place; its pooling must be "mean".
-        min_size, max_size: words a span, or tokens; the paper trains with 1 to 10, and searches 1 to 20.
-        scale: what similarities in [0, 1] are multiplied by.
-        in_batch: False: a query is told from its own negative, the paper's loss. True: from that, and from all passages
-            of the other rows, InfoNCE with the same scale; across processes, of this process alone. Ours.
-        words: True: the sub-words of a word stay together; False: spans are of tokens.
+        encoder: trained in place. Its pooling must be "mean".
+        min_size, max_size: words in a span, or tokens. The paper trains with 1 to 10 and searches 1 to 20.
+        scale: above 0. Similarities in [0, 1] are multiplied by it.
+        in_batch: False is the paper's loss: a query has one negative, its own. True adds all passages of the other rows
+            of this process as negatives (InfoNCE with the same scale). This is ours.
+        words: True keeps the sub-words of a word together. False takes spans of tokens.
 
     Raises:
         ValueError: another pooling, sizes that are not 1 <= min_size <= max_size, or a scale that is not above 0.
@@ -143,11 +144,13 @@ class SLICE(nn.Module):
         super().__init__()
         if encoder.pooling != "mean":
             raise ValueError(
-                f"SLICE means spans and queries by the mean of their tokens, and this encoder pools with "
+                f"SLICE makes the vector of a span or query from the mean of its tokens, but this encoder pools with "
                 f"{encoder.pooling!r}: load it with pooling='mean', or set encoder.pooling"
             )
-        if not 1 <= min_size <= max_size or scale <= 0:
-            raise ValueError(f"needed: 1 <= min_size={min_size} <= max_size={max_size}, and scale={scale} above 0")
+        check_count(min_size=min_size, max_size=max_size)
+        check_above_zero(scale=scale)
+        if min_size > max_size:
+            raise ValueError(f"min_size={min_size} must not be above max_size={max_size}")
         self.encoder, self.min_size, self.max_size, self.scale = encoder, min_size, max_size, scale
         self.in_batch, self.words = in_batch, words
         self.to(encoder.device)
@@ -156,22 +159,18 @@ class SLICE(nn.Module):
         """Tokenise.
 
         Args:
-            rows: B of them.
+            rows: B triples.
 
         Returns:
-            Of the passages, positive and negative, `input_ids`, `attention_mask` and `units` (B, 2, L); of the phrases
-            `query_input_ids`, `query_attention_mask` and `query_units` (B, L'); all on the encoder's device. `units`
-            are those of `find_best_spans`.
+            `input_ids`, `attention_mask` and `units` (B, 2, L) of the passages, positive and negative. For the phrases
+            `query_input_ids`, `query_attention_mask` and `query_units` (B, L'). All are on the encoder's device.
+            `find_best_spans` explains `units`.
 
         Raises:
-            TypeError: a row that is no Triple.
+            TypeError: a row that is not a Triple.
             ValueError: no rows, or a phrase without a token.
         """
-        if len(rows) == 0:
-            raise ValueError("no rows: a batch needs at least one triple")
-        for number, row in enumerate(rows):
-            if not isinstance(row, Triple):
-                raise TypeError(f"SLICE learns from Triple rows but row {number} is a {type(row).__name__}")
+        check_rows(rows, Triple, "SLICE")
         queries = self._tokenize([row.anchor for row in rows])
         empty = (queries["units"] < 0).all(dim=1).nonzero()
         if len(empty):
@@ -181,7 +180,7 @@ class SLICE(nn.Module):
         return batch | {f"query_{name}": tensor for name, tensor in queries.items()}
 
     def _tokenize(self, texts: list[str]) -> dict[str, Tensor]:
-        """What `Encoder.tokenize` gives, and the units, (N, L) each."""
+        """Tokenise as `Encoder.tokenize` does, and number the units: (N, L) each."""
         encoder = self.encoder
         batch = encoder.tokenizer(
             checked(texts), truncation=True, max_length=encoder.max_length, padding=True, return_tensors="pt"
@@ -196,7 +195,7 @@ class SLICE(nn.Module):
         return {name: tensor.to(encoder.device) for name, tensor in tensors.items()}
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """`contrastive`: L, the cross entropy of telling p_true from p_false by their similarities (section 3.1)."""
+        """Return `contrastive`: L, the cross entropy of p_true against p_false (section 3.1)."""
         rows = len(batch["units"])
         hidden = self.encoder.hidden_states(batch["query_input_ids"], batch["query_attention_mask"])[-1]
         queries = self._phrases(hidden.float(), batch["query_units"])
@@ -211,8 +210,8 @@ class SLICE(nn.Module):
         return {"contrastive": F.cross_entropy(self.scale * similarities, positives)}  # (B, 2), or (B, 2B)
 
     def _phrases(self, tokens: Tensor, units: Tensor) -> Tensor:
-        """The phrases' vectors, of their tokens' (B, L', D)."""
-        return masked_mean(tokens, units >= 0)  # (B, D)
+        """The phrases' vectors: (B, L', D), (B, L') -> (B, D)."""
+        return masked_mean(tokens, units >= 0)
 
     def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
         return best_span_similarities(queries, tokens, units, self.min_size, self.max_size)
@@ -222,7 +221,7 @@ class SLICE(nn.Module):
 
 
 class StartEnd(SLICE):
-    """SLICE, but for what a span's vector is: those of its first and its last token side by side, as in DensePhrases.
+    """SLICE with another span vector, as in DensePhrases: the vectors of its first and its last token side by side.
 
     Args and Raises: as in `SLICE`.
 
@@ -261,6 +260,6 @@ class StartEnd(SLICE):
 
 
 def _ends(inside: Tensor) -> tuple[Tensor, Tensor]:
-    """The first and the last place of what is true, (..., L) -> (...) each; 0 and L - 1 where nothing is."""
+    """The first and the last true place, (..., L) -> (...) each. They are 0 and L - 1 where nothing is true."""
     found = inside.to(torch.uint8)
     return found.argmax(dim=-1), inside.shape[-1] - 1 - found.flip(-1).argmax(dim=-1)

@@ -1,22 +1,24 @@
 """Universal: words, phrases and sentences in one space, from three classifiers on pairs of vectors.
 
 Li and Zhao (2020), "Learning Better Universal Representations from Pre-trained Contextualized Language Models". One
-encoder reads both sides of a pair, each on its own. A linear layer and a softmax on features of both vectors then say
+encoder reads both sides of a pair separately. A linear layer and a softmax on features of both vectors classify them:
 
-  - `nli`: whether a sentence entails another, contradicts it or does neither (section 3.2);
-  - `pi`: whether a word or phrase is a paraphrase of another, or one of `negatives` drawn at random;
-  - `ptc`: whether two words or phrases are equivalent, one entails the other, or they are independent.
+  - `nli`: does a sentence entail another, contradict it or do neither (section 3.2)?
 
-Every batch is of one task, and every second one is of `nli` (section 3.3): `task_rows` puts them together so.
+  - `pi`: is a word or phrase a paraphrase of another, or one of `negatives` drawn at random?
+
+  - `ptc`: are two words or phrases equivalent, does one entail the other, or are they independent?
+
+Every batch is of one task, and every second batch is of `nli` (section 3.3). `task_rows` puts the rows in this order.
 
 Differs from the paper:
-  - It draws negatives once, from the whole data set; here they are drawn anew for each batch, from the second sides of
-    all pairs, and never a phrase that is known to be a paraphrase of the target.
-  - It does not say which pairs of PPDB count as paraphrases in `pi`; here all rows that the task is given do.
-  - Its optimiser is Adam (0.9, 0.98, 1e-9); `TrainConfig(betas=(0.9, 0.98), eps=1e-9, weight_decay=0)` is that one.
+  - It draws negatives once, from the whole data set. Here they are drawn anew for each batch, from the second sides of
+    all pairs. A phrase that is known to be a paraphrase of the target is never drawn.
+  - It does not say which pairs of PPDB count as paraphrases in `pi`. Here all rows of the task do.
+  - Its optimiser is Adam (0.9, 0.98, 1e-9). `TrainConfig(betas=(0.9, 0.98), eps=1e-9, weight_decay=0)` is that one.
 
 Differs from the released code:
-  - None was released; where the paper is silent, SBERT (Reimers and Gurevych 2019) is followed: the heads have no bias.
+  - None was released; where the paper is silent, SBERT (Reimers and Gurevych 2019) is followed. The heads have no bias.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import LabelledPair, PhrasePair
 from sentlab.encoder import Encoder
+from sentlab.methods.arguments import check_count
 from sentlab.training import losses
 from sentlab.training.tasks import Tasks
 
@@ -62,8 +65,8 @@ class Negatives:
     """Draws phrases that are not known to be paraphrases of a target.
 
     Args:
-        pairs: rows whose two sides are paraphrases, in either direction. Their second sides can be drawn, like those
-            that stand beside a target: else the kind of a phrase, a word or two, would give the label away.
+        pairs: rows whose two sides are paraphrases, in either direction. Only second sides are drawn, because a
+            target's partner is one. Otherwise a word among phrases would give the label away.
         count: how many are drawn for a target.
 
     Raises:
@@ -104,14 +107,14 @@ class Universal(nn.Module):
     """Trains `encoder` on rows of `task_rows`.
 
     Args:
-        encoder: trained in place; the paper pools with `mean`.
-        pair_features: what the classifiers see of u and v, as `sentlab.training.losses.pair_features` reads it.
-        negatives: k, for each target of `pi`.
-        tasks: those that it has a classifier for.
-        paraphrases: the pairs that `pi` draws its negatives from; needed for that task.
+        encoder: trained in place. The paper pools with `mean`.
+        pair_features: what the classifiers see of u and v. See `sentlab.training.losses.pair_features`.
+        negatives: k for each target of `pi`, at least 1.
+        tasks: one classifier is made for each.
+        paraphrases: the pairs that `pi` draws its negatives from. That task needs them.
 
     Raises:
-        ValueError: unknown tasks or features, fewer than one negative, or `pi` without paraphrases.
+        ValueError: unknown tasks or features, `negatives` below 1, or `pi` without paraphrases.
     """
 
     def __init__(
@@ -125,8 +128,7 @@ class Universal(nn.Module):
     ):
         super().__init__()
         _check(tasks)
-        if negatives < 1:
-            raise ValueError(f"negatives is {negatives}; a paraphrase needs at least one to be told from")
+        check_count(negatives=negatives)
         if "pi" in tasks and not paraphrases:
             raise ValueError("the task pi draws negatives from paraphrases=, which are not given: pass its rows")
         self.encoder, self.pair_features = encoder, pair_features
@@ -143,8 +145,9 @@ class Universal(nn.Module):
             rows: of `Tasks`: each a task, the same in all rows, and a LabelledPair or PhrasePair.
 
         Returns:
-            `input_ids` and `attention_mask` (N, L) of the N distinct texts; `first` and `second` (P,), the texts of
-            each pair; `labels` (P,), places in `LABELS`; `task` (), the head's place. P is B, for `pi` B (1 + k).
+            `input_ids` and `attention_mask` (N, L) of the N distinct texts, and of the P pairs `first` and `second`,
+            row numbers (P,). Also `labels` (P,), places in `LABELS`, and `task` (), the head's place. P is B, but
+            B (1 + k) for `pi`.
 
         Raises:
             ValueError: no rows, rows of several tasks, a task without a head, or a label that the task does not have.
@@ -166,7 +169,7 @@ class Universal(nn.Module):
         return self.encoder.tokenize(list(texts)) | {"first": first, "second": second, "labels": labels, "task": at}
 
     def _pairs(self, task: str, row: Any) -> list[tuple[str, str, str]]:
-        """The pairs of texts that a row stands for, with their labels."""
+        """The pairs of texts that a row gives, with their labels."""
         if task == "nli":
             return [(row.text_a, row.text_b, row.label)]
         if self.negatives is None or task == "ptc":

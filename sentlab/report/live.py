@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import torch
-
 from sentlab.encoder import Encoder
 from sentlab.experiments.presets import Preset
 from sentlab.report.runs import runs
-from sentlab.training import History, TrainConfig, fit
+from sentlab.training import History, TrainConfig, fit, set_seed
 
 
 def encoder(preset: Preset, pooling: str = "cls", max_length: int = 32) -> Encoder:
@@ -71,6 +69,6 @@ def train(
         >>> settings = config(preset, like="paser/simcse", quick={"steps": 8})                 # doctest: +SKIP
         >>> method, history = train(SimCSE, encoder(preset), sentences, settings)              # doctest: +SKIP
     """
-    torch.manual_seed(config.seed)
+    set_seed(config.seed)
     method = kind(encoder, **arguments)
     return method, fit(method, rows, config, dev, on_step=on_step)

@@ -1,16 +1,17 @@
 """Important phrases of a sentence, with exact character spans, and the masking of the tokens that make them up.
 
-The ranking is RAKE's (Rose et al. 2010), computed by rake-nltk: stopwords and punctuation cut a sentence into phrases,
-a word scores degree / frequency in the co-occurrence graph of those phrases, and a phrase scores the sum over its
-words. rake-nltk hands back lower-cased text without offsets; here every phrase also knows where it stands.
+The ranking is RAKE's (Rose et al. 2010). Stopwords and punctuation cut a sentence into phrases. A word scores degree /
+frequency in the co-occurrence graph of those phrases, and a phrase scores the sum over its words. The scores are those
+of the package rake-nltk, which takes quadratic time and returns lower-cased text without offsets.
 
-The other way to find phrases is a chunk grammar over part-of-speech tags (`GRAMMAR`): noun phrases, verb groups and
-subordinate clauses, none more important than another.
+The other way to find phrases is a chunk grammar over part-of-speech tags (`GRAMMAR`). It finds noun phrases, verb
+groups and subordinate clauses, all equally important.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -18,8 +19,8 @@ from itertools import groupby
 from random import Random
 from typing import Any
 
-# English function words: those that carry grammar rather than content, and so end a phrase. Numbers are content, and so
-# is "us", which lower-casing cannot tell from "US".
+# English function words carry grammar rather than content, so they end a phrase. Numbers are content, and so is "us",
+# because lower-casing cannot distinguish it from "US".
 _FUNCTION_WORDS = """
 i me my mine myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers
 herself it its itself they them their theirs themselves this that these those who whom whose which what
@@ -44,7 +45,7 @@ STOPWORDS: frozenset[str] = frozenset(_FUNCTION_WORDS.split())
 # that follow them) joined by apostrophes and hyphens: "don't", "mother-in-law". All else but space is punctuation.
 _LETTER = r"(?:[^\W_][\u0300-\u036f]*)"
 _TOKEN = re.compile(rf"(?P<word>(?:[^\W\d_]\.){{2,}}|\d+(?:[.,]\d+)+{_LETTER}*|{_LETTER}+(?:['’‐‑-]{_LETTER}+)*)|\S")
-_BREAK = "."  # stands for every punctuation mark, so that no cluster or rare symbol can pass for a word
+_BREAK = "."  # replaces every punctuation mark, so that no cluster or rare symbol passes for a word
 
 # Chunks over Penn tags, after Abney (1991): later rules see the chunks of earlier ones. SUB is an `IN` that joins
 # clauses. NP: a noun with what stands before it, or a pronoun. VP: a verb with its auxiliaries, the adverbs among them
@@ -61,14 +62,14 @@ _JOINS_CLAUSES = frozenset(
     "after although as because before if lest once since so than that though till unless until whereas whether "
     "while".split()
 )
-_DETACHED = frozenset("s t m d ll re ve".split())  # what is left of a clitic that stands apart: "the dog ' s tail"
+_DETACHED = frozenset("s t m d ll re ve".split())  # the rest of a clitic between spaces: "the dog ' s tail"
 _CLITIC = re.compile(r"(?<=\w)(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
 Tagger = Callable[[list[str]], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase where it stands: `sentence[start:end] == text`, in the sentence's own spelling.
+    """A phrase and its place: `sentence[start:end] == text`, in the sentence's own spelling.
 
     `score` is RAKE's, and 1 for every phrase of a chunk grammar.
     """
@@ -80,15 +81,15 @@ class Phrase:
 
 
 def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
-    """The phrases of a sentence, most important first.
+    """The phrases of a sentence, most important first, in linear time.
 
     Args:
-        sentence: the text, as it is; phrases never cross punctuation or a stopword.
-        top: keep at most so many; None keeps all.
+        sentence: the raw text. Phrases never cross punctuation or a stopword.
+        top: keep at most so many. None keeps all.
 
     Returns:
-        Phrases by falling score, equal scores in text order; spans never overlap, and a phrase that occurs twice is
-        there twice. Empty when the sentence has no content word.
+        Phrases by falling score, equal scores in text order. Spans never overlap, and a phrase that occurs twice is
+        listed twice. The list is empty when the sentence has no content word.
 
     Raises:
         ValueError: `top` is not positive.
@@ -102,50 +103,43 @@ def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
 
 @lru_cache(maxsize=2**16)
 def _ranked(sentence: str) -> tuple[Phrase, ...]:
-    """All phrases of a sentence; kept, because training meets every sentence once an epoch."""
-    from rake_nltk import Rake  # its imports take a second and draw random numbers, so not before it is needed
-
+    """All phrases of a sentence, cached because training reads every sentence once an epoch."""
     matches = list(_TOKEN.finditer(sentence))
     words = [m["word"].lower().replace("’", "'") if m["word"] else _BREAK for m in matches]
-    rake = Rake(
-        stopwords=STOPWORDS,
-        punctuations={_BREAK},
-        sentence_tokenizer=lambda text: [text],  # the full stop ends a phrase anyhow
-        word_tokenizer=lambda text: words,
-    )
-    rake.extract_keywords_from_text(sentence)
-    score = {text: value for value, text in rake.get_ranked_phrases_with_scores()}
-
+    runs = groupby(range(len(words)), key=lambda place: words[place] == _BREAK or words[place] in STOPWORDS)
+    groups = [list(places) for ends_phrase, places in runs if not ends_phrase]
+    frequency, degree = Counter[str](), Counter[str]()
+    for places in groups:
+        for place in places:
+            frequency[words[place]] += 1
+            degree[words[place]] += len(places)  # a word co-occurs with all words of its phrase, itself included
     phrases = []
-    # the runs of words that RAKE grouped, now with their places: equal phrases score the same wherever they stand
-    for ignored, run in groupby(range(len(words)), key=lambda i: words[i] in rake.to_ignore):
-        if ignored:
-            continue
-        places = list(run)
+    for places in groups:
         start, end = matches[places[0]].start(), matches[places[-1]].end()
-        phrases.append(Phrase(sentence[start:end], start, end, score[" ".join(words[i] for i in places)]))
+        score = sum(degree[words[place]] / frequency[words[place]] for place in places)
+        phrases.append(Phrase(sentence[start:end], start, end, score))
     return tuple(sorted(phrases, key=lambda phrase: (-phrase.score, phrase.start)))
 
 
 def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: Tagger | None = None) -> list[Phrase]:
-    """The noun phrases, verb groups or subordinate clauses of a sentence, in an order that says nothing.
+    """The noun phrases, verb groups or subordinate clauses of a sentence, in a fixed random order.
 
-    Spans never overlap. Noun phrases and verb groups are flat, so that "sent the boy a letter" is a verb group and two
-    noun phrases; where clauses are asked for, a clause stands for all that is in it. All phrases are equally important,
-    so their order is a shuffle with the sentence as its seed: the first ones are a random choice, the same every time.
+    Spans never overlap. Noun phrases and verb groups are flat: "sent the boy a letter" is a verb group and two noun
+    phrases. With SBAR, a clause replaces all that is in it. All phrases are equally important, so their order is a
+    shuffle with the sentence as its seed. The first ones are a random choice, the same every time.
 
     Args:
-        sentence: the text, as it is; phrases never cross punctuation.
+        sentence: the raw text. Phrases never cross punctuation.
         kinds: some of `CHUNKS`.
-        tag: gives each token of a list a Penn Treebank tag; a clitic such as "n't" is a token of its own. None: NLTK's
+        tag: gives each token of a list a Penn Treebank tag. A clitic such as "n't" is one token. None takes NLTK's
             averaged perceptron. `sentlab.data.toy.tag` knows the toy world.
 
     Returns:
         Phrases with score 1.
 
     Raises:
-        ValueError: `kinds` is empty or names another kind, or `tag` does not give a tag a token.
-        LookupError: NLTK's tagger is wanted, and its data are not there.
+        ValueError: `kinds` is empty or names another kind, or `tag` does not return one tag for each token.
+        LookupError: NLTK's tagger is needed, and its data are missing.
 
     Source: PaSeR (Wu and Zhao 2022), section 3.1.1, with chunks in the place of the sub-trees of a full parse.
     """
@@ -158,14 +152,14 @@ def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: 
 
 @lru_cache(maxsize=2**16)
 def _chunked(sentence: str, kinds: frozenset[str], tag: Tagger) -> tuple[Phrase, ...]:
-    """The phrases of a sentence in text order; kept, because training meets every sentence once an epoch."""
+    """The phrases of a sentence in text order, cached because training reads every sentence once an epoch."""
     matches, tree = chunk_tree(sentence, tag)
     spans = ((matches[places[0]].start(), matches[places[-1]].end()) for places in _top_chunks(tree, kinds))
     return tuple(Phrase(sentence[start:end], start, end, 1.0) for start, end in spans)
 
 
 def chunk_tree(sentence: str, tag: Tagger | None = None) -> tuple[list[re.Match[str]], Any]:
-    """The tokens of a sentence and NLTK's tree of its chunks; each leaf is (place of the token in the list, its tag).
+    """The tokens of a sentence and NLTK's tree of its chunks, whose leaves are (place of the token, its tag).
 
     Args, Raises: as in `chunk_phrases`.
     """
@@ -178,7 +172,7 @@ def chunk_tree(sentence: str, tag: Tagger | None = None) -> tuple[list[re.Match[
 
 
 def _tags(matches: Sequence[re.Match[str]], tag: Tagger) -> list[str]:
-    """A tag for each token of `_TOKEN`; punctuation has itself, which no rule of the grammar names."""
+    """A tag for each token of `_TOKEN`. Punctuation is its own tag, which no rule of the grammar names."""
     pieces, first = list[str](), list[int]()  # "doesn't" is tagged as "does" and "n't", and has the tag of "does"
     for match in matches:
         first.append(len(pieces))
@@ -232,16 +226,17 @@ def _perceptron() -> Tagger:
 def mask_spans(
     input_ids: Sequence[int], offsets: Sequence[tuple[int, int]], phrases: Sequence[Phrase], mask_token_id: int
 ) -> tuple[list[int], list[list[int]]]:
-    """Put [MASK] in the place of every token that overlaps a phrase, token by token ("duplicate and mask").
+    """Replace every token that overlaps a phrase by the mask token ("duplicate and mask").
 
     Args:
-        input_ids: the token ids of one sentence, L of them.
-        offsets: the characters [start, end) of each token; an empty span such as (0, 0) marks a special token.
-        phrases: what to hide.
-        mask_token_id: the id of [MASK].
+        input_ids: the L token ids of one sentence.
+        offsets: the characters [start, end) of each token. An empty span such as (0, 0) marks a special token.
+        phrases: what to mask.
+        mask_token_id: the id of the mask token.
 
     Returns:
-        The masked copy, L ids, and for each phrase the positions of its tokens (none if the tokenizer left it out).
+        The masked copy, L ids, and for each phrase the positions of its tokens. A phrase that the tokenizer left out
+        has none.
 
     Source: PaSeR (Wu and Zhao 2022), section 3.1.2.
     """

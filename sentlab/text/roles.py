@@ -1,8 +1,8 @@
 """Who does what to whom in a sentence: a rule-based stand-in for semantic role labelling.
 
-PT-BERT takes its roles from a trained labeller. Here a few rules read them off the chunks of `sentlab.text.phrases`: a verb
-group is a predicate, the noun phrase before it its subject, the one right behind it its object, and the passive turns
-the two round. That is right for plain clauses; `label_roles` says what it gets wrong.
+PT-BERT takes its roles from a trained labeller. Here a few rules read them off the chunks of `sentlab.text.phrases`. A
+verb group is a predicate. The noun phrase before it is its subject, the one right after it its object, and the passive
+swaps the two. That is right for plain clauses. `label_roles` lists what the rules get wrong.
 """
 
 from __future__ import annotations
@@ -61,16 +61,17 @@ def label_roles(sentence: str, *, tag: Tagger | None = None) -> list[dict[str, s
     the boy a letter") or a time ("left last year"). "Has" before its subject and "'s" for "has" are not seen.
 
     Args:
-        sentence: the text, as it is.
-        tag: gives each token its Penn tag, as in `sentlab.text.phrases.chunk_phrases`; None: NLTK's averaged perceptron.
+        sentence: the raw text.
+        tag: gives each token its Penn tag, as in `sentlab.text.phrases.chunk_phrases`. None takes NLTK's averaged
+            perceptron.
 
     Returns:
         A frame for each predicate in text order: those of ARG0, PRED, ARGM-NEG and ARG1 that there are, as the sentence
         spells them. An imperative, for one, has no ARG0.
 
     Raises:
-        ValueError: `tag` does not give a tag a token.
-        LookupError: NLTK's tagger is wanted, and its data are not there.
+        ValueError: `tag` does not return one tag for each token.
+        LookupError: NLTK's tagger is needed, and its data are missing.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4, with these rules in the place of a trained labeller.
     """
@@ -79,7 +80,7 @@ def label_roles(sentence: str, *, tag: Tagger | None = None) -> list[dict[str, s
 
 @lru_cache(maxsize=2**16)
 def _labelled(sentence: str, tag: Tagger | None) -> tuple[dict[str, str], ...]:
-    """The frames of a sentence; kept, because training meets every sentence once an epoch."""
+    """The frames of a sentence, cached because training reads every sentence once an epoch."""
     tokens, tree = chunk_tree(_CANNOT.sub(r"\1 not", sentence), tag)
     pieces, frames = _join_of(_pieces(tree, tokens)), dict[int, dict[str, str]]()
     for place, piece in enumerate(pieces):

@@ -8,8 +8,9 @@ crops and deletion. Settings are bound with `functools.partial`, and `compose` p
     view = compose(partial(synonym_replacement, synonyms=toy.synonyms), random_swap)
     text = " ".join(view(split_words(sentence), Random(7)))
 
-A view with `keep` touches no word of it, such as [MASK], and no mark that stands alone; a mark that is attached to a
-word goes where the word goes. `random_crop` and `srl_guided` choose parts of the sentence whatever their words are.
+A view with `keep` touches none of those words, such as [MASK], and no punctuation mark between spaces. A mark that is
+attached to a word moves with the word. `random_crop` and `srl_guided` choose parts of the sentence whatever its words.
+A masked token is always "[MASK]" to a view, because `viewed` translates the tokenizer's own mask token.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ import torch
 from sentlab.text.phrases import STOPWORDS
 
 View = Callable[[Sequence[str], Random], list[str]]
-KEEP = ("[MASK]",)
+MASK = "[MASK]"  # a masked token as views see it
+KEEP = (MASK,)
 ROLES = ("ARG0", "PRED", "ARGM-NEG", "ARG1")  # PropBank's names, in the order of PT-BERT
 _PARTS = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)  # marks, the word itself, marks
 _ATTACHED = ".,;:!?…\"'“”‘’()"
@@ -47,10 +49,17 @@ def compose(*views: View) -> View:
     return composed
 
 
-def viewed(sentences: Sequence[str], view: View) -> list[str]:
-    """A view of each sentence; its random numbers hang on torch's global generator, as all that training draws."""
+def viewed(sentences: Sequence[str], view: View, mask_token: str = MASK) -> list[str]:
+    """Draw a view of each sentence, with torch's global generator as the source of its random numbers.
+
+    Args:
+        sentences: texts, which may hold masked tokens.
+        view: (words, random numbers) -> words. It reads every masked token as "[MASK]".
+        mask_token: the tokenizer's mask token, such as "<mask>". The texts given and returned hold this one.
+    """
     rng = Random(int(torch.randint(2**62, ())))
-    return [" ".join(view(split_words(sentence), rng)) for sentence in sentences]
+    texts = [" ".join(view(split_words(sentence.replace(mask_token, MASK)), rng)) for sentence in sentences]
+    return [text.replace(MASK, mask_token) for text in texts]
 
 
 @lru_cache(maxsize=2**16)
@@ -91,9 +100,9 @@ def synonym_replacement(
     Args:
         words: see `split_words`.
         rng: makes every choice.
-        rate: share of the words, 0 to 1; 0 replaces none.
-        synonyms: what may replace a word; none for a word that has no synonym, which is passed over.
-        keep: words that are left alone.
+        rate: share of the words, 0 to 1. With 0, none is replaced.
+        synonyms: word -> what may replace it. A word without synonyms is passed over.
+        keep: words that are left unchanged.
 
     Raises:
         ValueError: `rate` is not within 0 and 1.
@@ -115,7 +124,7 @@ def synonym_replacement(
 
 
 def random_deletion(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP) -> list[str]:
-    """Leave out each word with probability `rate`; of the words that may be left out, one always stays.
+    """Leave out each word with probability `rate`, but never all the words that may be left out.
 
     Args:
         words, rng, keep: as in `synonym_replacement`.
@@ -139,7 +148,7 @@ def random_swap(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: C
 
     Args:
         words, rng, keep: as in `synonym_replacement`.
-        rate: swaps a word, 0 to 1; 0 swaps none.
+        rate: swaps per word, 0 to 1. With 0, none is swapped.
 
     Raises:
         ValueError: `rate` is not within 0 and 1.
@@ -157,11 +166,11 @@ def random_swap(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: C
 def random_duplication(
     words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP
 ) -> list[str]:
-    """Let some words stand twice in a row, as many as `rate` of all words and at least one.
+    """Double some words in place, as many as `rate` of all words and at least one.
 
     Args:
         words, rng, keep: as in `synonym_replacement`.
-        rate: share of the words, 0 to 1; 0 doubles none.
+        rate: share of the words, 0 to 1. With 0, none is doubled.
 
     Raises:
         ValueError: `rate` is not within 0 and 1.
@@ -174,11 +183,11 @@ def random_duplication(
 
 
 def random_crop(words: Sequence[str], rng: Random, *, rate: float = 0.1) -> list[str]:
-    """Keep a stretch of the sentence: from its two ends falls `rate` of all words, at least one; one always stays.
+    """Keep a stretch of the sentence: `rate` of all words fall from its two ends, at least one, but never all.
 
     Args:
         words, rng: as in `synonym_replacement`.
-        rate: share of the words that falls, 0 to 1; 0 keeps the whole sentence.
+        rate: share of the words that falls, 0 to 1. With 0, the whole sentence stays.
 
     Raises:
         ValueError: `rate` is not within 0 and 1.
@@ -197,10 +206,10 @@ def srl_guided(words: Sequence[str], rng: Random, *, roles: Callable[[str], Sequ
 
     Args:
         words: see `split_words`.
-        rng: not used; there is nothing to choose.
-        roles: the frames of a sentence, one a predicate: each maps names of roles to their words. Of `ROLES` any may
-            be absent, but a frame without PRED is no predicate; a role of another name, such as ARG2, is left out.
-            `sentlab.text.roles.label_roles`, or `sentlab.data.toy.roles`, which is exact.
+        rng: not used, since there is nothing to choose.
+        roles: sentence -> its frames, one for each predicate. A frame maps names of roles to their words. Any of
+            `ROLES` may be absent, but a frame without PRED is no predicate. Other roles, such as ARG2, are left out.
+            Take `sentlab.text.roles.label_roles`, or `sentlab.data.toy.roles`, which is exact.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4, "SRL-guided augmentation".
     """
@@ -223,7 +232,7 @@ def _refuse_text(words: Sequence[str]) -> None:
 
 
 def _free(words: Sequence[str], keep: Container[str]) -> list[int]:
-    """The places of the words that a view may touch: neither mere marks nor, less their punctuation, to be kept."""
+    """The places of the words that a view may touch: not mere marks, and not in `keep` once their marks are gone."""
     kept = {i for i, word in enumerate(words) if word in keep or word.strip(_ATTACHED) in keep}
     return [i for i, word in enumerate(words) if i not in kept and _split(word)[1]]
 

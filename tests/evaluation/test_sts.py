@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import math
 import re
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
-from tqdm import tqdm
 
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
-from sentlab.encoder import Encoder
+from sentlab.encoder import Encoder, inference
+from sentlab.evaluation import dev_score, evaluate
 from sentlab.evaluation.sts import evaluate_sts, geometry, pair_cosines, sts_dev, watch_geometry
 
 
@@ -74,32 +73,34 @@ def test_numbers_of_numpy_are_golds():
 
 
 @pytest.fixture
-def bars(monkeypatch):
-    """Whether each bar that was opened is to be seen."""
-    seen: list[bool] = []
-
-    class Bar(tqdm):
-        def __init__(self, *args, **settings):
-            super().__init__(*args, **settings)
-            seen.append(not self.disable)
-
-    for module in [module for name, module in sys.modules.items() if name.startswith("sentlab.")]:
-        if getattr(module, "tqdm", None) is tqdm:
-            monkeypatch.setattr(module, "tqdm", Bar)
-    return seen
+def encoder(small_encoder_folder):
+    return Encoder.from_pretrained(small_encoder_folder, device="cpu")
 
 
-def test_no_bar_unless_it_is_asked_for(small_encoder_folder, bars):
-    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+def test_evaluations_show_a_bar_if_it_is_asked_for(encoder, monkeypatch, capsys):
     evaluate_sts(encoder, TWO, progress=True)
-    assert bars == [True]
-    bars.clear()
-    evaluate_sts(encoder, TWO, progress=False)
-    pair_cosines(encoder, TWO, progress=False)
-    geometry(encoder, TWO, progress=False)
-    sts_dev(TWO)(encoder)
-    watch_geometry(TWO, 1)(1, SimpleNamespace(encoder=encoder))
-    assert not any(bars)
+    assert "texts" in capsys.readouterr().err
+    monkeypatch.setattr(inference, "SECONDS_BEFORE_PROGRESS", 1e-9)
+    evaluate_sts(encoder, TWO)
+    assert "texts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        lambda encoder: evaluate_sts(encoder, TWO, progress=False),
+        lambda encoder: pair_cosines(encoder, TWO, progress=False),
+        lambda encoder: geometry(encoder, TWO, progress=False),
+        lambda encoder: evaluate(encoder, TWO, progress=False),
+        sts_dev(TWO),  # `fit` shows a bar of its own
+        dev_score(TWO),
+        lambda encoder: watch_geometry(TWO, 1)(1, SimpleNamespace(encoder=encoder)),
+    ],
+)
+def test_no_bar_where_none_is_wanted(encoder, monkeypatch, capsys, quiet):
+    monkeypatch.setattr(inference, "SECONDS_BEFORE_PROGRESS", 1e-9)
+    quiet(encoder)
+    assert capsys.readouterr().err == ""
 
 
 def test_each_aggregation_by_hand():

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sentlab.experiments import records, results
+from sentlab import __main__ as command
+from sentlab.experiments import plan, records
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
 
@@ -25,127 +25,134 @@ def settings(**changes: Any) -> dict[str, Any]:
     }
 
 
-def write(name: str, own: dict[str, Any], **content: Any) -> None:
+def write(name: str, own: dict[str, Any], kind: str = "run", **content: Any) -> None:
     path = records.FOLDER / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"settings": own, **content}))
+    path.write_text(json.dumps({"kind": kind, "settings": own, **content}))
+
+
+SCORED = {"before": {"scores": {"cls": {"toy-sts-dev": 50.0}}}}
+
+
+LIBRARY = {
+    "encoder": settings()["encoder"], "text": ["a.txt"], "words": 1000, "seed": 0, "phrases": ["a storm"],
+    "max_size": 20, "dtype": "float16", "threads": 1,
+}  # fmt: skip
+
+
+def comparison(ours: str, theirs: str) -> dict[str, Any]:
+    pair = {"ours": {"record": ours, "pooling": "cls"}, "theirs": {"record": theirs, "pooling": "cls"}}
+    return {"comparisons": [pair], "test": ["toy-sts"], "resamples": 10, "seed": 0}
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SENTLAB_DATA", raising=False)
-    results._absent.cache_clear()
-
-
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> object:
-    monkeypatch.setattr(sys, "argv", ["results", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        results.main()
-    return ended.value.code
+    plan._absent.cache_clear()
 
 
 def test_what_is_missing_is_run_and_what_cannot_be_is_named(
     small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     encoder = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}
-    write("done", settings(), results={"before": {"cls": {"toy-sts-dev": 50.0}}})
+    write("done", settings(), results=SCORED)
     write("to-do", settings(encoder=encoder))
     write("no-data", settings(test=["simlex", "toy-sts"], encoder=encoder))
     write("no-split", settings(test=["wiki1m"], encoder=encoder))
-    write("no-encoder", settings(encoder={"source": "runs/gone/encoder"}))
+    write("no-encoder", settings(encoder=encoder | {"source": "runs/paser/gone/encoder"}))
     write("no-gpu", settings(encoder=encoder | {"device": "cuda"}))
     write("wrong", settings(encoder=encoder | {"pooling": "middle"}))
-    write("timing", {"words": 1000})
+    write("timing", LIBRARY, "library")
     write("paper-scale/large", settings(encoder=encoder))
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     before = (records.FOLDER / "done.json").read_text()
-    assert call(monkeypatch) == 1
+    assert command.main(["results"]) == 1
 
     said = {line.split(" was ")[0]: line for line in capsys.readouterr().out.splitlines() if " was not run" in line}
     assert said.keys() == {"no-data", "no-split", "no-encoder", "no-gpu", "wrong", "timing"}
     assert "it needs simlex (test) was not found." in said["no-data"]
     assert "wiki1m has no split 'test'" in said["no-split"]
     assert (
-        "the encoder of gone is not in runs/gone/encoder: python -m sentlab.experiments.run --again"
-        in said["no-encoder"]
+        "the encoder of paser/gone is not in runs/paser/gone/encoder: "
+        "python -m sentlab run --again book/results/paser/gone.json" in said["no-encoder"]
     )
     assert said["no-gpu"].endswith("it needs a GPU")
-    assert "it needs a program of its own" in said["timing"]
+    assert "it needs a program of its own: python benchmarks/library.py" in said["timing"]
     assert "'middle'" in said["wrong"]
-    assert "(python -m sentlab.experiments.run book/results/wrong.json)" in said["wrong"]
+    assert "(python -m sentlab run book/results/wrong.json)" in said["wrong"]
 
-    made = records.read(records.FOLDER / "to-do.json")
-    assert made.results["before"]["cls"].keys() == {"toy-sts-dev"}
-    assert made.command == "python -m sentlab.experiments.run book/results/to-do.json"
+    made = records.read_as(records.RunRecord, records.FOLDER / "to-do.json")
+    assert made.results
+    assert made.results.before.own.keys() == {"toy-sts-dev"}
+    assert made.source.command == "python -m sentlab run book/results/to-do.json"
     assert (records.FOLDER / "done.json").read_text() == before
     assert not records.read(records.FOLDER / "paper-scale" / "large.json").done
 
 
 def test_a_sweep_is_run_as_one_record(small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}
-    write("poolings", settings(encoder=encoder), over={"encoder.pooling": ["cls", "mean"]})
-    assert results.entries(records.FOLDER)[0].state == "missing"
-    assert call(monkeypatch) == 0
-    (entry,) = results.entries(records.FOLDER)
-    assert [run.settings["encoder"]["pooling"] for run in entry.runs] == ["cls", "mean"]
+    write("poolings", {"run": settings(encoder=encoder), "over": {"encoder.pooling": ["cls", "mean"]}}, "sweep")
+    assert plan.entries(records.FOLDER)[0].state == "missing"
+    assert command.main(["results"]) == 0
+    (entry,) = plan.entries(records.FOLDER)
+    assert [run.settings.encoder.pooling for run in entry.runs] == ["cls", "mean"]
     assert entry.state == "done"
     next((records.FOLDER / "sweeps").glob("*.json")).unlink()
-    assert results.entries(records.FOLDER)[0].runs == ()  # half a sweep is none
+    assert plan.entries(records.FOLDER)[0].runs == ()  # half a sweep is none
 
 
 def test_records_come_behind_those_that_they_read() -> None:
-    write("a", {"williams": {"spans": ["d", "d start_end", "bm25"]}, "test": ["toy-contexts"]})
-    write("b", {"compare": [["c", "cls", "e", "cls"]], "test": ["toy-sts"]})
-    write("c", settings(encoder={"source": "runs/e/encoder"}), over={"encoder.max_length": [8, 16]})
+    rows = [{"record": "d"}, {"record": "d", "setup": "start_end"}, {"vectors": "bm25"}]
+    write("a", {"tables": [{"setup": "spans", "rows": rows}], "corpus": "toy-contexts"}, "williams")
+    write("b", comparison("c", "x/e"), "comparison")
+    trained = settings(encoder={"source": "runs/x/e/encoder", "pooling": "cls", "max_length": 8})
+    write("c", {"run": trained, "over": {"encoder.max_length": [8, 16]}}, "sweep")
     write("d", settings())
-    write("e", settings())
-    entries = results.entries(records.FOLDER)
-    assert {entry.name: entry.program for entry in entries} == {
-        "a": "compare",
-        "b": "compare",
-        "c": "sweep",
-        "d": "run",
-        "e": "run",
-    }
-    order = [entry.name for entry in results.in_order(entries)]
-    assert sorted(order) == list("abcde")
-    for later, earlier in (("a", "d"), ("b", "c"), ("b", "e"), ("c", "e")):
+    write("x/e", settings())
+    entries = plan.entries(records.FOLDER)
+    order = [entry.name for entry in plan.in_order(entries)]
+    assert sorted(order) == ["a", "b", "c", "d", "x/e"]
+    for later, earlier in (("a", "d"), ("b", "c"), ("b", "x/e"), ("c", "x/e")):
         assert order.index(later) > order.index(earlier)
 
 
 def test_a_comparison_says_whose_encoder_it_lacks() -> None:
-    write("both", {"compare": [["trained", "cls", "gone", "cls"]], "test": ["toy-sts"]})
-    write("trained", settings(method={"name": "SimCSE"}), results={"after": {"cls": {}}})
+    write("both", comparison("trained", "gone"), "comparison")
+    trained = settings(method={"name": "SimCSE"}, data={"corpus": "toy-sentences"}, train={"steps": 1})
+    write("trained", trained, results=SCORED)
     write("gone", settings())
     (records.FOLDER / "gone.json").unlink()
-    lacked = results.lacks(results.entries(records.FOLDER)[0])
+    lacked = plan.lacks(plan.entries(records.FOLDER)[0])
     assert "the encoder of trained is not in runs/trained/encoder" in lacked[0]
     assert "gone.json" in lacked[1]
 
 
 def test_a_list_runs_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    write("a", settings(), results={"before": {"cls": {}}})
+    write("a", settings(), results=SCORED)
     write("b", settings())
     write("paper-scale/c", settings())
-    monkeypatch.setattr(results, "PROGRAMS", {})
-    assert call(monkeypatch, "--list") == 0
+    monkeypatch.setattr(command, "execute", lambda *_: pytest.fail("it was run"))
+    assert command.main(["results", "--list"]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
         ["done", "a"],
-        ["missing", "b", *"python -m sentlab.experiments.run book/results/b.json".split()],
-        ["not", "run", "c", *"python -m sentlab.experiments.run book/results/paper-scale/c.json".split()],
+        ["missing", "b", *"python -m sentlab run book/results/b.json".split()],
+        ["not", "run", "paper-scale/c", *"python -m sentlab run book/results/paper-scale/c.json".split()],
         "1 done, 1 missing".split(),
-        "not run, at paper scale: c".split(),
+        "not run, at paper scale: paper-scale/c".split(),
     ]
 
 
-def test_it_must_be_called_where_the_records_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert call(monkeypatch) == 2
+def test_it_must_be_called_where_the_records_are() -> None:
+    with pytest.raises(SystemExit):
+        command.main(["results"])
 
 
 def test_the_books_records_are_all_found() -> None:
-    entries = results.entries(BOOK)
-    assert {entry.path for entry in entries} == {*BOOK.glob("*.json"), *BOOK.glob("paper-scale/*.json")}
+    entries = plan.entries(BOOK)
+    every = {path for path in BOOK.rglob("*.json") if path.parent.name != "sweeps"}
+    assert {entry.path for entry in entries} == every
     for entry in entries:
         own = f" {records.FOLDER / entry.path.relative_to(BOOK)}"
         assert entry.command.endswith(own), entry.name
+    assert all(plan.runs_asked(entry.record) for entry in entries if entry.record.kind in ("run", "sweep"))  # type: ignore[arg-type]

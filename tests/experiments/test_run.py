@@ -212,7 +212,7 @@ def test_a_map_is_fitted_and_only_its_own_pooling_is_scored(
 
 
 def test_again_trains_afresh_under_the_new_settings(tmp_path: Path, small_encoder_folder: Path) -> None:
-    """The checkpoint of an earlier run does not stand for another temperature, nor for the same one."""
+    """An earlier run's checkpoint is not used, neither for another temperature nor for the same one."""
     method = {"name": "SimCSE", "arguments": {"temperature": 0.05}}
     path, folder = write(tmp_path, "a", settings(small_encoder_folder, method=method)), tmp_path / "runs"
     first = run(path, folder=folder)

@@ -16,8 +16,18 @@ from sklearn.decomposition import PCA
 from sentlab.data.toy import Scene, scenes
 from sentlab.data.toy.lexicon import lexicon, plural
 from sentlab.encoder import Encoder
-from sentlab.experiments import records, results
-from sentlab.experiments.sentence_map import Told, held, kept, layout, neighbours, project, sentences, turned
+from sentlab.experiments import plan, records
+from sentlab.experiments.sentence_map import (
+    Told,
+    held,
+    kept,
+    neighbours,
+    project,
+    sentence_map,
+    sentences,
+    turned,
+)
+from sentlab.report.interactive import numbers_in_words
 
 TOPICS = ["travel", "kitchen"]
 
@@ -151,43 +161,45 @@ def test_umap_is_the_same_each_time_and_keeps_more_than_chance() -> None:
 
 
 def settings(**changes: Any) -> dict[str, Any]:
-    rows = {"raw [CLS]": ["raw", None], "raw mean": ["raw", "mean"]}
+    rows = {"raw [CLS]": {"record": "raw"}, "raw mean": {"record": "raw", "pooling": "mean"}}
     own = {"rows": rows, "topics": TOPICS, "scenes": 2, "wordings": 3, "seed": 3, "neighbours": 4}
     return {**own, "umap": {"n_neighbors": 4}, **changes}
 
 
-def write(place: Path, name: str, own: dict[str, Any]) -> Path:
+def write(place: Path, name: str, own: dict[str, Any], kind: str = "map") -> Path:
     path = place / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"settings": own}))
+    path.write_text(json.dumps({"kind": kind, "settings": own}))
     return path
 
 
 @pytest.mark.usefixtures("quick_umap")
 def test_a_record_is_filled_row_by_row(small_encoder_folder: Path, tmp_path: Path) -> None:
     source = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}
-    write(tmp_path, "raw", {"encoder": source, "method": None})
+    write(tmp_path, "raw", {"encoder": source, "dev": "toy-sts", "test": []}, "run")
     path = write(tmp_path, "layout", settings())
-    record = layout(path)
-    read = records.read(path)
-    assert (read.results, read.examples, read.settings) == (record.results, record.examples, settings())
-    assert read.command == f"python -m sentlab.experiments.sentence_map {path}"
+    record = sentence_map(path)
+    read = records.read_as(records.MapRecord, path)
+    assert read == record
+    assert read.source.command == f"python -m sentlab map {path}"
+    found = read.results
+    assert found
     told = sentences(TOPICS, 2, 3, seed=3)
-    assert read.examples["texts"] == [row.text for row in told]
-    assert [TOPICS[number] for number in read.examples["topic"]] == [row.topic for row in told]
-    assert read.examples["scene"] == [row.scene for row in told]
+    assert found.texts == [row.text for row in told]
+    assert [TOPICS[number] for number in found.topic] == [row.topic for row in told]
+    assert found.scene == [row.scene for row in told]
     encoder = Encoder.from_pretrained(**source)
     planes = {}
     for label, pooling in (("raw [CLS]", "cls"), ("raw mean", "mean")):
         encoder.pooling = pooling
-        vectors = encoder.encode(read.examples["texts"])
+        vectors = encoder.encode(found.texts)
         cosines, order = neighbours(vectors)
-        drawn, numbers = read.examples["rows"][label], read.results["layout"][label]
-        assert drawn["neighbours"] == order[:, :4].T.tolist()
-        np.testing.assert_allclose(drawn["cosines"], cosines[:, :4].T, atol=6e-3)
-        planes[label] = {name: np.array(plane).T for name, plane in drawn["planes"].items()}
+        drawn, numbers = found.drawings[label], numbers_in_words(found.numbers[label])
+        assert drawn.neighbours == order[:, :4].T.tolist()
+        np.testing.assert_allclose(drawn.cosines, cosines[:, :4].T, atol=6e-3)
+        planes[label] = {name: np.array(plane).T for name, plane in drawn.planes.items()}
         own, share = project(vectors, {"n_neighbors": 4}, 3)
-        assert drawn["share"] == pytest.approx(share, abs=6e-4)
+        assert drawn.share == pytest.approx(share, abs=6e-4)
         expected = held(order, told, 4) | {f"kept by {name}": kept(order, own[name], 4) for name in own}
         assert numbers == {name: pytest.approx(value, abs=0.06) for name, value in expected.items()}
         for name in own:  # turned to the first row
@@ -199,34 +211,36 @@ def test_a_record_is_filled_row_by_row(small_encoder_folder: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"colour": "red"}, "the settings of a layout are .*, not .*colour"),
-        ({"rows": {"raw": "raw"}}, "a row is .record, pooling., .* not so 'raw'"),
-        ({"rows": {"raw": ["raw", "middle"]}}, "middle"),
+        ({"colour": "red"}, "settings.colour: is unknown"),
+        ({"rows": {"raw": "raw"}}, "settings.rows.raw: "),
+        ({"rows": {"raw": {"record": "raw", "pooling": "middle"}}}, "middle"),
+        ({"umap": {"n_neighbors": 4, "metric": "cosine"}}, "settings.umap.metric: is unknown"),
     ],
 )
 @pytest.mark.usefixtures("quick_umap")
-def test_settings_that_are_none_are_refused(
+def test_wrong_settings_are_refused(
     changes: dict[str, Any], says: str, small_encoder_folder: Path, tmp_path: Path
 ) -> None:
-    write(tmp_path, "raw", {"encoder": {"source": str(small_encoder_folder)}, "method": None})
+    source = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}
+    write(tmp_path, "raw", {"encoder": source, "dev": "toy-sts", "test": []}, "run")
     path = write(tmp_path, "layout", settings(**changes))
     with pytest.raises(ValueError, match=says):
-        layout(path)
-    assert not records.read(path).done
+        sentence_map(path)
+    assert "results" not in json.loads(path.read_text())
 
 
-def test_a_layout_waits_for_the_encoders_that_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_map_waits_for_the_encoders_that_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     place = tmp_path / records.FOLDER
-    trained = {"encoder": {"source": "tiny", "pooling": "cls"}, "method": {"name": "SimCSE"}, "dev": "toy-sts"}
-    write(place, "a", settings(rows={"SimCSE": ["b", None]}))
-    write(place, "b", trained | {"test": [], "data": "toy-sentences"})
-    entries = results.entries(place)
-    assert [(entry.program, entry.command) for entry in entries] == [
-        ("layout", "python -m sentlab.experiments.sentence_map book/results/a.json"),
-        ("run", "python -m sentlab.experiments.run book/results/b.json"),
+    trained = {"encoder": {"source": "tiny", "pooling": "cls", "max_length": 16}, "method": {"name": "SimCSE"}}
+    trained |= {"dev": "toy-sts", "test": [], "data": {"corpus": "toy-sentences"}, "train": {"steps": 1}}
+    write(place, "a", settings(rows={"SimCSE": {"record": "b"}}))
+    write(place, "b", trained, "run")
+    entries = plan.entries(place)
+    assert [entry.command for entry in entries] == [
+        "python -m sentlab map book/results/a.json",
+        "python -m sentlab run book/results/b.json",
     ]
-    assert [entry.name for entry in results.in_order(entries)] == ["b", "a"]
-    (lacked,) = results.lacks(entries[0])
+    assert [entry.name for entry in plan.in_order(entries)] == ["b", "a"]
+    (lacked,) = plan.lacks(entries[0])
     assert "the encoder of b is not in runs/b/encoder; run it again" in lacked
-    assert results.PROGRAMS["layout"] is layout

@@ -11,17 +11,20 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import torch
+import torch.multiprocessing as mp
 from safetensors.torch import load_file
 from torch import Tensor, nn
+from torch import distributed as dist
 from torch.nn import functional as F
 
 from sentlab.encoder import Encoder
 from sentlab.methods import MoCo
-from sentlab.methods.moco import Queue
-from sentlab.training import TrainConfig, fit
+from sentlab.methods.moco import Queue, in_turn, of_all_processes
+from sentlab.training import TrainConfig, fit, set_dropout
 from sentlab.training.losses import info_nce
 
 SENTENCES = [
@@ -42,9 +45,8 @@ def make(small_encoder_folder: Path) -> Callable[..., MoCo]:
         torch.manual_seed(0)
         encoder = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, device="cpu")
         method = MoCo(encoder, **settings).train()  # type: ignore[arg-type]
-        for part in method.modules():
-            if isinstance(part, nn.Dropout) and not dropout:
-                part.p = 0.0
+        if not dropout:
+            set_dropout(method, 0.0)
         return method
 
     return build
@@ -112,7 +114,7 @@ def test_with_an_empty_queue_the_loss_is_in_batch_info_nce(make: Callable[..., M
     torch.testing.assert_close(method.loss(batch)["contrastive"].detach(), expected)
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.885, 1.0])
+@pytest.mark.parametrize("momentum", [0.0, 0.885, 0.999])
 def test_momentum_weights_follow_as_the_closed_form_says(make: Callable[..., MoCo], momentum: float) -> None:
     method = make(momentum=momentum)
     first = {name: value.clone() for name, value in method.named_parameters() if name.startswith("momentum_")}
@@ -214,6 +216,23 @@ def test_rows_that_are_no_sentences_are_refused(make: Callable[..., MoCo]) -> No
         make().collate([])
 
 
+def gather(rank: int, store: str, results: Any) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    own = torch.arange(8.0).view(4, 2) if rank == 0 else -torch.arange(6.0).view(3, 2)
+    parts = of_all_processes(own)
+    results.put((rank, parts[rank] is own, [part.tolist() for part in parts], in_turn(parts).tolist()))
+    dist.destroy_process_group()
+
+
+def test_two_processes_gather_batches_of_different_sizes(tmp_path: Path) -> None:
+    results = mp.get_context("fork").SimpleQueue()
+    mp.start_processes(gather, (str(tmp_path / "store"), results), nprocs=2, start_method="fork")
+    first = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
+    second = [[0.0, -1.0], [-2.0, -3.0], [-4.0, -5.0]]
+    turns = [first[0], second[0], first[1], second[1], first[2], second[2], first[3]]
+    assert sorted(results.get() for _ in range(2)) == [(rank, True, [first, second], turns) for rank in (0, 1)]
+
+
 @pytest.mark.slow
 def test_two_processes_contrast_and_queue_as_one(small_encoder_folder: Path, tmp_path: Path) -> None:
     script = tmp_path / "two.py"
@@ -225,12 +244,11 @@ def test_two_processes_contrast_and_queue_as_one(small_encoder_folder: Path, tmp
         from safetensors.torch import save_file
         from sentlab import Encoder, fit, TrainConfig
         from sentlab.methods import MoCo
+        from sentlab.training import set_dropout
 
         torch.manual_seed(0)
         method = MoCo(Encoder.from_pretrained({str(small_encoder_folder)!r}, device="cpu"), queue_size=10)
-        for part in method.modules():
-            if isinstance(part, torch.nn.Dropout):
-                part.p = 0.0
+        set_dropout(method, 0.0)
         config = TrainConfig(steps=4, batch_size=4, learning_rate=1e-3, eps=1e-3)  # no step for rounding's sake
         fit(method, {SENTENCES!r}, config, progress=False)
         state = {{name: value.clone() for name, value in method.state_dict().items()}}

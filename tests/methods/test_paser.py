@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -14,10 +15,11 @@ from transformers import AutoModel, BertTokenizer
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.methods import PaSeR, SupervisedPaSeR, paser
+from sentlab.methods import PaSeR, SimCSE, SupervisedPaSeR, paser
 from sentlab.methods.paser import decoding_signal, generative_loss
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder
 from sentlab.text.phrases import Phrase, rake_phrases
+from sentlab.text.views import View, random_deletion, synonym_replacement
 from sentlab.training import TrainConfig, fit
 
 SENTENCES = [
@@ -241,6 +243,30 @@ def test_phrases_that_truncation_cuts_are_neither_masked_nor_asked_for(make: Cal
         short.reconstruct([sentence], [rake_phrases(sentence, 1)])
 
 
+def test_phrases_are_looked_for_within_the_cut(make: Callable[..., PaSeR]) -> None:
+    read: list[str] = []
+
+    def phrases(text: str) -> list[Phrase]:
+        read.append(text)
+        return rake_phrases(text)
+
+    method = make(max_length=10, phrases=phrases, mlm=False)
+    start = "the dog sees a cat and the old"  # [CLS], eight tokens, [SEP]
+    rows = [f"{start} {rest}" for rest in ("dog", "man plays the guitar", "horse " * 12_000)]
+    batch = method.collate(rows)
+    assert read == [start] * 3
+    # what follows the cut has no effect
+    assert all(torch.equal(x[0], x[i]) for x in batch.values() for i in (1, 2))
+    assert method.encoder.tokenizer.decode(batch["targets"][0]) == "dog sees [SEP] cat [SEP]"
+
+
+def test_reconstruct_wants_a_list_of_phrases_for_each_sentence(make: Callable[..., PaSeR]) -> None:
+    method, phrases = make(), [rake_phrases(sentence) for sentence in SENTENCES]
+    for given in (phrases[:-1], [*phrases, []], []):
+        with pytest.raises(ValueError, match=f"{len(given)} lists of phrases for 5 sentences"):
+            method.reconstruct(SENTENCES, given)
+
+
 def test_mlm_is_optional_and_the_head_is_not(
     make: Callable[..., PaSeR], tmp_path: Path, small_encoder_folder: Path
 ) -> None:
@@ -325,6 +351,19 @@ def test_a_view_is_drawn_for_both_copies_and_the_target_stays(make: Callable[...
     assert torch.allclose(together, (torch.stack(alone) * counts).sum() / counts.sum(), atol=1e-6)
 
 
+@pytest.mark.parametrize("view", [random_deletion, partial(synonym_replacement, synonyms=lambda word: [f"x{word}"])])
+def test_a_view_leaves_the_masks_of_any_tokenizer(make: Callable[..., PaSeR], view: View) -> None:
+    method = make(view=partial(view, rate=0.9))  # type: ignore[call-arg]
+    old = method.encoder.tokenizer
+    vocabulary = {"<mask>" if word == old.mask_token else word: i for word, i in old.get_vocab().items()}
+    method.encoder.tokenizer = BertTokenizer(vocab=vocabulary, mask_token="<mask>")
+    batch = method.collate(SENTENCES)
+    labels = (batch["targets"] != IGNORE) & (batch["targets"] != old.sep_token_id)
+    masks = (batch["masked_ids"] == old.mask_token_id).sum(1)
+    assert masks.tolist() == labels.sum(1).tolist()
+    assert masks.sum() > 20
+
+
 def test_other_phrases_can_be_masked(make: Callable[..., PaSeR]) -> None:
     last_word = lambda s: [Phrase(s.split()[-1], len(s) - len(s.split()[-1]), len(s), 1.0)]  # noqa: E731
     batch = make(phrases=last_word).collate(["the dog sees a cat"])
@@ -350,19 +389,19 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(
     start, closing, wanted = 0, 1, [1, 2, 3] * 6
     best = []
     for memory, count in zip(signal, wanted, strict=True):
-        found = []
+        found, log_p = [], {}
+        for length in (0, 1, 2):  # the log-likelihood of each next word after each target so far
+            for before in itertools.product(range(5), repeat=length):
+                with torch.no_grad():
+                    state = decoder(memory.unsqueeze(0), embeddings(torch.tensor([[start, *before]])))[0, -1]
+                    log_p[before] = head(state).log_softmax(-1).tolist()
         for length in (1, 2, 3):
             for target in itertools.product(range(5), repeat=length):
                 ends = [i for i, word in enumerate(target) if word == closing]
                 complete = len(ends) == count and ends[-1] == length - 1
                 if not complete and not (length == 3 and len(ends) < count):  # out of room: as it stands
                     continue
-                read, total = [start], 0.0
-                for word in target:
-                    state = decoder(memory.unsqueeze(0), embeddings(torch.tensor([read])))[0, -1]
-                    total += head(state).log_softmax(-1)[word].item()
-                    read.append(word)
-                found.append((total, target))
+                found.append((sum(log_p[target[:place]][word] for place, word in enumerate(target)), target))
         best.append(max(found))
     search = lambda beams: decoder.beam_search(  # noqa: E731
         signal, torch.tensor(wanted), embeddings, head, start=start, closing=closing, beams=beams
@@ -387,7 +426,9 @@ def test_supervised_paser_is_supervised_simcse_plus_alpha_times_eq_3(small_encod
     losses = method.loss(batch)
     assert set(losses) == {"contrastive", "generative"}
     generative = method.generative.loss(method.generative.collate([row.anchor for row in rows]))["generative"]
-    contrastive = method.contrastive.loss(method.contrastive.collate(rows))["contrastive"].item()
+    simcse = SimCSE(encoder)
+    simcse.head = method.head
+    contrastive = simcse.loss(simcse.collate(rows))["contrastive"].item()
     assert losses["generative"].item() == pytest.approx(0.3 * generative.item(), rel=1e-5)
     assert losses["contrastive"].item() == pytest.approx(contrastive, rel=1e-5)
     before = encoder.word_embeddings.weight.detach().clone()
@@ -395,13 +436,23 @@ def test_supervised_paser_is_supervised_simcse_plus_alpha_times_eq_3(small_encod
     assert not torch.equal(before, encoder.word_embeddings.weight)
 
 
+def test_supervised_paser_holds_each_weight_once(small_encoder_folder: Path) -> None:
+    method = SupervisedPaSeR(Encoder.from_pretrained(small_encoder_folder, device="cpu"), decoder_layers=1)
+    assert sum(name.endswith("word_embeddings.weight") for name in method.state_dict()) == 1
+    parts = method.encoder, method.head, method.generative.decoder
+    assert len(method.state_dict()) == sum(len(part.state_dict()) for part in parts)
+    assert method.encoder is method.generative.encoder
+    with pytest.raises(TypeError, match="SupervisedPaSeR learns from Triple rows, but row 0 is a str"):
+        method.collate(SENTENCES)  # type: ignore[arg-type]
+
+
 def test_bad_arguments_are_named(make: Callable[..., PaSeR]) -> None:
-    with pytest.raises(ValueError, match="decoder_heads=3"):
+    with pytest.raises(ValueError, match="decoder_heads"):
         make(decoder_heads=3)
-    with pytest.raises(ValueError, match="decoder_layers=0"):
+    with pytest.raises(ValueError, match="decoder_layers"):
         make(decoder_layers=0)
     method = make()
-    with pytest.raises(ValueError, match="no sentences"):
+    with pytest.raises(ValueError, match="no rows"):
         method.collate([])
     with pytest.raises(TypeError, match="row 1 is a int"):
         method.collate(["a dog", 3])  # type: ignore[list-item]

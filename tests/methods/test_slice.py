@@ -297,7 +297,7 @@ def test_loss_changes_no_state(make: Callable[..., SLICE]) -> None:
 
 def test_bad_arguments_are_named(make: Callable[..., SLICE], small_encoder_folder: Path) -> None:
     for settings in ({"min_size": 0}, {"min_size": 3, "max_size": 2}, {"scale": 0.0}):
-        with pytest.raises(ValueError, match=f"{next(iter(settings))}={next(iter(settings.values()))}"):
+        with pytest.raises(ValueError, match=next(iter(settings))):
             make(**settings)
     with pytest.raises(ValueError, match="pools with 'cls': load it with pooling='mean'"):
         SLICE(Encoder.from_pretrained(small_encoder_folder, pooling="cls", device="cpu"))

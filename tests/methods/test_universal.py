@@ -135,7 +135,7 @@ def test_too_few_phrases_for_the_negatives() -> None:
         ({"tasks": ()}, "tasks are some of nli, pi, ptc"),
         ({"tasks": ("nli", "nli")}, "each once"),
         ({"tasks": ("sts",)}, "not sts"),
-        ({"negatives": 0}, "negatives is 0"),
+        ({"negatives": 0}, "negatives must be"),
         ({"paraphrases": ()}, "pass its rows"),
         ({"pair_features": "u,w"}, r"features are some of u, v, \|u-v\|, u\*v"),
     ],

@@ -38,6 +38,27 @@ def test_a_word_twice_in_one_phrase() -> None:
     assert found("the big big dog") == [("big big dog", pytest.approx(6 / 2 + 6 / 2 + 3))]
 
 
+def test_scores_and_order_are_those_of_rake_nltk() -> None:
+    from rake_nltk import Rake
+
+    rake = Rake(STOPWORDS, set(",.?!"), sentence_tokenizer=lambda text: [text], word_tokenizer=str.split)
+    random, words = Random(0), ["red", "old", "dog", "cat's", "pan-fried", "house", "the", "of", "and", ",", "."]
+    for _ in range(200):
+        sentence = " ".join(random.choices(words, k=random.randint(1, 15)))
+        rake.extract_keywords_from_text(sentence)
+        expected = {text: score for score, text in rake.get_ranked_phrases_with_scores()}
+        phrases = rake_phrases(sentence)
+        assert {phrase.text.lower(): phrase.score for phrase in phrases} == expected
+        order = [(-phrase.score, phrase.start) for phrase in phrases]
+        assert order == sorted(order)
+
+
+def test_a_phrase_of_very_many_words() -> None:
+    # Each of n words has frequency 1 and degree n. Counting all pairs of words would take minutes.
+    (phrase,) = rake_phrases(" ".join(f"word{i}" for i in range(10_000)))
+    assert phrase.score == 10_000**2
+
+
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [
@@ -45,7 +66,8 @@ def test_a_word_twice_in_one_phrase() -> None:
         ("John’s mother-in-law doesn't like it", ["John’s mother-in-law", "like"]),  # apostrophes, hyphens
         ("He did n't see the dog 's tail", ["see", "dog", "tail"]),  # tokenised text
         ("$5.2 million for 1,000 U.S. troops", ["1,000 U.S. troops", "5.2 million"]),  # numbers, abbreviation
-        ("( a method (bert ), see !?... ) -- “quoted words”", ["quoted words", "method", "bert", "see"]),  # clusters
+        # clusters
+        ("( a method (bert ), see !?... ) -- “quoted words”", ["quoted words", "method", "bert", "see"]),
         ("the cafe\u0301 in İstanbul → naïve", ["cafe\u0301", "İstanbul", "naïve"]),  # lower() changes lengths
         ("a\tblue \n  car", ["blue \n  car"]),  # any white space
     ],

@@ -21,6 +21,7 @@ from sentlab.text.views import (
     split_words,
     srl_guided,
     synonym_replacement,
+    viewed,
     wordnet_synonyms,
 )
 
@@ -122,7 +123,7 @@ def test_as_many_words_stand_twice_as_the_rate_says(rate: float, count: int) -> 
     for seed in range(200):
         after = random_duplication(LETTERS, Random(seed), rate=rate)
         counts = Counter(after)
-        assert after == [word for word in LETTERS for _ in range(counts[word])]  # the order stays, twins are neighbours
+        assert after == [word for word in LETTERS for _ in range(counts[word])]  # the order stays
         assert sorted(counts.values()) == [1] * (20 - count) + [2] * count
         doubled.update(word for word in LETTERS if counts[word] == 2)
     assert len(doubled) == (20 if count else 0)  # every word has its turn
@@ -202,6 +203,16 @@ def test_what_is_to_be_kept_is_left_alone(view: View) -> None:
         else:
             assert [after[i] for i in fixed] == [words[i] for i in fixed]
         assert view(["[MASK]", "[MASK]"], Random(seed), rate=1.0) == ["[MASK]", "[MASK]"]  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("mask_token", ["[MASK]", "<mask>", "mask"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_tokenizers_own_mask_token_is_left_alone(view: View, mask_token: str) -> None:
+    words = ["aa", mask_token, "bb", mask_token, ".", "cc", f"{mask_token}.", "dd"]
+    for _ in range(20):
+        (after,) = viewed([" ".join(words)], partial(view, rate=0.9), mask_token)
+        kept = [word for word in after.split() if "mask" in word.lower()]
+        assert kept == [mask_token, mask_token, f"{mask_token}."]
 
 
 @pytest.mark.parametrize("view", VIEWS)

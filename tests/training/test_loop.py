@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, set_dropout
 from sentlab.training.loop import batch_indices, schedule
 
 
@@ -169,7 +169,7 @@ def test_accumulated_parts_give_the_gradient_of_the_whole_batch() -> None:
 
     whole, parts = Plain(), Plain()
     for method, accumulate in ((whole, 1), (parts, 4)):
-        method.dropout.p = 0.0
+        set_dropout(method, 0.0)
         quiet(method, config(accumulate=accumulate))
     torch.testing.assert_close(whole.weight.weight, parts.weight.weight)
 
@@ -197,6 +197,14 @@ def test_schedule_rises_then_falls_to_zero() -> None:
     assert rates[55] == pytest.approx(0.5)
     assert rates[100] == 0.0
     assert np.all(np.diff(rates[9:]) <= 0)
+
+
+def test_schedule_falls_over_the_last_steps_alone_where_decay_says_so() -> None:
+    rates = [schedule(step, 100, 0.1, 0.2) for step in range(101)]
+    assert rates[9:81] == [1.0] * 72
+    assert rates[90] == pytest.approx(0.5)
+    assert rates[100] == 0.0
+    assert schedule(100, 100, 0.1, 0.0) == 1.0
 
 
 def test_history_is_written_whole(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def pair_rows(raw: Iterable[RawPair], row: Callable[[str, str, str, str], Row], 
 
     Args:
         raw: pairs; their texts and gold lose surrounding white space.
-        row: makes a row of what is left of a raw pair, and may raise a ValueError that names where it stands.
+        row: makes a row of what is left of a raw pair. A ValueError that it raises names where the pair is.
         missing: what is written where there is no gold.
     """
     rows: list[Row] = []

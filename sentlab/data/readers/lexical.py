@@ -33,8 +33,8 @@ def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[WordPair]:
     """Pairs of words with a graded similarity: SimLex-999, both halves of WS-353, MEN.
 
     Args:
-        path: a word, another word and a score a line, separated by tabs or else by blanks; or SimLex-999 as first
-            released, with a header row that names `word1`, `word2` and `SimLex999` among other columns.
+        path: two words and a score on each line, separated by tabs or else by blanks. SimLex-999 as first released is
+            read too; its header row names `word1`, `word2` and `SimLex999` among other columns.
         highest: upper end of the scale, which begins at 0. It is 50 for MEN and 10 for the others.
 
     Raises:
@@ -149,7 +149,7 @@ def read_ppdb(path: str | Path) -> Read[PhrasePair]:
 
     Args:
         path: `ppdb-2.0-<size>-phrasal`, also compressed as `.gz`: head, phrase, paraphrase, `name=value` features,
-            alignment and entailment label a line, separated by `|||`. It is read line by line, for it is large.
+            alignment and entailment label a line, separated by `|||`. It is large, so it is read line by line.
 
     Returns:
         Rows whose score is the feature `Equivalence`, the probability that both mean the same; nan where the line does

@@ -172,7 +172,7 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
     that needs a question without a title is left out and counted, and so are relevant ids that are no candidates.
 
     Args:
-        texts: `text_tokenized.txt`, also compressed as `.gz`: id, title and body a line, separated by tabs.
+        texts: `text_tokenized.txt`, also compressed as `.gz`. Each line has id, title and body, separated by tabs.
         queries: `dev.txt` or `test.txt`: query id, relevant ids, candidate ids and a BM25 score for each candidate,
             separated by tabs; spaces within a list.
     """

@@ -47,7 +47,7 @@ def read_articles(path: str | Path) -> Read[str]:
 def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
     """MS MARCO's passage triples, `triples.train.small.tsv`: query, positive and negative passage, separated by tabs.
 
-    The file is read line by line and no further than to the limit, for it has 39,780,811 lines and 27 GB. Its queries
+    The file has 39,780,811 lines and 27 GB, so it is read line by line and no further than to the limit. Its queries
     and positive passages come again and again; each is in memory once.
 
     Args:

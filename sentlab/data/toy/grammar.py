@@ -61,7 +61,7 @@ def render(
     """Say a scene.
 
     Args:
-        form: one of `forms(scene)`; one of them at random if empty.
+        form: one of `forms(scene)`. If empty, one is drawn.
         like: a sentence whose words and form are kept where possible, as for a near miss.
         unlike: a sentence whose words and form are avoided where possible, as for a paraphrase.
 

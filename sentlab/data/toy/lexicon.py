@@ -214,7 +214,7 @@ def _expand(
     groups: dict[str, str],
     index: dict[tuple[str, str], str],
 ) -> Iterator[str]:
-    """The senses that a list of words, @sections and $groups stands for."""
+    """The senses that a list of words, @sections and $groups means."""
     for item in _items(text):
         if item.startswith("$"):
             yield from _expand(groups[item], letter, where, senses, groups, index)

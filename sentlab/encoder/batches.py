@@ -1,0 +1,92 @@
+"""Texts to batches of token ids: checked, distinct, sorted by length, padded."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from sentlab.encoder import Encoder
+
+
+@dataclass(frozen=True)
+class TokenBatch:
+    """Some of the texts, tokenised and padded on the right: `rows` (B,) are their positions among the texts."""
+
+    rows: np.ndarray
+    input_ids: Tensor  # (B, L)
+    attention_mask: Tensor  # (B, L)
+    offsets: list[np.ndarray]  # a text: (its tokens, 2) character start and end
+    special: list[np.ndarray]  # a text: (its tokens,) True at [CLS], [SEP]
+
+
+def checked(texts: Iterable[str]) -> list[str]:
+    """The texts as a list; TypeError for a bare string, or for an item that is no string (the message says which)."""
+    if isinstance(texts, str):
+        raise TypeError(f"texts is one string, {texts[:40]!r}; put it into a list: [text]")
+    texts = list(texts)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string: {text!r:.60}")
+    return texts
+
+
+def distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:
+    """The distinct texts in order of appearance, and for each text the position of its equal among them, (n,)."""
+    position: dict[str, int] = {}
+    inverse = np.array([position.setdefault(text, len(position)) for text in texts], dtype=np.int64)
+    return list(position), inverse
+
+
+def token_batches(encodings: list[Any], start: int, budget: int, pad_id: int, device: torch.device) -> list[TokenBatch]:
+    """Batch a fast tokenizer's encodings from long to short.
+
+    Args:
+        encodings: one a text.
+        start: the position of the first text.
+        budget: padded tokens in a batch.
+        pad_id: the id of the padding token.
+        device: for the tensors.
+    """
+    lengths = np.array([len(encoding) for encoding in encodings])
+    order = np.argsort(-lengths, kind="stable")
+    batches: list[TokenBatch] = []
+    first = 0
+    while first < len(order):
+        longest = int(lengths[order[first]])
+        rows = order[first : first + max(1, budget // longest)]
+        batches.append(_padded([encodings[i] for i in rows], rows + start, longest, pad_id, device))
+        first += len(rows)
+    return batches
+
+
+def warn_if_cut(encoder: Encoder, encodings: list[Any]) -> None:
+    """Warn that texts are cut at a length that nobody has chosen; Python shows such a warning once a model."""
+    if encoder.max_length == encoder.assumed_length and any(encoding.overflowing for encoding in encodings):
+        warnings.warn(
+            f"texts are cut at max_length={encoder.max_length} tokens, the default, because "
+            f"{encoder.backbone.config.name_or_path} does not say how many to take, and it has positions for more; "
+            "give max_length to from_pretrained",
+            stacklevel=2,
+        )
+
+
+def _padded(encodings: list[Any], rows: np.ndarray, longest: int, pad_id: int, device: torch.device) -> TokenBatch:
+    ids = np.full((len(rows), longest), pad_id, dtype=np.int64)  # (B, L)
+    mask = np.zeros((len(rows), longest), dtype=np.int64)
+    for i, encoding in enumerate(encodings):
+        ids[i, : len(encoding)] = encoding.ids
+        mask[i, : len(encoding)] = 1
+    return TokenBatch(
+        rows,
+        torch.from_numpy(ids).to(device),
+        torch.from_numpy(mask).to(device),
+        [np.array(encoding.offsets, dtype=np.int64) for encoding in encodings],
+        [np.array(encoding.special_tokens_mask, dtype=bool) for encoding in encodings],
+    )

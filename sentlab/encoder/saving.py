@@ -1,0 +1,154 @@
+"""How an encoder is kept: a folder that sentence-transformers reads too, written in full and then moved into place."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from safetensors.torch import save_file
+
+from sentlab.encoder.files import LEGACY_POOLINGS, quiet
+from sentlab.encoder.pseudo_tokens import PseudoTokens
+from sentlab.encoder.vector_maps import Flow, Whitening, describe
+
+if TYPE_CHECKING:
+    from sentlab.encoder import Encoder
+
+# Files of a saved encoder that a new one may lack: of another pooling or size, or written by sentence-transformers.
+OTHER_SAVED = re.compile(
+    r"vocab\.txt|model-\d+-of-\d+\.safetensors|model\.safetensors(\.index\.json)?"
+    r"|\d_(Pooling|WeightedLayerPooling|Normalize)(/(config\.json|model\.safetensors))?"
+    r"|(post|pseudo)/(config\.json|model\.safetensors|README\.md)"
+)
+NOTE = """# {name} behind a sentence encoder
+
+Load the folder above with `sentlab.Encoder.from_pretrained`, which applies what is here. sentence_transformers does not
+know it and refuses the folder. The model loaded alone, as by transformers, gives vectors without it.
+"""
+
+
+def save(encoder: Encoder, folder: str | Path) -> None:
+    """See `Encoder.save`."""
+    target = Path(os.path.realpath(Path(folder).expanduser()))
+    if Path.cwd().is_relative_to(target):
+        raise FileExistsError(f"{target} is or holds the working directory, which save would replace; choose a new one")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_name(f".{target.name}.{os.getpid()}.new")
+    try:
+        with quiet():
+            encoder.model.save_pretrained(new)
+            encoder.tokenizer.save_pretrained(new)
+        write_sentence_transformers(encoder, new)
+        mode = (new / "modules.json").stat().st_mode
+        for weights in new.rglob("*.safetensors"):  # safetensors hides its files from all other users
+            weights.chmod(mode)
+        _replace(target, new)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
+    """Write beside the model what `SentenceTransformer(folder)` reads; its WeightedLayerPooling averages layers.
+
+    A Whitening is its Dense. A Flow, and pseudo tokens where they make the vector, are written as the classes that they
+    are, which it refuses to load.
+    """
+
+    def write(name: str, content: Any) -> None:
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    layers, width = encoder.backbone.config.num_hidden_layers, encoder.backbone.config.hidden_size
+    averaged = {"last2": layers - 1, "first_last": 1, "embedding_last": 0}.get(encoder.pooling)
+    if averaged is not None:
+        modules.insert(1, ("1_WeightedLayerPooling", "WeightedLayerPooling"))
+        modules[2] = ("2_Pooling", "Pooling")
+        weights = torch.zeros(layers + 1)
+        weights[averaged] += 1
+        weights[layers] += 1
+        write(
+            "1_WeightedLayerPooling/config.json",
+            {"word_embedding_dimension": width, "layer_start": 0, "num_hidden_layers": layers},
+        )
+        save_file({"layer_weights": weights}, folder / "1_WeightedLayerPooling" / "model.safetensors")
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        write("config.json", config | {"output_hidden_states": True})
+    if encoder.pooling != "pseudo":
+        mode = encoder.pooling if averaged is None else "mean"
+        flags = {f"pooling_mode_{flag}": name == mode for flag, name in LEGACY_POOLINGS.items()}
+        write(f"{modules[-1][0]}/config.json", {"word_embedding_dimension": width} | flags)
+    write("sentence_bert_config.json", {"max_seq_length": encoder.max_length, "do_lower_case": False})
+    write(
+        "config_sentence_transformers.json",
+        {
+            "__version__": {"transformers": version("transformers"), "pytorch": torch.__version__},
+            "prompts": encoder.prompts,
+            "default_prompt_name": encoder.default_prompt_name,
+        },
+    )
+    types = [(path, f"sentence_transformers.models.{kind}") for path, kind in modules]
+    settings: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.max_length}
+    if (post := encoder.post) is not None:
+        settings["post"] = describe(post)
+        if isinstance(post, Whitening):
+            types.append(("post", "sentence_transformers.models.Dense"))
+            dense = {"in_features": post.in_dim, "out_features": post.out_dim, "bias": True}
+            write("post/config.json", {**dense, "activation_function": "torch.nn.modules.linear.Identity"})
+        else:
+            types.append(("post", f"{Flow.__module__}.{Flow.__name__}"))
+            write("post/config.json", settings["post"])
+            _note(folder / "post", "A flow")
+        save_file(post.state_dict(), folder / "post" / "model.safetensors")
+    if (pseudo := encoder.pseudo) is not None:
+        settings["pseudo"] = pseudo.settings
+        (folder / "pseudo").mkdir()
+        save_file(pseudo.state_dict(), folder / "pseudo" / "model.safetensors")
+        if encoder.pooling == "pseudo":
+            types[1] = ("pseudo", f"{PseudoTokens.__module__}.{PseudoTokens.__name__}")
+            _note(folder / "pseudo", "Pseudo tokens")
+    if encoder.normalize:
+        types.append((f"{len(types)}_Normalize", "sentence_transformers.models.Normalize"))
+        write(f"{types[-1][0]}/config.json", {})
+    entries = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(types)]
+    write("modules.json", entries)
+    write("sentlab.json", settings)
+
+
+def _note(folder: Path, name: str) -> None:
+    (folder / "README.md").write_text(NOTE.format(name=name), encoding="utf-8")
+
+
+def _replace(target: Path, new: Path) -> None:
+    """Move the folder `new` to `target`, replacing a saved encoder but nothing else."""
+    if not target.exists():
+        new.rename(target)
+        return
+    held = _names(target) if target.is_dir() else {"a file"}
+    strange = sorted(name for name in held - _names(new) - {"README.md"} if not OTHER_SAVED.fullmatch(name))
+    if held and (strange or "modules.json" not in held):
+        what = f"it holds {', '.join(strange[:5])}" if strange else "it has no modules.json"
+        raise FileExistsError(f"{target} is no saved encoder alone ({what}); choose a new folder or empty this one")
+    if "README.md" in held:  # the user's, for `save` writes none
+        shutil.copy2(target / "README.md", new / "README.md")
+    old = new.with_suffix(".old")
+    target.rename(old)
+    try:
+        new.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    shutil.rmtree(old)
+
+
+def _names(folder: Path) -> set[str]:
+    """The files and links under a folder and its empty folders, each by its path from there."""
+    found = (path for path in folder.rglob("*") if path.is_symlink() or path.is_file() or not any(path.iterdir()))
+    return {path.relative_to(folder).as_posix() for path in found}

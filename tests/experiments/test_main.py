@@ -1,0 +1,87 @@
+"""The command: one for all kinds, with one help, and errors that name file and key."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentlab import __main__ as command
+from sentlab.experiments import records
+
+
+def write(path: Path, settings: dict[str, Any], kind: str = "run", **more: Any) -> str:
+    path.write_text(json.dumps({"kind": kind, "settings": settings, **more}))
+    return str(path)
+
+
+@pytest.fixture
+def raw(small_encoder_folder: Path) -> dict[str, Any]:
+    encoder = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}
+    return {"encoder": encoder, "dev": "toy-sts", "test": [], "threads": 1}
+
+
+def test_the_help_explains_every_setting_of_every_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(["--help"])
+    told = capsys.readouterr().out
+    assert ended.value.code == 0
+    for kind, settings in command.SETTINGS.items():
+        own = told.split(f"Settings of the kind {kind}:")[1]
+        assert all(name in own for name in settings.model_fields), kind
+    assert set(command.SETTINGS) | {"library"} == set(records.KINDS)
+
+
+def test_a_record_is_run_once_and_again_when_asked(
+    raw: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path / "raw.json", raw)
+    assert command.main(["run", path]) == 0
+    assert "toy-sts-dev" in capsys.readouterr().out
+    written = Path(path).read_text()
+    assert command.main(["run", path]) == 0
+    assert capsys.readouterr().out == ""
+    assert Path(path).read_text() == written
+    called: list[bool] = []
+    monkeypatch.setattr(command, "run", lambda path, again: called.append(again) or records.read(path))
+    assert command.main(["run", path, "--again"]) == 0
+    assert called == [True]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["sweep", "raw.json"], "raw.json is of the kind run: python -m sentlab run raw.json"),
+        (["run", "typo.json"], "typo.json: settings.tets: is unknown"),
+        (["run", "gone.json"], "gone.json"),
+        (["run"], "name the records"),
+        (["results", "raw.json"], "results takes no files"),
+        (["train", "raw.json"], "invalid choice: 'train'"),
+    ],
+)
+def test_errors_name_the_file_and_what_to_do(
+    arguments: list[str],
+    says: str,
+    raw: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("raw.json"), raw)
+    write(Path("typo.json"), raw | {"tets": []})
+    with pytest.raises(SystemExit) as ended:
+        command.main(arguments)
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err
+
+
+def test_an_unfinished_sweep_is_run(raw: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path / "both.json", {"run": raw, "over": {"encoder.pooling": ["cls", "mean"]}}, "sweep")
+    assert not command.finished(records.read(path), Path(path))
+    assert command.main(["sweep", path]) == 0
+    assert command.finished(records.read(path), Path(path))
