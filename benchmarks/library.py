@@ -48,7 +48,8 @@ from sentlab.evaluation.mining import K1, B
 from sentlab.experiments.records import FOLDER, LibraryRecord, Notes, name_of
 from sentlab.experiments.results import CorpusNote, EncoderNote, LibraryResults
 from sentlab.experiments.run import weights_fingerprint
-from sentlab.experiments.settings import EncoderSettings, LibrarySettings
+from sentlab.experiments.settings import EncoderSettings
+from sentlab.experiments.settings_rows import LibrarySettings
 from sentlab.search.phrase_index import PhraseIndex, passages
 
 PHRASES = (
