@@ -123,16 +123,18 @@ def notes(module: str) -> list[tuple[str, str]]:
 def notes_of(docstring: str) -> list[tuple[str, str]]:
     """The same of a docstring without indentation."""
     found: list[tuple[str, str]] = []
-    heading = ""
+    heading, of_heading = "", 0  # notes so far
     for line in docstring.splitlines():
+        item = re.match(r" {0,2}- (.*)", line)
         if line.startswith(NOTE_HEADINGS):
             heading, _, note = line.partition(":")
+            of_heading = len(found)
             if note:
                 found.append((heading, note.strip()))
         elif not line.strip():
-            heading = ""
-        elif heading and line.startswith("  - "):
-            found.append((heading, line[4:]))
+            heading = heading if of_heading == len(found) else ""  # the list may begin after a blank line
+        elif heading and (item or of_heading == len(found)):
+            found.append((heading, item[1] if item else line.strip()))
         elif heading:
             found[-1] = heading, f"{found[-1][1]} {line.strip()}"
     return found

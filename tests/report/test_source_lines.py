@@ -138,10 +138,18 @@ Differs from the released code: in one thing
 alone.
 
 The end.
+
+What the paper leaves open, and what is done here:
+
+- A list at the margin, which
+  goes on.
+
+- After the list.
 """
     assert source_lines.notes_of(docstring) == [
         ("Differs from the paper", "One note, which goes on."),
         ("Differs from the paper", "Another."),
         ("Differs from the released code", "in one thing alone."),
+        ("What the paper leaves open, and what is done here", "A list at the margin, which goes on."),
     ]
     assert source_lines.notes("sentlab.part.module") == [("Differs from the paper", "One note.")]
