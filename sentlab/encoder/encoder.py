@@ -27,6 +27,7 @@ from sentlab.encoder.files import (
     saved_settings,
     write_sentence_transformers,
 )
+from sentlab.encoder.fingerprint import fingerprint
 from sentlab.encoder.inference import evaluating, fast_arithmetic, in_threads
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
@@ -171,6 +172,24 @@ class Encoder(nn.Module):
     def word_embeddings(self) -> nn.Embedding:
         """The backbone's input word embeddings, (V, D) in BERT."""
         return cast(nn.Embedding, self.backbone.get_input_embeddings())
+
+    def fingerprint(self, *, tokens: bool = False) -> str:
+        """Return 16 hexadecimal digits that change with anything that decides the vectors of `encode`.
+
+        They cover the backbone's weights and architecture, the tokenizer, the pooling, `max_length`, `post` and
+        `pseudo`. They do not cover the masked-LM head, dropout, the device or the name of the source, and they
+        survive `save`. It takes about 20 ms for the bundled encoder, and a second for 400 MB of weights.
+
+        Args:
+            tokens: True covers only what decides the vectors of `encode_tokens`, so that another pooling does not
+                change the digits.
+
+        Example:
+            >>> encoder = sentlab.Encoder.from_pretrained()
+            >>> encoder.fingerprint() == sentlab.Encoder.from_pretrained().fingerprint()
+            True
+        """
+        return fingerprint(self, tokens=tokens)
 
     def tokenize(self, texts: Iterable[str]) -> dict[str, Tensor]:
         """Texts to `input_ids` and `attention_mask`, (B, L) on `device`; cut to max_length, padded to the longest."""
