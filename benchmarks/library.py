@@ -7,14 +7,16 @@ The texts are `.txt` files, a paragraph a line, also compressed as `.xz` or `.gz
 read: whole lines drawn at random, in the order of the file, the last one drawn cut off. A paragraph is a line, or, of a
 line that is longer, as much as the encoder reads at once, so that all ways look for a phrase in the same paragraphs:
 
-    index         `sentlab.PhraseIndex` in float16: a vector a word, all spans of up to 20 words are compared
+    index         `sentlab.PhraseIndex` in float16; all spans of up to 20 words are compared
     paragraphs    a vector a paragraph in float16, a matrix product; finds paragraphs
+
     bm25          the words themselves (BM25, as in `sentlab.evaluation.mining`); finds paragraphs
-    span vectors  a vector a span in float16, a matrix product; made of a part of the paragraphs, evenly spread
-    ngrams        every span as a text of its own through the encoder; only made, and of a smaller part
+    span vectors  a vector a span in float16, a matrix product; of a part of the paragraphs, evenly spread
+
+    ngrams        every span as a text through the encoder; only made, and of a smaller part
 
 Each search has a process of its own, which opens what lies on disk. Memory is what opening and searching add to the
-memory of that process; pages of files that are mapped into memory do not count, for the system takes them back when it
+memory of that process. Pages of files that are mapped into memory do not count: the system takes them back when it
 needs them. Seconds are those of the CPU, one thread, which other work on the computer changes least (Linux).
 Whatever was measured on a part says on how many words; nothing here is scaled up.
 """
@@ -48,8 +50,11 @@ from sentlab.evaluation.mining import K1, B
 from sentlab.experiments.records import FOLDER, LibraryRecord, Notes, name_of
 from sentlab.experiments.results import CorpusNote, EncoderNote, LibraryResults
 from sentlab.experiments.run import weights_fingerprint
-from sentlab.experiments.settings import EncoderSettings, LibrarySettings
-from sentlab.search.phrase_index import PhraseIndex, passages
+from sentlab.experiments.settings import EncoderSettings
+from sentlab.experiments.settings_rows import LibrarySettings
+from sentlab.search.passages import passages
+from sentlab.search.phrase_index import PhraseIndex
+from sentlab.search.phrase_index_files import Segment, read_manifest
 
 PHRASES = (
     "a storm at sea",
@@ -190,12 +195,11 @@ def make_span_vectors(place: Path) -> None:
 
 def indexed_words(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Of each paragraph of an index its words: their vectors (w, D) and characters (w, 2)."""
-    dim = json.loads((folder / "phrases.json").read_text())["dim"]
-    for segment in sorted(path for path in folder.iterdir() if path.is_dir()):
-        firsts = np.fromfile(segment / "words", np.int64)
-        vectors = np.fromfile(segment / "vectors", np.float16).reshape(-1, dim)
-        places = np.fromfile(segment / "spans", np.int32).reshape(-1, 2)
-        yield from zip(np.split(vectors, firsts[1:-1]), np.split(places, firsts[1:-1]), strict=True)
+    manifest = read_manifest(folder)
+    for extent in manifest.segments:
+        segment = Segment(folder, extent, manifest.dtype, manifest.dim)
+        edges = segment.words[1:-1]
+        yield from zip(np.split(segment.vectors, edges), np.split(segment.spans, edges), strict=True)
 
 
 def ngrams(paragraph: str, places: np.ndarray) -> list[str]:

@@ -23,6 +23,7 @@ from accelerate import Accelerator
 
 from sentlab.experiments import plan, records
 from sentlab.experiments import settings as asked
+from sentlab.experiments import settings_rows as rows
 from sentlab.experiments.comparison import comparison, williams_tests
 from sentlab.experiments.cost import cost
 from sentlab.experiments.leaderboard import leaderboard
@@ -35,11 +36,11 @@ from sentlab.experiments.sweep import run_sweep
 SETTINGS: dict[str, type[asked.Typed]] = {
     "run": asked.RunSettings,
     "sweep": asked.SweepSettings,
-    "comparison": asked.ComparisonSettings,
-    "williams": asked.WilliamsSettings,
-    "leaderboard": asked.LeaderboardSettings,
-    "cost": asked.CostSettings,
-    "map": asked.MapSettings,
+    "comparison": rows.ComparisonSettings,
+    "williams": rows.WilliamsSettings,
+    "leaderboard": rows.LeaderboardSettings,
+    "cost": rows.CostSettings,
+    "map": rows.MapSettings,
 }
 
 
@@ -92,11 +93,11 @@ def tables(made: Any) -> dict[str, pd.DataFrame]:
         return {"average": found.table()}
     if made.kind == "williams":
         return {f"{t.setup} {t.max_size}": found.table(t.setup, t.max_size) for t in found.tables}
-    rows = {"leaderboard": "columns", "cost": "training encoding", "map": "numbers"}[made.kind].split()
+    parts = {"leaderboard": "columns", "cost": "training encoding", "map": "numbers"}[made.kind].split()
     content = made.model_dump()["results"]
     if made.kind == "leaderboard":
         return {name: pd.DataFrame(column["rows"]).T for name, column in content["columns"].items()}
-    return {name: pd.DataFrame(content[name]).T for name in rows}
+    return {name: pd.DataFrame(content[name]).T for name in parts}
 
 
 def run_missing(*, only_list: bool) -> int:

@@ -15,13 +15,18 @@ from safetensors import SafetensorError
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A temporary path beside `path`, moved onto it when the block ends well and removed when it does not."""
+    """Give a temporary path beside `path`, which is moved onto it when the block ends well and removed when it fails.
+
+    The file is on the disk before it is moved: after a power failure `path` holds the old file or the new one.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield temporary
+        to_disk(temporary)
         os.replace(temporary, path)
+        to_disk(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -37,6 +42,17 @@ def naming(path: str | Path) -> Iterator[None]:
         yield
     except (json.JSONDecodeError, UnicodeDecodeError, SafetensorError) as error:
         raise ValueError(f"{path} is damaged or cut off: {error}. Get the file anew") from error
+
+
+def to_disk(path: Path) -> None:
+    """Wait until the content of a file, or the list of names in a folder, is on the disk (fsync)."""
+    if os.name == "nt" and path.is_dir():
+        return  # Windows opens no folders
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_json(path: str | Path, value: Any) -> None:

@@ -27,7 +27,7 @@ from sentlab.experiments import results as found
 from sentlab.experiments.bootstrap import interval, means, resample
 from sentlab.experiments.encoders import encoders_of
 from sentlab.experiments.records import ComparisonRecord, Notes, WilliamsRecord
-from sentlab.experiments.settings import RowSettings, WilliamsRow, WilliamsTable
+from sentlab.experiments.settings_rows import RowSettings, WilliamsRow, WilliamsTable
 
 
 def comparison(path: Path) -> ComparisonRecord:

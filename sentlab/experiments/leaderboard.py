@@ -28,7 +28,7 @@ from sentlab.experiments import results as found
 from sentlab.experiments.bootstrap import Test, interval, means, p_value, resample
 from sentlab.experiments.encoders import encoders_of
 from sentlab.experiments.records import LeaderboardRecord, Notes
-from sentlab.experiments.settings import TestSettings
+from sentlab.experiments.settings_rows import TestSettings
 from sentlab.files import replacing
 
 KEPT = Path("runs/items")

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sentlab import data
 from sentlab.experiments import results as found
 from sentlab.experiments import settings as asked
+from sentlab.experiments import settings_rows as rows
 from sentlab.files import write_json
 
 FOLDER = Path("book/results")
@@ -100,7 +101,7 @@ class ComparisonRecord(Record):
     """A paired bootstrap between records."""
 
     kind: Literal["comparison"] = "comparison"
-    settings: asked.ComparisonSettings
+    settings: rows.ComparisonSettings
     results: found.ComparisonResults | None = None
 
 
@@ -108,7 +109,7 @@ class WilliamsRecord(Record):
     """Williams's test between records."""
 
     kind: Literal["williams"] = "williams"
-    settings: asked.WilliamsSettings
+    settings: rows.WilliamsSettings
     results: found.WilliamsResults | None = None
 
 
@@ -116,7 +117,7 @@ class LeaderboardRecord(Record):
     """Records on the same tests."""
 
     kind: Literal["leaderboard"] = "leaderboard"
-    settings: asked.LeaderboardSettings
+    settings: rows.LeaderboardSettings
     results: found.LeaderboardResults | None = None
 
 
@@ -124,7 +125,7 @@ class CostRecord(Record):
     """Time and memory."""
 
     kind: Literal["cost"] = "cost"
-    settings: asked.CostSettings
+    settings: rows.CostSettings
     results: found.CostResults | None = None
 
 
@@ -132,7 +133,7 @@ class MapRecord(Record):
     """Where sentences lie."""
 
     kind: Literal["map"] = "map"
-    settings: asked.MapSettings
+    settings: rows.MapSettings
     results: found.MapResults | None = None
 
 
@@ -140,7 +141,7 @@ class LibraryRecord(Record):
     """A library that is searched; written by `benchmarks/library.py`."""
 
     kind: Literal["library"] = "library"
-    settings: asked.LibrarySettings
+    settings: rows.LibrarySettings
     results: found.LibraryResults | None = None
 
 

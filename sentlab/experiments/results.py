@@ -8,7 +8,8 @@ import pandas as pd
 from pydantic import Field
 
 from sentlab.evaluation.mining import MAX_SIZE
-from sentlab.experiments.settings import RowSettings, Typed, WilliamsRow, WilliamsTable
+from sentlab.experiments.settings import Typed
+from sentlab.experiments.settings_rows import RowSettings, WilliamsRow, WilliamsTable
 
 Number = int | float
 When = Literal["before", "after"]

@@ -1,76 +1,286 @@
-"""The files of a phrase index: its manifest and its segments, as `sentlab.search.phrase_index` describes them."""
+"""The files of a phrase index: how segments are written, committed by one process of several, checked and cleaned up.
+
+A folder of the index holds a manifest and segments, each of some texts::
+
+    phrases.json           the manifest: what the index is, and its segments with their sizes and checksums
+    phrases.lock           locked while a process changes the list of segments
+
+    segment-HEX/vectors    float16 or float32 (W, D)
+    segment-HEX/spans      int32 (W, 2), a word's characters
+    segment-HEX/words      int64 (n + 1,), each text's first word
+    segment-HEX/texts      the texts in UTF-8
+    segment-HEX/bytes      int64 (n + 1,), where each text begins
+
+    .adding-HEX/           segments that a process is writing; it holds a lock there while it is alive
+
+HEX are 32 random digits, so two processes never write the same segment. A segment is complete and on the disk before
+the manifest names it, and the manifest is replaced as a whole: a kill at any moment leaves the old index or the new
+one. What a killed process leaves goes when texts are added next. No other file of the folder is ever removed.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
+from filelock import FileLock, Timeout
 
-FORMAT = "sentlab phrase index 1"
-MANIFEST = "phrases.json"
+from sentlab.files import to_disk, write_json
+
+FORMAT = "sentlab phrase index 2"
+MANIFEST, LOCK = "phrases.json", "phrases.lock"
+SEGMENT, STAGE = re.compile(r"segment-[0-9a-f]{32}"), re.compile(r"\.adding-[0-9a-f]{32}")
+UNFINISHED = re.compile(rf"\.{re.escape(MANIFEST)}\.\d+\.part")  # a manifest, by `sentlab.files.replacing`
+FILES = ("vectors", "spans", "words", "bytes", "texts")
+DTYPES = ("float16", "float32")
+SECONDS = 60.0  # to wait for another process, which holds the lock for some milliseconds
+BLOCK = 2**20  # bytes read at a time
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How much a segment holds, as the manifest says."""
+    """How much a segment holds, and the CRC-32 of each of its files in hexadecimal digits."""
 
     name: str
     texts: int
     words: int
     bytes: int
+    checksums: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What an index is, and its segments in the order in which they were committed."""
+
+    encoder: str  # fingerprint
+    min_size: int
+    max_size: int
+    dtype: str
+    dim: int
+    segments: tuple[Extent, ...] = ()
+
+    def write(self, folder: Path) -> None:
+        write_json(folder / MANIFEST, {"format": FORMAT} | asdict(self))
 
 
 class Segment:
-    """The files of a segment, mapped into memory.
-
-    Raises:
-        ValueError: a file that is not there, or not of the size that was committed.
-    """
+    """The files of a segment, mapped into memory; `damage` says what is wrong with them, as far as their sizes tell."""
 
     def __init__(self, folder: Path, extent: Extent, dtype: str, dim: int) -> None:
         self.extent = extent
+        self.damage: str | None = None
+        self._place, self._read = folder / extent.name, False
+        self.vectors = self._mapped("vectors", dtype, extent.words, dim)
+        self.spans = self._mapped("spans", "int32", extent.words, 2)
+        self.words = self._mapped("words", "int64", extent.texts + 1)
+        self.bytes = self._mapped("bytes", "int64", extent.texts + 1)
+        self.texts = self._mapped("texts", "uint8", extent.bytes)
 
-        def mapped(name: str, dtype: str, *shape: int) -> np.ndarray:
-            path, size = folder / extent.name / name, np.dtype(dtype).itemsize * int(np.prod(shape))
-            found = path.stat().st_size if path.is_file() else None
-            if found != size:
-                what = "is missing" if found is None else f"has {found:,} bytes instead of {size:,}"
-                raise ValueError(f"the phrase index in {folder} is damaged: {extent.name}/{name} {what}; make it anew")
-            return np.memmap(path, dtype, "r", shape=shape) if size else np.empty(shape, dtype)
-
-        self.vectors = mapped("vectors", dtype, extent.words, dim)
-        self.spans = mapped("spans", "int32", extent.words, 2)
-        self.words = mapped("words", "int64", extent.texts + 1)
-        self.bytes = mapped("bytes", "int64", extent.texts + 1)
-        self.texts = mapped("texts", "uint8", extent.bytes)
+    def check(self, *, again: bool = False) -> str | None:
+        """Read all files, at the first call or `again`, and return what is wrong with them; None if nothing is."""
+        if self.damage is None and (again or not self._read):
+            self._read = True
+            for name, expected in self.extent.checksums.items():
+                try:
+                    if checksum(self._place / name) != expected:
+                        self._damaged(name, "is not what was written")
+                except OSError as error:
+                    self._damaged(name, f"cannot be read ({error})")
+        return self.damage
 
     def text(self, number: int) -> str:
         return self.texts[self.bytes[number] : self.bytes[number + 1]].tobytes().decode()
 
+    def _mapped(self, name: str, dtype: str, *shape: int) -> np.ndarray:
+        path, size = self._place / name, np.dtype(dtype).itemsize * int(np.prod(shape))
+        found = path.stat().st_size if path.is_file() else None
+        if found != size:
+            self._damaged(name, "is missing" if found is None else f"has {found:,} bytes instead of {size:,}")
+        return np.memmap(path, dtype, "r", shape=shape) if size and found == size else np.empty(shape, dtype)
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+    def _damaged(self, name: str, what: str) -> None:
+        self.damage = self.damage or f"{self.extent.name}/{name} {what}"
+
+
+def checksum(path: Path) -> str:
+    """CRC-32 of a file, eight hexadecimal digits: it finds damage, and reads three times as fast as SHA-256."""
+    value = 0
+    with open(path, "rb") as file:
+        while block := file.read(BLOCK):
+            value = zlib.crc32(block, value)
+    return f"{value:08x}"
+
+
+def write_segment(
+    stage: Path, texts: list[str], encoded: Iterable[tuple[int, np.ndarray, np.ndarray]], dtype: str, first: int = 0
+) -> Extent:
+    """Write a segment that no manifest names yet.
+
+    Args:
+        stage: a folder of `staging`.
+        texts: n texts.
+        encoded: as `sentlab.search.passages.encode_words` gives it.
+        dtype: of the vectors on the disk.
+        first: the number of the first text, for messages.
+
+    Raises:
+        ValueError: a vector that `dtype` cannot hold; the message names the text.
+    """
+    place = stage / f"segment-{uuid4().hex}"
+    place.mkdir()
+    counts = np.zeros(len(texts), dtype=np.int64)
+    with open(place / "vectors", "wb") as vectors_file, open(place / "spans", "wb") as spans_file:
+        for number, vectors, spans in encoded:
+            with np.errstate(over="ignore"):
+                kept = vectors.astype(dtype)
+            if not np.isfinite(kept).all():
+                raise ValueError(
+                    f"texts[{first + number}] has a word whose vector {dtype} cannot hold, with values up to "
+                    f"{np.abs(vectors).max():.3g}: {texts[number]!r:.60}. Make the index with dtype='float32'; if that "
+                    "fails too, the encoder is broken"
+                )
+            counts[number] += len(vectors)
+            vectors_file.write(kept.tobytes())
+            spans_file.write(spans.astype(np.int32).tobytes())
+    raw = [text.encode() for text in texts]
+    (place / "texts").write_bytes(b"".join(raw))
+    for file, lengths in {"words": counts.tolist(), "bytes": [len(text) for text in raw]}.items():
+        (place / file).write_bytes(np.cumsum([0, *lengths], dtype=np.int64).tobytes())
+    _segment_to_disk(place)
+    checksums = {name: checksum(place / name) for name in FILES}
+    return Extent(place.name, len(texts), int(counts.sum()), sum(map(len, raw)), checksums)
+
+
+def copy_index(source: Path, target: Path, manifest: Manifest) -> None:
+    """Copy an index to a folder that is empty or not there, whole or not at all."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_name(f".{target.name}.{uuid4().hex}.new")
+    try:
+        new.mkdir()
+        for extent in manifest.segments:
+            shutil.copytree(source / extent.name, new / extent.name)
+            _segment_to_disk(new / extent.name)
+        manifest.write(new)
+        os.replace(new, target)  # an empty folder may be there
+        to_disk(target.parent)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _segment_to_disk(place: Path) -> None:
+    for name in FILES:
+        to_disk(place / name)
+    to_disk(place)
+
+
+@contextmanager
+def staging(folder: Path) -> Iterator[Path]:
+    """A folder to write segments in. What is not committed goes with it, and so does what killed processes have left.
+
+    Raises:
+        TimeoutError: another process holds the lock of the index for a minute.
+    """
+    stage = folder / f".adding-{uuid4().hex}"
+    alive = FileLock(stage / "alive")
+    with FileLock(folder / LOCK, timeout=SECONDS):  # so nobody finds the stage without its own lock
+        _sweep(folder, {extent.name for extent in read_manifest(folder).segments})
+        stage.mkdir()
+        alive.acquire()
+    try:
+        yield stage
+    finally:
+        alive.release()
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _sweep(folder: Path, committed: set[str]) -> None:
+    """Remove what killed processes have left. The lock must be held: segments appear and are committed under it."""
+    for path in list(folder.iterdir()):
+        if SEGMENT.fullmatch(path.name) and path.name not in committed:
+            shutil.rmtree(path)
+        elif UNFINISHED.fullmatch(path.name):
+            path.unlink()
+        elif STAGE.fullmatch(path.name):
+            try:
+                with FileLock(path / "alive", timeout=0):
+                    pass
+            except (Timeout, FileNotFoundError):
+                continue  # a process is writing there, or has just removed it
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def commit(folder: Path, stage: Path, extent: Extent, opened: Manifest) -> Manifest:
+    """Move a segment from the stage into the index, and return the new manifest.
+
+    Args:
+        opened: the manifest as the caller knows it. Other processes may have committed segments since then.
+
+    Raises:
+        RuntimeError: the folder holds another index now.
+        TimeoutError: another process holds the lock of the index for a minute.
+    """
+    with FileLock(folder / LOCK, timeout=SECONDS):
+        now = read_manifest(folder)
+        if replace(now, segments=now.segments[: len(opened.segments)]) != opened:
+            raise RuntimeError(f"{folder} holds another index since this one was opened; open it with PhraseIndex.load")
+        os.replace(stage / extent.name, folder / extent.name)
+        to_disk(folder)
+        new = replace(now, segments=(*now.segments, extent))
+        new.write(folder)
+    return new
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of the index in a folder.
+
+    Raises:
+        FileNotFoundError: no such folder.
+        ValueError: the folder is no index, its manifest is damaged, or another version of sentlab wrote it.
+    """
     if not folder.is_dir():
         raise FileNotFoundError(f"no folder {folder}; give one that PhraseIndex.save has written")
     path = folder / MANIFEST
     if not path.is_file():
         raise ValueError(f"{folder} is no phrase index: it has no {MANIFEST}")
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"the phrase index in {folder} is damaged: {MANIFEST} is not JSON: {error}") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ValueError(f"{path} is not of the format {FORMAT!r}; make the index anew")
-    keys = {"format", "encoder", "min_size", "max_size", "dtype", "dim", "segments"}
-    extents = manifest.get("segments")
-    known = isinstance(extents, list) and all(
-        isinstance(extent, dict)
-        and list(extent) == list(Extent.__dataclass_fields__)
-        and [type(value) for value in extent.values()] == [str, int, int, int]
-        for extent in extents
-    )
-    if manifest.keys() != keys or not known:
-        raise ValueError(f"the phrase index in {folder} is damaged: {MANIFEST} must hold {', '.join(sorted(keys))}")
-    return manifest
+    if not isinstance(found, dict) or found.pop("format", None) != FORMAT:
+        raise ValueError(
+            f"{path} is not of the format {FORMAT!r}: another version of sentlab wrote it; make the index anew"
+        )
+    if problem := _problem(found):
+        raise ValueError(f"the phrase index in {folder} is damaged: {MANIFEST} {problem}; make it anew")
+    return Manifest(**found | {"segments": tuple(Extent(**extent) for extent in found["segments"])})
+
+
+def _problem(found: dict[str, Any]) -> str | None:
+    """What is wrong with the entries of a manifest."""
+    kinds = {"encoder": str, "min_size": int, "max_size": int, "dtype": str, "dim": int, "segments": list}
+    if {key: type(value) for key, value in found.items()} != kinds:
+        return f"must hold {', '.join(sorted(kinds))}"
+    if found["dtype"] not in DTYPES or not 1 <= found["min_size"] <= found["max_size"] or found["dim"] < 1:
+        return f"has values that no index has: {', '.join(f'{key} {found[key]!r}' for key in list(kinds)[1:5])}"
+    for number, extent in enumerate(found["segments"]):
+        if not isinstance(extent, dict) or set(extent) != {field.name for field in fields(Extent)}:
+            return f"must hold {', '.join(field.name for field in fields(Extent))} of segments[{number}]"
+        if not isinstance(extent["name"], str) or not SEGMENT.fullmatch(extent["name"]):
+            return f"names a segment that sentlab does not write: {extent['name']!r}"
+        counts, checksums = [extent[key] for key in ("texts", "words", "bytes")], extent["checksums"]
+        if not all(type(count) is int and count >= 0 for count in counts):
+            return f"has no counts of segments[{number}]: {counts}"
+        if not isinstance(checksums, dict) or set(checksums) != set(FILES):
+            return f"must hold checksums of {', '.join(FILES)} of segments[{number}]"
+    names = [extent["name"] for extent in found["segments"]]
+    return "names a segment twice" if len(set(names)) < len(names) else None

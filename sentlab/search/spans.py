@@ -1,6 +1,6 @@
 """Every span of a text at once: its cosine with a query, where a span's vector is the mean of its tokens' vectors.
 
-SLICE (`methods/slice_spans.py`) compares a phrase with all spans of MIN_SIZE to MAX_SIZE tokens of a passage. A cosine
+SLICE (`sentlab.methods.slice`) compares a phrase with all spans of MIN_SIZE to MAX_SIZE tokens of a passage. A cosine
 does not see the length of a vector, so the sum of the tokens x_i ... x_j-1 serves as well as their mean::
 
     cos(q, [i, j)) = sum of q . x_t / (|q| |x_i + ... + x_j-1|)
@@ -9,9 +9,9 @@ The numerators cumulate T dot products a query; the lengths, which all queries s
 token with the few after it: `|x_i + ... + x_j-1|^2` is the sum of all x_s . x_t within. So T x D numbers serve T x
 K spans, whose vectors are never made, and only a chunk of the text is in work at a time.
 
-How it stays exact, to 1e-5 in float32, however long the text: sums grow by one token with each size and are not
-differences of sums from the start of the text, so nothing large cancels; and spans whose own tokens all but cancel,
-whose squared length would be a small difference of large numbers, are summed up as vectors in float64. They are rare.
+It stays exact, to 1e-5 in float32, however long the text. Sums grow by one token with each size and are not differences
+of sums from the start of the text, so nothing large cancels. The squared length of a span whose own tokens all but
+cancel would be a small difference of large numbers. We sum up these rare spans as vectors in float64.
 
 A zero vector, be it the query or the span, has the similarity 0. Of equal similarities the first start counts, and then
 the shortest span; similarities that differ by less than about 4e-6 (STEPS) may count as equal.
@@ -58,16 +58,16 @@ def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 
     """The span of a text that is most similar to each query.
 
     Args:
-        queries: (Q, D), an array or a tensor.
-        tokens: (T, D), the tokens of one text, in order; the type and the device of the result are theirs.
-        min_size: tokens, or words, a span has at least.
-        max_size: and at most; it may exceed the text.
-        boundaries: (W + 1,), rising from 0 to T: word w is made of the tokens from boundaries[w] to boundaries[w + 1].
-            Then spans are of whole words and sizes count words; `word_boundaries` finds them. None: spans of tokens.
+        queries: (Q, D).
+        tokens: (T, D), of one text.
+        min_size: tokens, or words, of the shortest span.
+        max_size: of the longest; it may exceed the text.
+        boundaries: (W + 1,), as `word_boundaries` gives them. Word w is made of the tokens from boundaries[w] to
+            boundaries[w + 1]. Then spans are of whole words and sizes count words. None: spans of tokens.
 
     Returns:
-        score, start and end, (Q,) each: the cosine, and the span's first token and the one after its last. Where the
-        text has no span of that size, score, start and end are 0.
+        score, start and end, (Q,) each: the cosine, and the span's first token and the one after its last. They are 0
+        where the text has no span of that size. Their type and device are those of the tokens.
 
     Raises:
         ValueError: shapes, sizes or boundaries that do not fit, or values that are not finite.
@@ -142,13 +142,12 @@ def word_sums(tokens: Tensor, boundaries: Any) -> Tensor:
 
 
 def scored(queries: Tensor, tokens: Any, texts: np.ndarray, min_size: int, max_size: int) -> Iterator[Scored]:
-    """The similarity of every span of some texts with every query, a chunk at a time.
+    """The similarity of every span of some texts with every query, a chunk at a time; no span crosses a text's end.
 
     Args:
-        queries: (Q, D), each of length 1, or zero.
-        tokens: (N, D), the tokens of all texts one after the other; anything that slices to an array or a tensor,
-            which is then turned into the type of the queries.
-        texts: (n + 1,), where each text begins among the tokens, and N: no span crosses a text's end.
+        queries: (Q, D), of length 1 or 0 each.
+        tokens: (N, D), anything that slices to an array or a tensor.
+        texts: (n + 1,), where each begins, and N.
         min_size, max_size: tokens a span, min_size <= max_size.
     """
     block = max(1, min(QUERIES, len(queries)))

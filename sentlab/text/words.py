@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
+import regex
 
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
+# Scripts that put no spaces between words. Unicode's default boundaries (UAX #29, `\b` with the flag WORD) cut Chinese
+# and Hiragana at each character, keep Katakana together, and cut Thai, Lao, Khmer and Burmese (LB=SA) at each letter.
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{WB=Katakana}\p{LB=SA}"
+# All other scripts: letters, digits and "_" with their combining marks. UAX #29 alone would also join "3.5" and "U.S".
+_RUN = rf"[[\w\p{{N}}]--[\p{{M}}{_UNSPACED}]][[\w\p{{N}}\p{{WB=Format}}]--[{_UNSPACED}]]*"
+_WORD = regex.compile(rf"{_RUN}(?:['’]{_RUN})*|[{_UNSPACED}]\w*?\b|(?!\s)\X", regex.V1 | regex.WORD)
 
 
 def word_boundaries(text: str, offsets: np.ndarray) -> np.ndarray:
-    """Where the words of a text begin among its tokens: sub-words of one word stay together, and so does "don't".
+    """Return where the words of a text begin among its tokens.
+
+    Sub-words of one word stay together, and so does "don't". A letter and its combining marks are one character,
+    composed or not. A Chinese character is a word, and so is a letter of Thai, Lao, Khmer and Burmese: finding longer
+    words in these scripts takes a dictionary.
 
     Args:
         text: the text.
         offsets: (T, 2), character start and end of each token, as `Encoder.encode_tokens` gives them.
 
     Returns:
-        int64 (W + 1,), from 0 to T, for `best_spans`; a punctuation mark is a word of its own.
+        int64 (W + 1,), from 0 to T, for `best_spans`; a punctuation mark is a word, and so is an emoji.
     """
-    inside = np.zeros(len(text) + 1, dtype=bool)  # characters that no word begins at
+    first = np.arange(len(text) + 1)  # of each character: where its word begins
     for match in _WORD.finditer(text):
-        inside[match.start() + 1 : match.end()] = True
-    begins = ~inside[offsets[:, 0]]
-    begins[:1] = True  # of a text that was cut within a word too
+        first[match.start() : match.end()] = match.start()
+    words = first[offsets[:, 0]]  # (T,)
+    begins = np.ones(len(words), dtype=bool)
+    begins[1:] = words[1:] != words[:-1]
     return np.append(np.flatnonzero(begins), len(offsets))

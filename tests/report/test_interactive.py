@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex
 
 from sentlab.experiments.records import MapRecord
 from sentlab.experiments.results import MapDrawing, MapNumbers, MapResults
-from sentlab.experiments.settings import MapSettings, RowSettings, UmapSettings
+from sentlab.experiments.settings_rows import MapSettings, RowSettings, UmapSettings
 from sentlab.report import plots
 from sentlab.report.interactive import ASSETS, interactive_layout
 

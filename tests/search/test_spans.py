@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import torch
 
 from sentlab.search import spans
 from sentlab.search.spans import best_spans, span_scores, top_spans
-from sentlab.text.words import word_boundaries
 
 
 def slow_scores(query: np.ndarray, tokens: np.ndarray, min_size: int, max_size: int) -> np.ndarray:
@@ -174,20 +171,6 @@ def test_spans_of_words() -> None:
             np.testing.assert_allclose(span_scores(query, tokens, max_size=4, boundaries=edges), slow, atol=1e-9)
             word, size = np.unravel_index(slow.argmax(), slow.shape)
             assert (best.start[i], best.end[i]) == (edges[word], edges[word + size + 1])
-
-
-def test_words_of_tokens() -> None:
-    text = "The womans' car, don't  stop 😀 3rd"
-    pieces = ["The", "woman", "s", "'", "car", ",", "don", "'", "t", "stop", "😀", "3", "rd"]
-    offsets, place = [], 0
-    for piece in pieces:
-        place = text.index(piece, place)
-        offsets.append((place, place + len(piece)))
-        place += len(piece)
-    edges = word_boundaries(text, np.array(offsets))
-    words = [text[offsets[a][0] : offsets[b - 1][1]] for a, b in pairwise(edges)]
-    assert words == ["The", "womans", "'", "car", ",", "don't", "stop", "😀", "3rd"]
-    assert word_boundaries("", np.empty((0, 2), np.int64)).tolist() == [0]
 
 
 def test_a_chunk_is_bounded() -> None:

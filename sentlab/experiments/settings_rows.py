@@ -1,0 +1,190 @@
+"""What records ask for that compare recorded encoders, row by row: tests between them, leaderboards, costs, maps."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, PositiveInt, model_validator
+
+from sentlab.evaluation.mining import MAX_SIZE, Setup
+from sentlab.experiments.settings import EncoderSettings, Typed
+
+
+class RowSettings(Typed):
+    """A recorded encoder. Of a sweep every run counts as a seed; a pooling of null is the encoder's own."""
+
+    record: str
+    pooling: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.record} {self.pooling}" if self.pooling else self.record
+
+
+class Versus(Typed):
+    """Two recorded encoders: how much better are ours than theirs?"""
+
+    ours: RowSettings
+    theirs: RowSettings
+
+
+class ComparisonSettings(Typed):
+    """A paired bootstrap between recorded encoders. The interval is over pairs; it says nothing of other seeds.
+
+    Args:
+        comparisons: pairs of a recorded encoder and another.
+        test: corpora whose `test` split is scored (Spearman x 100, all pairs of a set together), and averaged.
+        resamples: how often pairs are drawn, the same ones for all encoders.
+        seed: of what is drawn.
+    """
+
+    comparisons: list[Versus]
+    test: list[str]
+    resamples: PositiveInt
+    seed: int
+
+
+class WilliamsRow(Typed):
+    """One way to find phrases in contexts.
+
+    Args:
+        record: of the encoder; of a sweep the first run. Null for bm25.
+        setup: a set-up other than that of its table.
+        vectors: `contextual`; `words`: the mean of the encoder's word embeddings; `bm25`: no vectors.
+    """
+
+    record: str | None = None
+    setup: Setup | None = None
+    vectors: Literal["contextual", "words", "bm25"] = "contextual"
+
+    @model_validator(mode="after")
+    def _check(self) -> WilliamsRow:
+        if (self.record is None) != (self.vectors == "bm25"):
+            raise ValueError("a row names a record, or has the vectors bm25 and no record")
+        return self
+
+    def __str__(self) -> str:
+        parts = (self.record, self.setup, self.vectors if self.vectors != "contextual" else None)
+        return " ".join(part for part in parts if part)
+
+
+class WilliamsTable(Typed):
+    """Rows that are compared with the best of them, in one set-up."""
+
+    setup: Setup
+    max_size: PositiveInt = MAX_SIZE
+    rows: list[WilliamsRow]
+
+
+class WilliamsSettings(Typed):
+    """Williams's test on phrases in contexts (SLICE, Table 1): each row against the best of its table.
+
+    Args:
+        tables: each with a setup, the longest span in words (max_size) and its rows.
+        corpus: phrases in contexts, of which the `test` split counts.
+    """
+
+    tables: list[WilliamsTable]
+    corpus: str
+
+
+class TestSettings(Typed):
+    """A test of a leaderboard: a corpus, and for phrases in contexts a set-up."""
+
+    __test__ = False  # no test of pytest
+
+    corpus: str
+    setup: Setup | None = None
+
+    def __str__(self) -> str:
+        return f"{self.corpus} {self.setup}" if self.setup else self.corpus
+
+
+class Picture(Typed):
+    """Which columns to draw, and into which file."""
+
+    file: str
+    columns: list[str]
+
+
+class LeaderboardSettings(Typed):
+    """Recorded encoders on the same tests, with a paired bootstrap over the items.
+
+    Args:
+        rows: name -> record and pooling.
+        columns: name -> tests, whose scores are averaged.
+        beside: rows that are shown and tested, but are no candidates for the best.
+        max_length: tokens of a text that every encoder reads.
+        picture: what to draw; null: nothing.
+        resamples: how often items are drawn, the same ones for all rows.
+        seed: of what is drawn.
+        threads: CPU threads.
+    """
+
+    rows: dict[str, RowSettings]
+    columns: dict[str, list[TestSettings]]
+    beside: list[str] = Field(default_factory=list)
+    max_length: PositiveInt
+    picture: Picture | None = None
+    resamples: PositiveInt
+    seed: int
+    threads: PositiveInt | None = None
+
+
+class CostSettings(Typed):
+    """Time and memory of the rows of a leaderboard. For Linux, on a machine without other load.
+
+    Args:
+        rows: name -> record and pooling; of a sweep the first run counts.
+        steps: training steps that are timed; a map is fitted as a whole.
+        corpus: pairs of whose `dev` split the distinct first texts are encoded, in one call.
+        passes: over the texts, after one that warms up. The fastest one counts.
+        threads: CPU threads.
+    """
+
+    rows: dict[str, RowSettings]
+    steps: PositiveInt
+    corpus: str
+    passes: PositiveInt
+    threads: PositiveInt
+
+
+class UmapSettings(Typed):
+    """Arguments of `umap.UMAP`; the metric is the cosine."""
+
+    n_neighbors: PositiveInt = 15
+    min_dist: float = 0.1
+
+
+class MapSettings(Typed):
+    """Where sentences of the toy world lie under several encoders.
+
+    Args:
+        rows: label -> record and pooling, in the order in which they are shown; of a sweep the first run counts.
+        topics: classes of events of the toy world, such as `kitchen` and `travel`.
+        scenes: scenes of each topic, all with other participants.
+        wordings: ways to say each scene, so that there are topics x scenes x wordings sentences.
+        seed: of the sentences and of UMAP.
+        umap: n_neighbors and min_dist.
+        neighbours: nearest neighbours of each sentence that are kept.
+    """
+
+    rows: dict[str, RowSettings]
+    topics: list[str]
+    scenes: PositiveInt
+    wordings: PositiveInt
+    seed: int
+    umap: UmapSettings
+    neighbours: PositiveInt
+
+
+class LibrarySettings(Typed):
+    """A library of texts, searched for phrases in several ways (`benchmarks/library.py`)."""
+
+    encoder: EncoderSettings
+    text: list[str]
+    words: PositiveInt
+    seed: int
+    phrases: list[str]
+    max_size: PositiveInt
+    dtype: str
+    threads: PositiveInt

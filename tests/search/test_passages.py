@@ -1,0 +1,29 @@
+"""Long texts are cut into passages, and nothing of them is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sentlab.encoder import Encoder
+from sentlab.search.passages import passages
+from sentlab.search.phrase_index import PhraseIndex
+
+
+def test_a_long_text_is_searched_to_its_end(small_encoder_folder: Path) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu", max_length=32)
+    text = "the man runs. " * 20 + "café " * 50 + "x" * 100 + " the girl plays the guitar."
+    places = passages(encoder, ["short", text, ""])
+    assert [place for place in places if place[0] != 1] == [(0, 0, 5), (2, 0, 0)]
+    cut = [text[start:end] for number, start, end in places if number == 1]
+    assert "".join(cut) == text
+    sizes = [len(offsets) for _, offsets in encoder.encode_tokens(cut)]
+    assert sizes == [len(found) for found in encoder.tokenizer(cut, add_special_tokens=False)["input_ids"]]
+    assert max(sizes) <= 30
+    assert all(passage.strip().endswith(".") for passage in cut[:3])
+    index = PhraseIndex(encoder)
+    index.add(["short", text])
+    (hit,) = index.search(["the girl plays the guitar."], 1)[0]
+    assert (hit.text, text[hit.start : hit.end]) == (1, hit.words)
+    last = index._segments[0].spans[-1]
+    assert text[last[0] : last[1]] == "."
+    assert last[1] == len(text)
