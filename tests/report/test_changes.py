@@ -11,7 +11,7 @@ import pytest
 
 from sentlab.experiments.records import WilliamsRecord
 from sentlab.experiments.results import WilliamsResults
-from sentlab.experiments.settings import WilliamsSettings
+from sentlab.experiments.settings_rows import WilliamsSettings
 from sentlab.report.changes import NOT_MEASURED, NOT_YET, Change, change, noise_of_gap, signed
 
 NOISE = "noise\u00a0"
