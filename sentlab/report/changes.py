@@ -139,11 +139,9 @@ class Compared:
     """Williams's comparison with spans of some lengths against that with another.
 
     Args:
-        williams: name of its record.
-        row: the compared encoder, such as `slice/batch`.
-        ours: the longest span that is ours, in words.
-        others: other longest spans.
-        setup, score: which of the numbers of the row.
+        williams, row: names of the record and of an encoder in it, such as `slice/batch`.
+        ours, others: longest spans, in words.
+        setup, score: which of the row's numbers.
         heading: a line before them.
     """
 

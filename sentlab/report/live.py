@@ -55,12 +55,10 @@ def train(
     """Make a method and train it: the seed is set before its heads are drawn, so that the same call gives the same.
 
     Args:
-        kind: the class of the method.
-        encoder: which is trained in place.
-        rows: what the method reads.
-        config: how it is trained; its seed counts for the method, too.
-        dev, on_step: as of `sentlab.fit`.
-        arguments: of the method.
+        kind, arguments: the class of the method, and what it takes.
+        encoder: is trained in place.
+        config: its seed counts for the method, too.
+        rows, dev, on_step: as of `sentlab.fit`.
 
     Returns:
         The method and the history of its training.
