@@ -28,10 +28,10 @@ library_name: transformers
 license: mit
 ---
 
-# tiny: a small, raw BERT to learn with
+# {name}: a small, raw BERT to learn with
 
 {parameters:,} parameters: {layers} layers of {width}, {heads} heads, an uncased WordPiece vocabulary of {vocabulary:,},
-up to {positions} tokens. Trained from nothing by masked-language modelling alone (Devlin et al. 2019, without
+up to {positions} tokens. Trained from {start} by masked-language modelling alone (Devlin et al. 2019, without
 next-sentence prediction). It never saw an objective on sentences, so whatever its sentence vectors are good for comes
 from the methods that are trained on top. It is made to be quick to train with, not to be good: for work, take a larger
 encoder.
@@ -50,10 +50,11 @@ the prejudices of their time: expect both in the vectors.
 `{command}`
 
 {steps:,} steps of {sheet:,} tokens, in blocks of {lengths} tokens that begin with a sentence; 15% of the tokens masked
-(80% [MASK], 10% random, 10% left); AdamW with a peak learning rate of {rate:g}, {warmup:.0%} warm-up, linear decay;
-dropout off while pre-training (its configuration says {dropout:g}, for the methods); bfloat16 arithmetic; seed {seed};
-position vectors start as sinusoids. {hours:.1f} hours on {threads} CPU thread(s); torch {torch}, transformers
-{transformers}. Kept in half precision. `pretraining.json` holds all settings and losses.
+(80% [MASK], 10% random, 10% left); AdamW with a peak learning rate of {rate:g}, {warmup:.0%} warm-up, {decay};
+dropout {trained_dropout:g} while pre-training (its configuration says {dropout:g}, for the methods); bfloat16
+arithmetic; seed {seed}; the position vectors of a new model start as sinusoids. {hours:.1f} hours on {threads} CPU
+thread(s); torch {torch}, transformers {transformers}. Kept in half precision. `pretraining.json` holds all settings and
+losses.
 
 Masked-LM loss (nats a masked token): {first:.2f} at the start, {last:.2f} over the last hundred steps.
 
@@ -67,22 +68,27 @@ Spearman x 100 on the test sets, aggregation "all", maximum length 64; `toy-sts`
 """
 
 
-def write_card(folder: Path, work: Path, history: History, command: str, threads: int) -> None:
+def write_card(folder: Path, work: Path, history: History, command: str) -> None:
     """Write README.md and loss.png into the model's folder; STS needs SENTLAB_DATA or the hub.
 
     Args:
         folder: the exported model.
         work: where pre-training kept its state (`prepared.json`).
         history: of the pre-training.
+        command: that made the model.
     """
     prepared = json.loads((work / "prepared.json").read_text(encoding="utf-8"))
     encoder = Encoder.from_pretrained(folder, max_length=64)
     config: Any = encoder.backbone.config
     losses = np.array([row["mlm"] for row in history.losses])
     settings = history.settings
+    decay = settings["decay"]
+    falling = "linear decay" if decay is None else f"linear decay over the last {decay:.0%}" if decay else "no decay"
     texts = ["| text | licence |", "|---|---|"]
     texts += [f"| `{name}` | {LICENCES.get(name.split('.')[0], 'see its source')} |" for name in prepared["text"]]
     content = CARD.format(
+        name=folder.name,
+        start=f"`{settings['start']}`" if settings["start"] else "nothing",
         parameters=sum(p.numel() for p in encoder.parameters()),
         layers=config.num_hidden_layers,
         width=config.hidden_size,
@@ -101,10 +107,12 @@ def write_card(folder: Path, work: Path, history: History, command: str, threads
         lengths=", ".join(map(str, sorted(set(settings["lengths"])))),
         rate=settings["learning_rate"],
         warmup=settings["warmup"],
+        decay=falling,
+        trained_dropout=settings["dropout"],
         dropout=config.hidden_dropout_prob,
         seed=settings["seed"],
         hours=history.seconds / 3600,
-        threads=threads,
+        threads=torch.get_num_threads(),
         torch=torch.__version__,
         transformers=version("transformers"),
         first=losses[0],

@@ -1,6 +1,6 @@
 """Pre-train a small uncased BERT by masked-language modelling alone: how the bundled encoder was made.
 
-    python -m sentlab.pretraining.pretrain --text FOLDER --out FOLDER [--tokens 88e6] [--resume]
+    python -m sentlab.pretraining --text FOLDER --out FOLDER [--tokens 88e6] [--start FOLDER] [--resume]
 
 FOLDER holds plain text (`*.txt` or `*.txt.xz`, a paragraph a line). Toy-world sentences of the training split are
 added. There is no objective on sentences, so that whatever a sentence vector is good for comes from elsewhere.
@@ -31,10 +31,10 @@ from sentlab.data.readers.texts import SENTENCE_END
 from sentlab.encoder import Encoder
 from sentlab.files import replacing, write_json
 from sentlab.pretraining.model_card import write_card
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 from sentlab.training.losses import mask_tokens, masked_lm_loss
 
-SHEET = 1024  # tokens in one optimiser step: small sheets make many steps, which a small model needs most
+SHEET = 1024  # default tokens of one optimiser step
 # A sheet is cut into blocks of one of these lengths, in turn; from the short ones attention is learned soonest.
 LENGTHS = (32, 64, 32, 128, 32, 64, 32, 256)
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -50,7 +50,7 @@ class MaskedLM(nn.Module):
     def collate(self, rows: Sequence[np.ndarray]) -> dict[str, Tensor]:
         labels = torch.from_numpy(np.concatenate(rows).astype(np.int64))  # (B, L)
         tokenizer = self.encoder.tokenizer
-        special = labels < len(SPECIAL)
+        special = torch.isin(labels, torch.tensor(tokenizer.all_special_ids))
         corrupted, chosen = mask_tokens(labels, special, tokenizer.mask_token_id, len(tokenizer))
         batch = {"input_ids": corrupted, "labels": labels, "chosen": chosen}
         return {name: value.to(self.encoder.device) for name, value in batch.items()}
@@ -66,15 +66,18 @@ class MaskedLM(nn.Module):
 
 
 class Sheets(Sequence[np.ndarray]):
-    """The tokenised text as sheets of `SHEET` tokens; each block starts with a sentence and wears [CLS] and [SEP]."""
+    """The tokenised text as sheets of `size` tokens, cut into blocks.
 
-    def __init__(self, ids: np.ndarray, starts: np.ndarray, cls_id: int, sep_id: int):
-        self.ids, self.starts, self.cls_id, self.sep_id = ids, starts, cls_id, sep_id
+    Each block starts at a sentence boundary and is wrapped in [CLS] and [SEP].
+    """
+
+    def __init__(self, ids: np.ndarray, starts: np.ndarray, cls_id: int, sep_id: int, size: int = SHEET):
+        self.ids, self.starts, self.cls_id, self.sep_id, self.size = ids, starts, cls_id, sep_id, size
         self.blocks: list[np.ndarray] = []  # of each sheet, the place of its blocks' first tokens
         place = 0
         while True:
             length = LENGTHS[len(self.blocks) % len(LENGTHS)]
-            blocks = np.empty(SHEET // length, dtype=np.int64)
+            blocks = np.empty(size // length, dtype=np.int64)
             for i in range(len(blocks)):
                 after = np.searchsorted(starts, place)
                 if after == len(starts) or starts[after] + length - 2 > len(ids):
@@ -88,7 +91,7 @@ class Sheets(Sequence[np.ndarray]):
 
     def __getitem__(self, index: int) -> np.ndarray:  # type: ignore[override]
         first = self.blocks[index]
-        length = SHEET // len(first)
+        length = self.size // len(first)
         sheet = np.empty((len(first), length), dtype=np.uint16)
         sheet[:, 0], sheet[:, -1] = self.cls_id, self.sep_id
         sheet[:, 1:-1] = self.ids[first[:, None] + np.arange(length - 2)]
@@ -136,8 +139,11 @@ def tokenise(texts: Sequence[str], tokenizer: BertTokenizer) -> tuple[np.ndarray
     return np.concatenate(ids), np.asarray(starts, dtype=np.int64)
 
 
-def prepare(text: Path, work: Path, vocabulary: int, seed: int) -> tuple[BertTokenizer, np.ndarray, np.ndarray]:
-    """Vocabulary and token ids, made once and kept in `work`."""
+def prepare(text: Path, work: Path, vocabulary: int | str, seed: int) -> tuple[BertTokenizer, np.ndarray, np.ndarray]:
+    """Make vocabulary and token ids once, and keep them in `work`.
+
+    `vocabulary` is a number of pieces, or the saved encoder whose vocabulary to take.
+    """
     done = work / "prepared.json"
     files = {path.name: path.stat().st_size for path in sorted(text.glob("*.txt*"))}
     about = {"text": files, "vocabulary": vocabulary, "seed": seed}
@@ -149,7 +155,11 @@ def prepare(text: Path, work: Path, vocabulary: int, seed: int) -> tuple[BertTok
         sentences = toy.load("toy-sentences", "train")
         texts = [*documents(text), *(" ".join(sentences[i : i + 20]) for i in range(0, len(sentences), 20))]
         random.Random(seed).shuffle(texts)
-        words = make_vocabulary(texts[::8], vocabulary)
+        if isinstance(vocabulary, int):
+            words = make_vocabulary(texts[::8], vocabulary)
+        else:
+            words = dict(Encoder.from_pretrained(vocabulary).tokenizer.get_vocab())
+            words = dict(sorted(words.items(), key=lambda item: item[1]))
         write_json(work / "vocabulary.json", words)
         ids, starts = tokenise(texts, BertTokenizer(vocab=words, do_lower_case=True))
         for name, array in (("ids", ids), ("starts", starts)):
@@ -188,9 +198,6 @@ def new_encoder(tokenizer: BertTokenizer, layers: int, width: int, folder: Path)
     embeddings: Any = encoder.backbone.embeddings
     positions: Tensor = embeddings.position_embeddings.weight.data
     positions.copy_(0.12 * sinusoids(*positions.shape))  # learned from here on
-    for module in encoder.modules():  # one pass over the text cannot overfit, and dropout would only slow it down
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
     return encoder
 
 
@@ -200,16 +207,33 @@ def export(encoder: Encoder, out: Path) -> None:
     encoder.tokenizer.save_pretrained(out)
 
 
+def command(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> str:
+    """Return the command line that makes this encoder: the options that differ from their defaults, no resuming."""
+    given = {name: value for name, value in vars(asked).items() if value != parser.get_default(name)}
+    given = given | {"text": asked.text.name, "threads": torch.get_num_threads()}
+    options = [f"--{name.replace('_', '-')} {value}" for name, value in given.items() if name not in ("work", "resume")]
+    return " ".join(["python -m sentlab.pretraining", *options])
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m sentlab.pretraining.pretrain", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m sentlab.pretraining", description=__doc__.split("\n")[0])
     parser.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
     parser.add_argument("--out", type=Path, required=True, help="folder for the finished model")
     parser.add_argument("--work", type=Path, default=Path("runs/pretrain"), help="folder for ids and checkpoints")
     parser.add_argument("--tokens", type=float, default=88e6, help="tokens to train on")
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--width", type=int, default=128)
-    parser.add_argument("--vocabulary", type=int, default=8000)
-    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument(
+        "--vocabulary",
+        type=lambda value: int(value) if value.isdigit() else value,
+        default=8000,
+        help="number of pieces, or a saved encoder (or 'tiny') whose vocabulary to take",
+    )
+    parser.add_argument("--sheet", type=int, default=SHEET, help="tokens of one optimiser step")
+    parser.add_argument("--start", type=Path, default=None, help="saved encoder to continue from; default: a new one")
+    parser.add_argument("--learning-rate", type=float, default=1e-3, help="the peak")
+    parser.add_argument("--decay", type=float, default=None, help="share of the steps in which the rate falls to zero")
+    parser.add_argument("--dropout", type=float, default=0.0, help="of all layers while pre-training")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=None, help="CPU threads; default: all cores")
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --work")
@@ -217,30 +241,36 @@ def main() -> None:
     if asked.threads:
         torch.set_num_threads(asked.threads)
     tokenizer, ids, starts = prepare(asked.text, asked.work, asked.vocabulary, asked.seed)
-    sheets = Sheets(ids, starts, tokenizer.cls_token_id, tokenizer.sep_token_id)
-    print(f"{len(ids):,} tokens of text in {len(starts):,} sentences, {len(sheets):,} sheets of {SHEET:,} tokens")
-    torch.manual_seed(asked.seed)
-    encoder = new_encoder(tokenizer, asked.layers, asked.width, asked.work / "untrained")
+    sheets = Sheets(ids, starts, tokenizer.cls_token_id, tokenizer.sep_token_id, asked.sheet)
+    print(f"{len(ids):,} tokens of text in {len(starts):,} sentences, {len(sheets):,} sheets of {asked.sheet:,} tokens")
+    set_seed(asked.seed)
+    if asked.start:
+        encoder = Encoder.from_pretrained(asked.start, max_length=max(LENGTHS))
+    else:
+        encoder = new_encoder(tokenizer, asked.layers, asked.width, asked.work / "untrained")
+    set_dropout(encoder, asked.dropout)
+    encoder.model.set_attn_implementation("eager")  # on a CPU a third faster to train than sdpa at these lengths
     config = TrainConfig(
-        steps=round(asked.tokens / SHEET),
+        steps=round(asked.tokens / asked.sheet),
         batch_size=1,
         learning_rate=asked.learning_rate,
         betas=(0.9, 0.98),
         warmup=0.02,
+        decay=asked.decay,
         precision="bfloat16",
-        checkpoint_every=2000,
+        checkpoint_every=1000,
         seed=asked.seed,
     )
     history = fit(MaskedLM(encoder), sheets, config, folder=asked.work, resume=asked.resume)
     export(encoder, asked.out)
-    history.settings |= {"sheet": SHEET, "lengths": LENGTHS, "layers": asked.layers, "width": asked.width}
+    history.settings |= {
+        "sheet": asked.sheet,
+        "dropout": asked.dropout,
+        "start": asked.start.name if asked.start else None,  # no path of this machine
+        "lengths": LENGTHS,
+        "layers": asked.layers,
+        "width": asked.width,
+    }
     history.save(asked.out / "pretraining.json")
-    threads = torch.get_num_threads()
-    command = f"python -m sentlab.pretraining.pretrain --text {asked.text.name} --out {asked.out}"
-    command += f" --tokens {asked.tokens:g} --threads {threads}"
-    write_card(asked.out, asked.work, history, command, threads)
+    write_card(asked.out, asked.work, history, command(parser, asked))
     print(f"{asked.out}: masked-LM loss {history.losses[-1]['mlm']:.3f} after {history.kept_step:,} steps")
-
-
-if __name__ == "__main__":
-    main()

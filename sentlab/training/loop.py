@@ -1,4 +1,4 @@
-"""Training: one plain loop for every method, on one process or several, that can be killed at any step and goes on.
+"""A single training loop for all methods. It runs on one or several processes and resumes after interruption.
 
 A method is a torch module with `encoder`, `collate(rows)` -> batch, `loss(batch)` -> named, already weighted losses,
 and `after_step()`. `fit` minimises the sum of the named losses.
@@ -7,78 +7,30 @@ and `after_step()`. `fit` minimises the sum of the named losses.
 from __future__ import annotations
 
 import contextlib
-import json
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list, gather_object
-from safetensors import safe_open
-from safetensors.torch import save_file
+from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list
 from torch import Tensor, nn
 from tqdm import tqdm
 
 from sentlab.encoder import Encoder
-from sentlab.files import replacing, write_json
-from sentlab.training import random_state
+from sentlab.training import checkpoint, random_state
+from sentlab.training.arguments import as_rows, check_arguments, check_shares
+from sentlab.training.checkpoint import Run
+from sentlab.training.config import TrainConfig
+from sentlab.training.fingerprint import fingerprint
+from sentlab.training.history import History
 from sentlab.training.tasks import Tasks
 
 LOG_EVERY = 10  # steps over which the recorded losses are averaged
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """How long, how fast and what to keep. Every setting is written into the history.
-
-    Args:
-        steps: optimiser steps; None: as many as `epochs` takes.
-        epochs: passes over the rows, used where `steps` is None.
-        batch_size: rows a step, over all processes and accumulated parts together.
-        accumulate: parts that a batch is split into, to save memory. In-batch negatives see their own part only.
-        learning_rate: the peak, reached after `warmup` (a fraction of all steps), then linear to zero.
-        betas, eps, weight_decay: AdamW's; biases and layer norms are not decayed.
-        max_grad_norm: gradients are clipped to this norm.
-        eval_every: steps between evaluations on dev; None: only after the last step.
-        keep: `dev`: end with the weights of the best evaluation; `last`: with those of the last step.
-        patience: stop after so many evaluations without a new best; None: never.
-        seed: of the order of rows and of all that the method draws.
-        precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32.
-        checkpoint_every: steps between checkpoints, where `fit` is given a folder.
-    """
-
-    steps: int | None = None
-    epochs: float = 1.0
-    batch_size: int = 64
-    accumulate: int = 1
-    learning_rate: float = 3e-5
-    warmup: float = 0.1
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    weight_decay: float = 0.01
-    max_grad_norm: float = 1.0
-    eval_every: int | None = None
-    keep: Literal["dev", "last"] = "last"
-    patience: int | None = None
-    seed: int = 0
-    precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    checkpoint_every: int = 500
-
-    def __post_init__(self) -> None:
-        for name in ("batch_size", "accumulate", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.steps is not None and self.steps < 1:
-            raise ValueError(f"steps must be at least 1 or None, got {self.steps}")
-        if self.batch_size % self.accumulate:
-            raise ValueError(f"batch_size {self.batch_size} does not divide into accumulate={self.accumulate} parts")
-        for name, choices in (("keep", ("dev", "last")), ("precision", ("auto", "float32", "bfloat16"))):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
 
 
 class Method(Protocol):
@@ -91,40 +43,15 @@ class Method(Protocol):
     def after_step(self) -> None: ...
 
 
-@dataclass
-class History:
-    """What a run did: settings, the losses every few steps, the dev scores, what `on_step` saw, which step was kept and
-    why it stopped."""
+def schedule(step: int, steps: int, warmup: float, decay: float | None = None) -> float:
+    """Return the share of the peak learning rate at `step` (from 0).
 
-    settings: dict[str, Any]
-    losses: list[dict[str, float]] = field(default_factory=list)
-    dev: list[dict[str, float]] = field(default_factory=list)
-    seen: list[dict[str, float]] = field(default_factory=list)
-    kept_step: int = 0
-    stopped: str = ""
-    seconds: float = 0.0
-
-    @property
-    def best_dev(self) -> float | None:
-        return max((row["score"] for row in self.dev), default=None)
-
-    def table(self) -> Any:
-        """The dev scores by step, as a DataFrame, with the losses at each."""
-        import pandas as pd
-
-        losses, dev = pd.DataFrame(self.losses), pd.DataFrame(self.dev)
-        if dev.empty or losses.empty:
-            return losses if dev.empty else dev
-        return pd.merge_asof(dev, losses, on="step")
-
-    def save(self, path: str | Path) -> None:
-        write_json(path, asdict(self))
-
-
-def schedule(step: int, steps: int, warmup: float) -> float:
-    """Share of the peak learning rate at `step` (from 0): linear up over `warmup` of all steps, linear down to 0."""
+    It rises linearly over `warmup` of all steps and falls linearly to zero over the last `decay` of them.
+    """
     rising = max(1, round(warmup * steps))
-    return (step + 1) / rising if step < rising else max(0.0, (steps - step) / max(1, steps - rising))
+    falling = steps - rising if decay is None else round(decay * steps)
+    down = (steps - step) / falling if falling else 1.0
+    return min((step + 1) / rising, max(0.0, down), 1.0)
 
 
 def batch_indices(step: int, rows: int, config: TrainConfig) -> np.ndarray:
@@ -140,95 +67,119 @@ def batch_indices(step: int, rows: int, config: TrainConfig) -> np.ndarray:
 
 def fit(
     method: Any,
-    rows: Sequence[Any],
+    rows: Iterable[Any],
     config: TrainConfig | None = None,
     dev: Callable[[Encoder], float] | None = None,
     *,
     folder: str | Path | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: bool = True,
     on_step: Callable[[int, Any], Mapping[str, float] | None] | None = None,
 ) -> History:
     """Train `method` on `rows` in place; `method.encoder` is the result.
 
+    The same lines give the same numbers if `sentlab.set_seed(0)` comes before the method is made: it draws its heads
+    and its decoder then. `TrainConfig(seed=...)` fixes all that is drawn here.
+
     Args:
         method: a `Method`, as those of `sentlab.methods`.
-        rows: anything with a length and integer indexing whose items `method.collate` takes; of `Tasks`, a batch holds
-            rows of one task.
+        rows: texts or other rows that `method.collate` takes, in any iterable: a list, a `Corpus`, a pandas Series, a
+            generator. A set is taken in sorted order. Of `Tasks`, a batch holds rows of one task.
         config: see `TrainConfig`.
-        dev: encoder -> score, higher is better; must not look at any test set.
+        dev: encoder -> score, higher is better; must not look at any test set. It is called before the first step too
+            where `keep="dev"` or `eval_every` asks for more than the last step. It cannot change the random state.
         folder: where `checkpoint.safetensors` and `history.json` go; None: nothing is written.
-        resume: go on from the folder's checkpoint if it has one; weights end bit-identical on CPU.
+        resume: go on from the folder's checkpoint if it has one; weights end bit-identical on CPU. The method must be
+            made anew, by the same lines.
+        overwrite: remove the folder's checkpoint and train afresh.
         progress: show a progress bar with the losses.
         on_step: called with (step, method) after each step, to watch what training does; must change nothing. What it
             returns, if anything, is kept with the step in the history's `seen` (`sentlab.watch_geometry`).
 
+    Returns:
+        What the run did.
+
     Raises:
-        ValueError: no rows; an encoder with a `post`; keep="dev" without dev; a folder with a checkpoint but
-            resume=False, or one of another run.
-        FloatingPointError: a loss is not finite; names the loss and the step.
+        TypeError: `method`, `rows`, `config` or `dev` is something else, such as an encoder or one string.
+        ValueError: no rows; an encoder with a `post`; keep="dev" without dev; a batch that several processes cannot
+            share; a folder with a checkpoint but neither resume nor overwrite; a checkpoint of another run: another
+            method, argument, encoder, row or setting, which the message names.
+        FloatingPointError: a loss or dev score is not finite; names it and the step.
+
+    Example:
+        method = sentlab.methods.SimCSE(encoder)
+        history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=300))
     """
-    config = config or TrainConfig()
-    if len(rows) == 0:
-        raise ValueError("no rows to train on")
-    if method.encoder.post is not None:
-        raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
-    if dev is None and (config.keep == "dev" or config.patience is not None):
-        raise ValueError("keep='dev' and patience need a dev function; pass dev=, or keep='last' without patience")
+    config, rows = config or TrainConfig(), as_rows(rows)
+    check_arguments(method, config, dev, resume, overwrite)
     steps = config.steps or max(1, round(config.epochs * (len(rows) // min(config.batch_size, len(rows)))))
     several = DistributedDataParallelKwargs(find_unused_parameters=True)  # such as the heads of other tasks
     accelerator = Accelerator(device_placement=False, kwargs_handlers=[several])
-    if accelerator.num_processes > 1:
+    rank, processes = accelerator.process_index, accelerator.num_processes
+    check_shares(rows, config, processes)
+    if processes > 1:
         method.to(accelerator.device)
+    settings = {"method": type(method).__name__, **asdict(config), "rows": len(rows), "steps": steps}
+    run = Run(History(settings), fingerprint(method, rows, config, dev, processes) if folder is not None else {})
     optimizer = _adamw(method, config)
     module, optimizer = accelerator.prepare(_Losses(method), optimizer)
     bfloat16 = config.precision == "bfloat16" or (config.precision == "auto" and method.encoder.device.type == "cuda")
-    run = _Run(method, optimizer, config, len(rows), steps)
-    random_state.seed(config.seed + accelerator.process_index)
-    if folder is not None:
-        run.open(Path(folder), resume, accelerator)
-    shown = progress and accelerator.is_main_process
+    random_state.set_seed(config.seed + rank)
+    folder = None if folder is None else Path(folder)
+    if folder is not None and checkpoint.prepare(folder, resume, overwrite, accelerator):
+        checkpoint.load(run, folder, method, optimizer, accelerator)
     method.train()
-    bar = tqdm(total=steps, initial=run.step, desc=type(method).__name__, disable=not shown)
     began = time.monotonic() - run.history.seconds
-    window: list[dict[str, Tensor]] = []
+    if dev is not None and run.step == 0 and (config.eval_every or config.keep == "dev"):
+        _evaluate(run, method, config, dev, accelerator)
+    hidden = {} if progress and accelerator.is_main_process else {"disable": True}  # else TQDM_DISABLE decides
+    bar = tqdm(total=steps, initial=run.step, desc=type(method).__name__, **hidden)
     while run.step < steps and not run.history.stopped:
         for group in optimizer.param_groups:
-            group["lr"] = config.learning_rate * schedule(run.step, steps, config.warmup)
+            group["lr"] = config.learning_rate * schedule(run.step, steps, config.warmup, config.decay)
         first, count, step = rows.place(run.step) if isinstance(rows, Tasks) else (0, len(rows), run.step)
-        batch_rows = first + batch_indices(step, count, config)
-        mine = batch_rows[accelerator.process_index :: accelerator.num_processes]
+        mine = (first + batch_indices(step, count, config))[rank::processes]
         parts = np.array_split(mine, min(config.accumulate, len(mine)))
+        total: dict[str, Tensor] = {}
         for part in parts:
-            last = part is parts[-1]
-            with contextlib.nullcontext() if last else accelerator.no_sync(module):
+            share = len(part) / len(mine)
+            with contextlib.nullcontext() if part is parts[-1] else accelerator.no_sync(module):
                 batch = method.collate([rows[int(i)] for i in part])
                 with torch.autocast(method.encoder.device.type, torch.bfloat16, enabled=bfloat16):
                     losses = module(batch)
-                accelerator.backward(sum(losses.values()) / len(parts))
-            window.append({name: value.detach() for name, value in losses.items()})
-        accelerator.clip_grad_norm_(method.parameters(), config.max_grad_norm)
+                accelerator.backward(share * sum(losses.values()))
+            for name, value in losses.items():
+                total[name] = total.get(name, 0.0) + share * value.detach().float()
+        norm = accelerator.clip_grad_norm_(method.parameters(), config.max_grad_norm)
         optimizer.step()
         optimizer.zero_grad()
         method.after_step()
         run.step += 1
+        run.window.append(total)
         bar.update()
-        if run.step % LOG_EVERY == 0 or run.step == steps:
-            means = _means(window, run.step)
-            window.clear()
-            run.history.losses.append({"step": run.step, **means})
-            bar.set_postfix({**means, **({"dev": run.history.dev[-1]["score"]} if run.history.dev else {})})
+        last = run.step == steps
+        log = last or run.step % LOG_EVERY == 0
+        evaluate = dev is not None and (last or (config.eval_every and run.step % config.eval_every == 0))
+        save = folder is not None and (last or run.step % config.checkpoint_every == 0)
+        if log or evaluate or save:
+            _check_finite(run, norm)
+        if log:
+            run.history.losses.append({"step": run.step, **_means(run.window)})
+            run.window.clear()
         run.history.seconds = time.monotonic() - began
         if on_step is not None and (found := on_step(run.step, method)):
             run.history.seen.append({"step": run.step, **found})
-        if dev is not None and (run.step == steps or (config.eval_every and run.step % config.eval_every == 0)):
-            run.evaluate(dev, accelerator)
-        if folder is not None and (run.step % config.checkpoint_every == 0 or run.step == steps):
-            run.save(Path(folder), accelerator)
+        if evaluate:
+            _evaluate(run, method, config, dev, accelerator)
+        if log:
+            bar.set_postfix(_shown(run.history))
+        if save:
+            checkpoint.save(run, folder, method, optimizer, accelerator)
     bar.close()
-    run.finish()
+    _finish(run, method, config)
     if folder is not None and accelerator.is_main_process:
-        run.history.save(Path(folder) / "history.json")
+        run.history.save(folder / "history.json")
     method.eval()
     return run.history
 
@@ -245,82 +196,37 @@ class _Losses(nn.Module):
         return losses
 
 
-class _Run:
-    """The state of a run: everything that a checkpoint holds."""
+def _evaluate(run: Run, method: Any, config: TrainConfig, dev: Any, accelerator: Accelerator) -> None:
+    """Score the encoder, keep it where it is the best so far, and stop where patience ends."""
+    found: list[Any] = [None]
+    if accelerator.is_main_process:
+        with random_state.kept():
+            found = [dev(method.encoder)]
+    if accelerator.num_processes > 1:
+        broadcast_object_list(found)
+    method.train()  # whatever mode dev left it in
+    try:
+        score = float(found[0])
+    except TypeError:
+        raise TypeError(f"dev must return a number, got a {type(found[0]).__name__} at step {run.step}") from None
+    if not math.isfinite(score):
+        raise FloatingPointError(f"dev returned {score} at step {run.step}: check the dev function and its rows")
+    history, best = run.history, run.history.best_dev
+    history.dev.append({"step": run.step, "score": score})
+    if best is None or score > best:
+        history.kept_step = run.step
+        run.best = checkpoint.copy_of(method) if config.keep == "dev" else {}
+    since = [row["step"] for row in history.dev].index(history.kept_step)
+    if config.patience is not None and len(history.dev) - 1 - since >= config.patience:
+        history.stopped = f"no better dev score in {config.patience} evaluations"
 
-    def __init__(self, method: Any, optimizer: Any, config: TrainConfig, rows: int, steps: int):
-        self.method, self.optimizer, self.config, self.step = method, optimizer, config, 0
-        settings = {"method": type(method).__name__, **asdict(config), "rows": rows, "steps": steps}
-        self.history = History(settings)
-        self.best: dict[str, Tensor] = {}
 
-    def evaluate(self, dev: Callable[[Encoder], float], accelerator: Accelerator) -> None:
-        score = [dev(self.method.encoder) if accelerator.is_main_process else 0.0]
-        if accelerator.num_processes > 1:
-            broadcast_object_list(score)
-        best = self.history.best_dev
-        self.history.dev.append({"step": self.step, "score": float(score[0])})
-        if best is None or score[0] > best:
-            self.history.kept_step = self.step
-            if self.config.keep == "dev":
-                self.best = _copy(self.method)
-        since = [row["step"] for row in self.history.dev].index(self.history.kept_step)
-        if self.config.patience is not None and len(self.history.dev) - 1 - since >= self.config.patience:
-            self.history.stopped = f"no better dev score in {self.config.patience} evaluations"
-
-    def finish(self) -> None:
-        if self.config.keep == "last":
-            self.history.kept_step = self.step
-        elif self.best:
-            self.method.load_state_dict(self.best)
-        self.history.stopped = self.history.stopped or "all steps done"
-
-    def save(self, folder: Path, accelerator: Accelerator) -> None:
-        """One file for all, so that it holds either the old state or the new one."""
-        random_states = gather_object([random_state.read()])
-        if not accelerator.is_main_process:
-            return
-        tensors = {f"method.{name}": value for name, value in _copy(self.method).items()}
-        tensors |= {f"best.{name}": value for name, value in self.best.items()}
-        for number, values in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer.{number}.{name}": value.contiguous() for name, value in values.items()}
-        about = {
-            "step": str(self.step),
-            "history": json.dumps(asdict(self.history)),
-            "random": json.dumps(random_states),
-        }
-        with replacing(folder / "checkpoint.safetensors") as temporary:
-            save_file(tensors, temporary, metadata=about)
-        self.history.save(folder / "history.json")
-
-    def open(self, folder: Path, resume: bool, accelerator: Accelerator) -> None:
-        path = folder / "checkpoint.safetensors"
-        if not path.exists():
-            folder.mkdir(parents=True, exist_ok=True)
-            return
-        if not resume:
-            raise ValueError(f"{path} is there already: pass resume=True to go on with it, or choose another folder")
-        with safe_open(path, "pt") as file:
-            about, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        history = History(**json.loads(about["history"]))
-        asked = json.loads(json.dumps(self.history.settings))
-        differ = [k for k in asked.keys() | history.settings.keys() if asked.get(k) != history.settings.get(k)]
-        if differ:
-            was = ", ".join(f"{k}: {history.settings.get(k)!r} then, {asked.get(k)!r} now" for k in sorted(differ))
-            raise ValueError(f"{path} is of a run with other settings ({was}); choose another folder")
-        self.history, self.step = history, int(about["step"])
-        self.method.load_state_dict(_under("method.", tensors))
-        self.best = _under("best.", tensors)
-        state: dict[int, dict[str, Tensor]] = {}
-        for name, value in _under("optimizer.", tensors).items():
-            number, key = name.split(".", 1)
-            state.setdefault(int(number), {})[key] = value
-        groups = self.optimizer.state_dict()["param_groups"]
-        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
-        random_states = json.loads(about["random"])
-        if len(random_states) != accelerator.num_processes:
-            raise ValueError(f"{path} is of {len(random_states)} processes, this run has {accelerator.num_processes}")
-        random_state.restore(random_states[accelerator.process_index])
+def _finish(run: Run, method: nn.Module, config: TrainConfig) -> None:
+    if config.keep == "last":
+        run.history.kept_step = run.step
+    elif run.best:
+        method.load_state_dict(run.best)
+    run.history.stopped = run.history.stopped or "all steps done"
 
 
 def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
@@ -332,21 +238,26 @@ def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.eps, fused=True)
 
 
-def _copy(method: nn.Module) -> dict[str, Tensor]:
-    return {name: value.detach().cpu().clone().contiguous() for name, value in method.state_dict().items()}
+def _check_finite(run: Run, norm: Any) -> None:
+    """Raise FloatingPointError for the first loss that is not finite; blame the learning rate if it once was."""
+    once_finite = {name for row in run.history.losses for name in row}
+    for step, losses in enumerate(run.window, run.step - len(run.window) + 1):
+        for name, value in zip(losses, torch.stack([*losses.values()]).tolist(), strict=True):
+            if not math.isfinite(value):
+                where = "learning_rate, try a smaller one" if name in once_finite else "method's arguments and the rows"
+                raise FloatingPointError(f"the {name} loss is {value} at step {step}: check the {where}")
+            once_finite.add(name)
+    if not math.isfinite(norm):
+        raise FloatingPointError(f"the gradient's norm is {norm} at step {run.step}, the weights are lost")
 
 
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+def _means(window: Sequence[Mapping[str, Tensor]]) -> dict[str, float]:
+    """The mean of each loss over the steps that have it: a step of `Tasks` has that of one task."""
+    names = dict.fromkeys(name for losses in window for name in losses)
+    return {name: float(torch.stack([x[name] for x in window if name in x]).mean()) for name in names}
 
 
-def _means(window: list[dict[str, Tensor]], step: int) -> dict[str, float]:
-    values: dict[str, list[Tensor]] = {}
-    for losses in window:  # which need not all have the same names: a step is of one task
-        for name, value in losses.items():
-            values.setdefault(name, []).append(value.float())
-    means = {name: float(torch.stack(found).mean()) for name, found in values.items()}
-    for name, mean in means.items():
-        if not np.isfinite(mean):
-            raise FloatingPointError(f"the {name} loss is {mean} by step {step}; try a smaller learning_rate")
-    return means
+def _shown(history: History) -> dict[str, float]:
+    """What the progress bar shows beside the step."""
+    losses = {name: value for name, value in history.losses[-1].items() if name != "step"}
+    return losses | ({"dev": history.dev[-1]["score"]} if history.dev else {})

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from sentlab.encoder import Encoder
 from sentlab.methods import MoCo
 from sentlab.methods.moco import Queue
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, set_dropout
 from sentlab.training.losses import info_nce
 
 SENTENCES = [
@@ -42,9 +42,8 @@ def make(small_encoder_folder: Path) -> Callable[..., MoCo]:
         torch.manual_seed(0)
         encoder = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, device="cpu")
         method = MoCo(encoder, **settings).train()  # type: ignore[arg-type]
-        for part in method.modules():
-            if isinstance(part, nn.Dropout) and not dropout:
-                part.p = 0.0
+        if not dropout:
+            set_dropout(method, 0.0)
         return method
 
     return build
@@ -225,12 +224,11 @@ def test_two_processes_contrast_and_queue_as_one(small_encoder_folder: Path, tmp
         from safetensors.torch import save_file
         from sentlab import Encoder, fit, TrainConfig
         from sentlab.methods import MoCo
+        from sentlab.training import set_dropout
 
         torch.manual_seed(0)
         method = MoCo(Encoder.from_pretrained({str(small_encoder_folder)!r}, device="cpu"), queue_size=10)
-        for part in method.modules():
-            if isinstance(part, torch.nn.Dropout):
-                part.p = 0.0
+        set_dropout(method, 0.0)
         config = TrainConfig(steps=4, batch_size=4, learning_rate=1e-3, eps=1e-3)  # no step for rounding's sake
         fit(method, {SENTENCES!r}, config, progress=False)
         state = {{name: value.clone() for name, value in method.state_dict().items()}}

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.pseudo_tokens import PseudoTokens, attention_weights
 from sentlab.methods import PTBERT
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, set_dropout
 
 SENTENCES = [
     "A young girl plays the guitar in a small village.",
@@ -36,9 +36,7 @@ def make(small_encoder_folder: Path) -> Callable[..., PTBERT]:
         torch.manual_seed(0)
         encoder = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, device="cpu")
         method = PTBERT(encoder, **{"pseudo_tokens": 6, **settings}).train()  # type: ignore[arg-type]
-        for part in method.modules():
-            if isinstance(part, nn.Dropout):
-                part.p = 0.0
+        set_dropout(method, 0.0)
         return method
 
     return build

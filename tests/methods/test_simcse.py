@@ -14,7 +14,7 @@ from transformers import AutoModel, BertTokenizer
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.methods import SimCSE
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, set_dropout
 
 SENTENCES = [
     "A young girl plays the guitar in a small village.",
@@ -40,9 +40,7 @@ def make(small_encoder_folder: Path) -> Callable[..., SimCSE]:
 
 
 def without_dropout(method: SimCSE) -> SimCSE:
-    for part in method.modules():
-        if isinstance(part, nn.Dropout):
-            part.p = 0.0
+    set_dropout(method, 0.0)
     return method
 
 

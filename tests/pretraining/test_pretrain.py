@@ -54,7 +54,7 @@ def test_the_program_makes_an_encoder_that_loads(tmp_path: Path, monkeypatch: py
     (text / "small.txt").write_text("\n".join(lines))
     asked = ["--text", text, "--out", tmp_path / "out", "--work", tmp_path / "work", "--tokens", "40e3"]
     small = ["--layers", "1", "--width", "32", "--vocabulary", "600", "--threads", "1"]
-    monkeypatch.setattr(sys, "argv", ["pretrain", *map(str, asked), *small])
+    monkeypatch.setattr(sys, "argv", ["pretraining", *map(str, asked), *small])
     threads = torch.get_num_threads()
     pretrain.main()
     torch.set_num_threads(threads)

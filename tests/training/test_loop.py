@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,20 +17,20 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, set_dropout
 from sentlab.training.loop import batch_indices, schedule
 
 
 class Line(nn.Module):
     """y = a x with dropout, a state that only after_step() moves, and random numbers drawn in collate."""
 
-    def __init__(self, killed_at: int | None = None):
+    def __init__(self) -> None:
         super().__init__()
         torch.manual_seed(1)
         self.weight = nn.Linear(4, 1)
         self.dropout = nn.Dropout(0.3)
         self.register_buffer("average", torch.zeros(1, 4))
-        self.killed_at, self.steps, self.post = killed_at, 0, None
+        self.steps, self.post = 0, None
         self.seen: list[float] = []
 
     @property
@@ -49,8 +49,16 @@ class Line(nn.Module):
     def after_step(self) -> None:
         self.average.mul_(0.9).add_(self.weight.weight.detach(), alpha=0.1)
         self.steps += 1
-        if self.steps == self.killed_at:
+
+
+def killed(at: int) -> Callable[[int, nn.Module], None]:
+    """What `on_step` takes to interrupt a run after a step, before that step is evaluated or written."""
+
+    def kill(step: int, method: nn.Module) -> None:
+        if step == at:
             raise KeyboardInterrupt
+
+    return kill
 
 
 ROWS = [i / 40 for i in range(40)]
@@ -86,13 +94,13 @@ def test_killed_and_resumed_is_bit_identical(tmp_path: Path, killed_at: int, kee
     whole = Line()
     expected = quiet(whole, config(keep=keep), dev=closeness)
     with pytest.raises(KeyboardInterrupt):
-        quiet(Line(killed_at), config(keep=keep), dev=closeness, folder=tmp_path)
+        quiet(Line(), config(keep=keep), dev=closeness, folder=tmp_path, on_step=killed(killed_at))
     torch.rand(17), np.random.rand(3)  # noqa: NPY002  the world has moved on meanwhile
     resumed = Line()
     history = quiet(resumed, config(keep=keep), dev=closeness, folder=tmp_path, resume=True)
     for name, value in state(whole).items():
         assert torch.equal(value, resumed.state_dict()[name]), name
-    assert history.dev == expected.dev
+    assert (history.dev, history.losses) == (expected.dev, expected.losses)
     assert history.kept_step == expected.kept_step
 
 
@@ -102,7 +110,12 @@ def test_what_on_step_sees_is_kept_with_the_history_also_over_an_interruption(tm
 
     expected = quiet(Line(), config(), on_step=look)
     with pytest.raises(KeyboardInterrupt):
-        quiet(Line(17), config(), folder=tmp_path, on_step=look)
+        quiet(
+            Line(),
+            config(),
+            folder=tmp_path,
+            on_step=lambda step, method: killed(17)(step, method) or look(step, method),
+        )
     found = quiet(Line(), config(), folder=tmp_path, resume=True, on_step=look)
     assert [row["step"] for row in expected.seen] == list(range(4, expected.settings["steps"] + 1, 4))
     assert found.seen == expected.seen
@@ -112,7 +125,7 @@ def test_killed_between_checkpoints_goes_back_to_the_last_one(tmp_path: Path) ->
     whole, resumed = Line(), Line()
     quiet(whole, config(checkpoint_every=10))
     with pytest.raises(KeyboardInterrupt):
-        quiet(Line(17), config(checkpoint_every=10), folder=tmp_path)
+        quiet(Line(), config(checkpoint_every=10), folder=tmp_path, on_step=killed(17))
     quiet(resumed, config(checkpoint_every=10), folder=tmp_path, resume=True)
     assert all(torch.equal(value, resumed.state_dict()[name]) for name, value in state(whole).items())
 
@@ -142,7 +155,7 @@ def test_same_seed_same_weights_other_seed_others() -> None:
 
 
 def test_keep_dev_ends_with_the_best_evaluation() -> None:
-    method, scores, weights = Line(), iter([1.0, 3.0, 2.0, 0.0, 1.0]), []
+    method, scores, weights = Line(), iter([0.0, 1.0, 3.0, 2.0, 0.0, 1.0]), []
 
     def dev(encoder: SimpleNamespace) -> float:
         weights.append(encoder.weight.weight.detach().clone())
@@ -150,14 +163,15 @@ def test_keep_dev_ends_with_the_best_evaluation() -> None:
 
     history = quiet(method, config(keep="dev"), dev=dev)
     assert (history.kept_step, history.best_dev) == (10, 3.0)
-    assert torch.equal(method.weight.weight, weights[1])
+    assert torch.equal(method.weight.weight, weights[2])
     assert not torch.equal(method.weight.weight, weights[-1])
+    assert history.table()["kept"].tolist() == [False, False, True, False, False, False]
 
 
 def test_patience_stops_and_says_why() -> None:
-    scores = iter([1.0, 3.0, 2.0, 2.5, 9.0])
+    scores = iter([0.0, 1.0, 3.0, 2.0, 2.5, 9.0])
     history = quiet(Line(), config(patience=2), dev=lambda _: next(scores))
-    assert [row["step"] for row in history.dev] == [5, 10, 15, 20]
+    assert [row["step"] for row in history.dev] == [0, 5, 10, 15, 20]
     assert "2 evaluations" in history.stopped
 
 
@@ -169,7 +183,7 @@ def test_accumulated_parts_give_the_gradient_of_the_whole_batch() -> None:
 
     whole, parts = Plain(), Plain()
     for method, accumulate in ((whole, 1), (parts, 4)):
-        method.dropout.p = 0.0
+        set_dropout(method, 0.0)
         quiet(method, config(accumulate=accumulate))
     torch.testing.assert_close(whole.weight.weight, parts.weight.weight)
 
@@ -199,11 +213,19 @@ def test_schedule_rises_then_falls_to_zero() -> None:
     assert np.all(np.diff(rates[9:]) <= 0)
 
 
+def test_schedule_falls_over_the_last_steps_alone_where_decay_says_so() -> None:
+    rates = [schedule(step, 100, 0.1, 0.2) for step in range(101)]
+    assert rates[9:81] == [1.0] * 72
+    assert rates[90] == pytest.approx(0.5)
+    assert rates[100] == 0.0
+    assert schedule(100, 100, 0.1, 0.0) == 1.0
+
+
 def test_history_is_written_whole(tmp_path: Path) -> None:
     quiet(Line(), config(), dev=closeness, folder=tmp_path)
     written = json.loads((tmp_path / "history.json").read_text())
     assert written["settings"]["learning_rate"] == 0.05
-    assert [row["step"] for row in written["dev"]] == [5, 10, 15, 20, 23]
+    assert [row["step"] for row in written["dev"]] == [0, 5, 10, 15, 20, 23]
     assert written["losses"][-1].keys() == {"step", "square", "pull"}
     assert not list(tmp_path.glob("*.part"))
 

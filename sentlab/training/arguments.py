@@ -1,0 +1,83 @@
+"""What `fit` is called with, checked before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from torch import nn
+
+from sentlab.encoder import Encoder
+from sentlab.training.config import TrainConfig
+from sentlab.training.tasks import Tasks
+
+
+def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
+    """Return the rows as something with a length that takes whole numbers as indices.
+
+    Args:
+        rows: a list, a `Corpus`, an array or the like is returned as it is, so that nothing large is copied. A
+            generator or a pandas Series becomes a list in its own order, a set one in sorted order.
+
+    Raises:
+        TypeError: one string, a mapping, a DataFrame, or something that holds no rows.
+        ValueError: no rows.
+    """
+    if isinstance(rows, str | bytes):
+        raise TypeError(f"rows is one string, {rows[:40]!r}: put it into a list, [text]")
+    if isinstance(rows, Mapping) or hasattr(rows, "columns"):
+        raise TypeError(f"rows is a {type(rows).__name__}: pass the texts alone, such as list(rows['text'])")
+    if isinstance(rows, AbstractSet):
+        rows = sorted(rows, key=repr)  # a set's own order changes from one process to the next
+    by_position = hasattr(rows, "__len__") and hasattr(rows, "__getitem__") and not hasattr(rows, "iloc")
+    if not by_position:
+        if not isinstance(rows, Iterable):
+            raise TypeError(f"rows must be texts or other rows in a list or an iterable, got a {type(rows).__name__}")
+        rows = list(rows)
+    found: Any = rows
+    if len(found) == 0:
+        raise ValueError("no rows to train on")
+    return found  # type: ignore[no-any-return]
+
+
+def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite: bool) -> None:
+    """Refuse what cannot be trained.
+
+    Raises:
+        TypeError: `method` is not a method, `config` is not a `TrainConfig`, or `dev` is not a function.
+        ValueError: an encoder with a `post`, keep="dev" or patience without dev, or resume together with overwrite.
+    """
+    if isinstance(method, Encoder):
+        raise TypeError("fit trains a method, got an Encoder: pass one, such as sentlab.methods.SimCSE(encoder)")
+    wanted = ("encoder", "collate", "loss", "after_step")
+    if not isinstance(method, nn.Module) or (missing := [name for name in wanted if not hasattr(method, name)]):
+        what = f"the class {method.__name__}" if isinstance(method, type) else f"a {type(method).__name__}"
+        lacks = f" without {', '.join(missing)}" if isinstance(method, nn.Module) else ""
+        raise TypeError(f"fit trains a method, got {what}{lacks}: pass one, such as sentlab.methods.SimCSE(encoder)")
+    if not isinstance(config, TrainConfig):
+        hint = "TrainConfig(**config)" if isinstance(config, Mapping) else "TrainConfig(...)"
+        raise TypeError(f"config must be a TrainConfig, got a {type(config).__name__}: pass {hint}")
+    if dev is not None and not callable(dev):
+        raise TypeError(f"dev must be a function, encoder -> score, got a {type(dev).__name__}: pass sts_dev(corpus)")
+    if method.encoder.post is not None:
+        raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
+    if dev is None and (config.keep == "dev" or config.patience is not None):
+        raise ValueError("keep='dev' and patience need a dev function; pass dev=, or keep='last' without patience")
+    if resume and overwrite:
+        raise ValueError("resume goes on with a checkpoint and overwrite removes it: pass one of them")
+
+
+def check_shares(rows: Sequence[Any], config: TrainConfig, processes: int) -> None:
+    """Refuse batches that several processes cannot share equally: gathering vectors needs equal numbers of rows.
+
+    Raises:
+        ValueError: the rows of a step do not divide by the number of processes.
+    """
+    for count in [len(own) for own in rows.corpora.values()] if isinstance(rows, Tasks) else [len(rows)]:
+        size = min(config.batch_size, count)
+        if size % processes:
+            raise ValueError(
+                f"a batch of {size} rows does not divide among {processes} processes: choose a batch_size that is a "
+                f"multiple of {processes}" + (f", of at most the {count} rows" if size < config.batch_size else "")
+            )

@@ -1,0 +1,103 @@
+"""The settings of a training run, each checked when they are made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Literal
+
+Rule = tuple[Callable[[Any], bool], str]
+AT_LEAST_1: Rule = (lambda x: x >= 1, "at least 1")
+POSITIVE: Rule = (lambda x: 0 < x < math.inf, "finite and above 0")
+NOT_NEGATIVE: Rule = (lambda x: 0 <= x < math.inf, "finite and at least 0")
+SHARE: Rule = (lambda x: 0 <= x <= 1, "a share of the steps, from 0 to 1")
+
+WHOLE: dict[str, Rule] = {
+    **dict.fromkeys(("steps", "batch_size", "accumulate", "eval_every", "patience", "checkpoint_every"), AT_LEAST_1),
+    "seed": (lambda x: 0 <= x < 2**32, "at least 0 and below 2**32"),
+}
+REAL: dict[str, Rule] = {
+    **dict.fromkeys(("epochs", "learning_rate"), POSITIVE),
+    **dict.fromkeys(("eps", "weight_decay"), NOT_NEGATIVE),
+    **dict.fromkeys(("warmup", "decay"), SHARE),
+    "max_grad_norm": (lambda x: x > 0, "above 0"),
+}
+MAY_BE_NONE = ("steps", "decay", "eval_every", "patience")
+CHOICES = {"keep": ("dev", "last"), "precision": ("auto", "float32", "bfloat16")}
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """How long, how fast and what to keep. Every setting is written into the history.
+
+    Args:
+        steps: optimiser steps; None: as many as `epochs` takes.
+        epochs: passes over the rows, used where `steps` is None.
+        batch_size: rows a step, over all processes and accumulated parts together.
+        accumulate: parts that a batch is split into, to save memory. Each part counts by its rows. In-batch negatives
+            see their own part only.
+        learning_rate: the peak, reached after `warmup` (a fraction of all steps).
+        decay: the last fraction of the steps, in which the rate falls linearly to zero; None: all that follow `warmup`.
+        betas, eps, weight_decay: AdamW's; biases and layer norms are not decayed.
+        max_grad_norm: gradients are clipped to this norm; `math.inf`: not clipped.
+        eval_every: steps between evaluations on dev; None: only after the last step.
+        keep: `dev`: end with the weights of the best evaluation, which may be the one before the first step; `last`:
+            with those of the last step.
+        patience: stop after so many evaluations without a new best; None: never.
+        seed: of the order of rows and of all that the method draws in `fit`. Weights that a method draws when it is
+            made, such as heads and decoders, come before that: call `sentlab.set_seed` before you make it.
+        precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32.
+        checkpoint_every: steps between checkpoints, where `fit` is given a folder.
+
+    Raises:
+        TypeError: a setting that is not a number where it has to be one.
+        ValueError: a number out of range, or a choice that there is not. The message names the setting.
+    """
+
+    steps: int | None = None
+    epochs: float = 1.0
+    batch_size: int = 64
+    accumulate: int = 1
+    learning_rate: float = 3e-5
+    warmup: float = 0.1
+    decay: float | None = None
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.01
+    max_grad_norm: float = 1.0
+    eval_every: int | None = None
+    keep: Literal["dev", "last"] = "last"
+    patience: int | None = None
+    seed: int = 0
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    checkpoint_every: int = 500
+
+    def __post_init__(self) -> None:
+        for name, rule in (WHOLE | REAL).items():
+            if getattr(self, name) is not None or name not in MAY_BE_NONE:
+                object.__setattr__(self, name, _number(name, getattr(self, name), rule, whole=name in WHOLE))
+        if not isinstance(self.betas, tuple | list) or len(self.betas) != 2:
+            raise ValueError(f"betas must be two numbers, got {self.betas!r}")
+        share: Rule = (lambda x: 0 <= x < 1, "at least 0 and below 1")
+        object.__setattr__(self, "betas", tuple(_number(f"betas[{i}]", x, share) for i, x in enumerate(self.betas)))
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
+        if self.warmup + (self.decay or 0.0) > 1:
+            raise ValueError(f"warmup={self.warmup} and decay={self.decay} take more than all steps together")
+        if self.batch_size % self.accumulate:
+            raise ValueError(f"batch_size {self.batch_size} does not divide into accumulate={self.accumulate} parts")
+
+
+def _number(name: str, value: Any, rule: Rule, *, whole: bool = False) -> Any:
+    """Return the value as Python's own int or float, or raise an error that names the setting."""
+    holds, wanted = rule
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    if whole and not isinstance(value, Integral):
+        raise ValueError(f"{name} must be a whole number, got {value!r}")
+    if not holds(value):  # which nan never does
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+    return int(value) if whole else float(value)
