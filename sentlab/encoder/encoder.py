@@ -36,15 +36,15 @@ class Encoder(nn.Module):
     Args:
         model: a transformers model, with a masked-LM head or without.
         tokenizer: its fast tokenizer.
-        pooling: a name in `sentlab.encoder.pooling.POOLINGS`, or "pseudo": what `pseudo` makes of the last layer.
+        pooling: a name in `sentlab.encoder.pooling.POOLINGS`, or "pseudo" for what `pseudo` makes of the last layer.
         max_length: tokens a text, special tokens included. Longer texts are cut at the end.
         post: a fitted map that every pooled vector goes through, or None. It belongs to the pooling and the weights
-            that it was fitted with (`sentlab.encoder.vector_maps.postprocessed`): after a change of either, fit again.
+            that it was fitted with. After a change of either, fit again (`sentlab.encoder.vector_maps.postprocessed`).
         pseudo: the pseudo tokens that PT-BERT has trained with this model, or None.
-        normalize: `encode` scales vectors to length 1 unless it is told otherwise.
-        prompts: a name -> words to put before a text.
-        default_prompt_name: the prompt that `encode` puts before each text; None: none. Like `normalize`, it is no
-            part of `forward` or `encode_tokens`.
+        normalize: `encode` scales vectors to length 1 unless it is told otherwise. `forward` does not.
+        prompts: name -> words to put before a text.
+        default_prompt_name: the prompt that `encode` puts before each text, or None for none. `forward` and
+            `encode_tokens` read texts without it.
 
     Raises:
         ValueError: an unknown pooling, a max_length the model has no positions for, or a map of vectors of another
@@ -98,11 +98,11 @@ class Encoder(nn.Module):
         """Load an encoder, all of its weights or none. Code that comes with a model is never run.
 
         Args:
-            source: `"tiny"`, the bundled encoder; a folder; a model's name on the hub; or `"package:NAME"`, the folder
-                `model` in an installed Python package.
+            source: `"tiny"` for the bundled encoder, a folder, or a model's name on the hub. `"package:NAME"` is the
+                folder `model` in an installed Python package.
             pooling: None takes what the folder was saved with (by `save` or sentence-transformers), else `cls`.
-            max_length: tokens a text. None takes what the folder was saved with, else 64, and then a warning says so
-                when a text is cut.
+            max_length: tokens a text. None takes what the folder was saved with. Where it does not say, we take 64 and
+                warn when a text is cut.
             revision: a branch, tag or commit of the hub.
             device: None takes CUDA where there is one.
 
@@ -111,9 +111,9 @@ class Encoder(nn.Module):
         Raises:
             FileNotFoundError: no such folder.
             OSError: neither a folder nor a hub model that can be reached, or one without safetensors weights.
-            ValueError: weights that the model needs are missing, not finite or of another shape; a tokenizer without
-                vocabulary; a model that brings its own code (`trust_remote_code` is False); a saved pooling that is
-                not known here; or a pooling other than the one that a saved `post` was fitted with.
+            ValueError: weights that the model needs are missing, not finite or of another shape. A tokenizer has no
+                vocabulary. A model needs code of its own (`trust_remote_code` is False). A saved pooling is not known
+                here, or `pooling` is not the one that a saved `post` was fitted with.
 
         Example:
             >>> encoder = sentlab.Encoder.from_pretrained("tiny", pooling="mean")
@@ -125,7 +125,7 @@ class Encoder(nn.Module):
         longest = min(parts.tokenizer.model_max_length, positions(parts.model.base_model))
         assumed = max_length is None and not saved.get("max_length")
         if max_length is None:
-            max_length = saved.get("max_length") or min(DEFAULT_MAX_LENGTH, longest)
+            max_length = min(saved.get("max_length") or DEFAULT_MAX_LENGTH, longest)
         encoder = cls(
             parts.model,
             parts.tokenizer,
@@ -266,12 +266,12 @@ class Encoder(nn.Module):
         """Encode texts for use: no gradient, no dropout, bfloat16 arithmetic on CUDA. Changes no state.
 
         Args:
-            texts: n texts, each read behind `prompt`. Equal ones are encoded once, an empty one is [CLS] [SEP], and a
+            texts: n texts, each read behind `prompt`. Equal ones are encoded once. An empty one is [CLS] [SEP], and a
                 long one is cut to max_length.
-            normalize: scale each vector to length 1; None does what the attribute `normalize` says.
-            tokens_per_batch: padded tokens in a batch (a text longer than that makes a batch alone); None chooses.
-            progress: True shows a bar, False none; None shows one once the work has taken three seconds. There is
-                none with TQDM_DISABLE=1 in the environment.
+            normalize: scale each vector to length 1. None does what the attribute `normalize` says.
+            tokens_per_batch: padded tokens in a batch; a longer text makes a batch alone. None chooses.
+            progress: True shows a bar, False none. None shows one once the work has taken three seconds.
+                TQDM_DISABLE=1 in the environment hides every bar.
 
         Returns:
             float32 (n, D), in the order of the texts; (0, D) for no texts.

@@ -86,8 +86,8 @@ def locate(source: str | Path) -> str:
 
 def load_parts(place: str, revision: str | None, pooling: str | None) -> Parts:
     """Load all that makes an encoder from a folder or the hub. See `Encoder.from_pretrained` for what it raises."""
-    # With the hub out of reach the cache is asked alone: every question to the hub would be repeated for 24 seconds.
-    hub = {"revision": revision, "local_files_only": not (Path(place).is_dir() or _reachable(place, revision))}
+    is_folder = Path(place).is_dir()
+    hub = {"revision": revision, "local_files_only": is_folder or _only_cached(place, revision)}
     with quiet():
         try:
             model = load_model(place, hub)
@@ -99,8 +99,7 @@ def load_parts(place: str, revision: str | None, pooling: str | None) -> Parts:
             damaged = ", ".join(_damaged(place, hub))
             raise ValueError(f"files of {place} are damaged or cut off: {damaged} ({error}); get them anew") from error
         except OSError as error:
-            tried = f"the hub model {place!r}, revision {revision or 'main'}"
-            tried = f"the folder {place}" if Path(place).is_dir() else f"{tried} (there is no such folder)"
+            tried = f"the folder {place}" if is_folder else f"the hub model {place!r}, revision {revision or 'main'}"
             raise OSError(f"cannot load an encoder from {tried}; it needs safetensors weights: {error}") from error
         except ValueError as error:
             if "trust_remote_code" in str(error):
@@ -239,19 +238,31 @@ def _may_be_on_the_hub(name: str) -> bool:
     return True
 
 
-def _reachable(place: str, revision: str | None) -> bool:
-    """Whether the hub answers, if only that it has no such model; asked once."""
-    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url
+def _only_cached(place: str, revision: str | None) -> bool:
+    """Whether to load from the hub's cache alone because the hub does not answer.
+
+    We ask it once. Its client repeats each question for 24 seconds before it gives up.
+
+    Raises:
+        OSError: the cache does not hold the model either.
+    """
+    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError
 
-    if constants.HF_HUB_OFFLINE:
-        return False
-    try:
-        get_hf_file_metadata(hf_hub_url(place, "config.json", revision=revision))
-    except HfHubHTTPError:
-        return True
-    except Exception:  # no connection, in the classes of whichever HTTP client the hub uses
-        return False
+    answer = "is turned off by HF_HUB_OFFLINE"
+    if not constants.HF_HUB_OFFLINE:
+        try:
+            get_hf_file_metadata(hf_hub_url(place, "config.json", revision=revision))
+            return False
+        except HfHubHTTPError:  # an answer, if only that there is no such model, which is said better when loading
+            return False
+        except Exception as error:  # no connection, in the classes of whichever HTTP client the hub uses
+            answer = f"does not answer ({error})"
+    if not isinstance(try_to_load_from_cache(place, "config.json", revision=revision), str):
+        raise OSError(
+            f"there is no folder {place}; the hub model {place!r}, revision {revision or 'main'}, is not in the cache, "
+            f"and the hub {answer}: check the name"
+        )
     return True
 
 

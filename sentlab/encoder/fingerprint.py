@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -70,4 +71,4 @@ def _bytes(value: Tensor) -> memoryview:
     """The numbers as float32, the same on all devices and for all precisions that hold them exactly."""
     value = value.detach().cpu()
     exact = value.to(torch.float32) if value.is_floating_point() else value
-    return memoryview(exact.contiguous().numpy()).cast("B")
+    return exact.contiguous().numpy().reshape(-1).view(np.uint8).data

@@ -48,9 +48,9 @@ class PseudoTokens(nn.Module):
         dim: D of the hidden states.
         count: m, the number of pseudo tokens.
         keys: `tokens`: Y is the last layer's token sequence. `pooled`: Y is one vector, the pooled one behind BERT's
-            linear and tanh layer; then the softmax is over a single key, and P has no effect whatever (see `PTBERT`).
-        pooling: how the token sequence becomes one vector, `cls`, `mean` or `max`: that of Eq. 3's outputs with
-            keys="tokens", and of the hidden states with keys="pooled".
+            linear and tanh layer. The softmax is then over a single key, and P has no effect at all (see `PTBERT`).
+        pooling: how the token sequence becomes one vector, `cls`, `mean` or `max`. The sequence is Eq. 3's outputs with
+            keys="tokens", and the hidden states with keys="pooled".
 
     Raises:
         ValueError: a count below 1, other `keys`, or a pooling that reads more than the last layer.

@@ -8,15 +8,15 @@ invertible map, a small Glow (Kingma and Dhariwal 2018), under which the vectors
 Both learn from vectors of unlabelled sentences alone; `postprocessed` fits them to an encoder.
 
 Differs from the paper:
-  - Whitening divides the covariance by N - 1 where Su et al. print N, which scales all vectors alike.
+  - Whitening divides the covariance by N - 1, Su et al. by N. This scales all vectors alike.
   - Whitening to more directions than the vectors vary in is an error, not a division by next to nothing.
 
 Differs from the released code:
-  - BERT-whitening's scales the whitened vectors to length 1; here they keep their length, which cosine ignores.
-  - BERT-flow's Glow has three levels of three steps, and half of the dimensions leave it between two levels; here all
-    dimensions go through nine steps. It reverses their order at each step; here the orders are random.
-  - BERT-flow's is trained for one pass on vectors made anew with dropout, with weight decay, and its coupling networks
-    normalise too; here the vectors are fixed, there are five passes, no decay, and plain networks.
+  - BERT-whitening's scales the whitened vectors to length 1. Here they keep their length, which cosine ignores.
+  - BERT-flow's Glow has three levels of three steps, and half of the dimensions leave it between two levels. Here all
+    dimensions go through nine steps. It reverses their order at each step. Here the orders are random.
+  - BERT-flow's is trained for one pass on vectors made anew with dropout. It has weight decay, and its coupling
+    networks normalise too. Here the vectors are fixed, there are five passes, no decay, and plain networks.
 """
 
 from __future__ import annotations
@@ -149,12 +149,12 @@ class Flow(nn.Module):
     """An invertible map, trained by maximum likelihood to carry the vectors to a standard normal distribution.
 
     Args:
-        steps: one after the other, each of actnorm, a fixed random order and an additive coupling.
+        steps: one after the other. Each has an actnorm, a fixed random order and an additive coupling.
         width: hidden units of a coupling network.
         epochs: passes over the vectors.
-        batch_size: vectors a mini-batch.
+        batch_size: vectors a mini-batch. The last ones of an epoch that fill none are left out.
         learning_rate: Adam's, the same throughout.
-        seed: of the orders, the first weights and the mini-batches; global random state is left as it is.
+        seed: of the orders, the first weights and the mini-batches. Global random state does not change.
 
     Raises:
         ValueError: a setting is not positive.
@@ -193,7 +193,7 @@ class Flow(nn.Module):
 
     @property
     def out_dim(self) -> int:
-        """D, for nothing is left out."""
+        """D: a flow keeps all dimensions."""
         return self.in_dim
 
     def allocate(self, in_dim: int) -> Flow:

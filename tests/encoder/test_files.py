@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -146,16 +147,42 @@ def test_code_that_comes_with_a_model_is_never_run(copy: Path, tmp_path: Path, m
 WRONG_FOLDERS = ["./runs/encoder", "~/no-such-encoder", "a/b/c", "runs/", "runs\\encoder", "a..b/encoder", "-encoder"]
 
 
-@pytest.mark.parametrize("source", [*WRONG_FOLDERS, "runs/encoder", "encoder"])
-def test_a_mistyped_folder_is_an_error_at_once(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Without a network: the seconds that are waited before something is asked again."""
+
+    def no_network(*_: object, **__: object) -> None:
+        raise socket.gaierror("no network in this test")
+
+    seconds: list[float] = []
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
-    monkeypatch.setattr("transformers.utils.hub.is_offline_mode", lambda: False)
-    monkeypatch.setattr("time.sleep", waits.append)
+    monkeypatch.setattr("socket.getaddrinfo", no_network)
+    monkeypatch.setattr("time.sleep", seconds.append)
+    return seconds
+
+
+@pytest.mark.parametrize("source", [*WRONG_FOLDERS, "runs/encoder", "encoder"])
+def test_a_mistyped_folder_is_an_error_at_once(source: str, waits: list[float]) -> None:
     with pytest.raises(FileNotFoundError if source in WRONG_FOLDERS else OSError, match=r"no (such )?folder"):
         Encoder.from_pretrained(source)
-    assert waits == []  # before asking again
+    assert waits == []
+
+
+def test_a_model_in_the_cache_needs_no_network(
+    small_encoder_folder: Path, tmp_path: Path, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    commit, model = "0123456789" * 4, tmp_path / "models--some-group--small"
+    shutil.copytree(small_encoder_folder, model / "snapshots" / commit)
+    (model / "refs").mkdir()
+    (model / "refs" / "main").write_text(commit)
+    here = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    for revision in (None, commit):
+        cached = Encoder.from_pretrained("some-group/small", revision=revision, device="cpu")
+        assert cached.fingerprint() == here.fingerprint()
+    with pytest.raises(OSError, match="revision v9, is not in the cache"):
+        Encoder.from_pretrained("some-group/small", revision="v9")
+    assert waits == []
 
 
 def test_errors_say_what_was_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
