@@ -121,6 +121,15 @@ def test_what_on_step_sees_is_kept_with_the_history_also_over_an_interruption(tm
     assert found.seen == expected.seen
 
 
+def test_a_checkpoint_that_is_cut_off_is_named(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        quiet(Line(), config(checkpoint_every=10), folder=tmp_path, on_step=killed(17))
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match=r"checkpoint\.safetensors is damaged or cut off"):
+        quiet(Line(), config(checkpoint_every=10), folder=tmp_path, resume=True)
+
+
 def test_killed_between_checkpoints_goes_back_to_the_last_one(tmp_path: Path) -> None:
     whole, resumed = Line(), Line()
     quiet(whole, config(checkpoint_every=10))
