@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Any
 
 from torch import nn
@@ -28,7 +27,7 @@ def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
         raise TypeError(f"rows is one string, {rows[:40]!r}: put it into a list, [text]")
     if isinstance(rows, Mapping) or hasattr(rows, "columns"):
         raise TypeError(f"rows is a {type(rows).__name__}: pass the texts alone, such as list(rows['text'])")
-    if isinstance(rows, AbstractSet):
+    if isinstance(rows, set | frozenset):
         rows = sorted(rows, key=repr)  # a set's own order changes from one process to the next
     by_position = hasattr(rows, "__len__") and hasattr(rows, "__getitem__") and not hasattr(rows, "iloc")
     if not by_position:
