@@ -14,12 +14,12 @@ from sentlab.experiments.records import RunRecord
 from sentlab.experiments.results import When
 from sentlab.report import tables
 
-YEARS = tuple(f"sts{year}" for year in range(12, 17))
-HARD = tuple(f"{year}-hard" for year in YEARS)
+YEARS = [f"sts{year}" for year in range(12, 17)]
+HARD = [f"{year}-hard" for year in YEARS]
 # averages that papers report -> their tasks; the first two are those of Universal's tables
 AVERAGES = {
-    "sentences": (*YEARS, "stsb head", "sick head"),
-    "words": ("simlex", "ws353-sim", "ws353-rel", "men", "scws"),
+    "sentences": [*YEARS, "stsb head", "sick head"],
+    "words": ["simlex", "ws353-sim", "ws353-rel", "men", "scws"],
     "sts12-16": YEARS,
     "all pairs": YEARS,
     "hard pairs": HARD,
