@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -103,4 +104,4 @@ def _number(name: str, value: Any, rule: Rule, *, whole: bool = False) -> Any:
         raise ValueError(f"{name} must be a whole number, got {value!r}")
     if not holds(value):  # which nan never does
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
-    return int(value) if whole else float(value)
+    return operator.index(value) if whole else float(value)  # type: ignore[arg-type]

@@ -165,7 +165,7 @@ def fit(
         last = run.step == steps
         log = last or run.step % LOG_EVERY == 0
         evaluate = dev is not None and (last or (config.eval_every and run.step % config.eval_every == 0))
-        save = folder is not None and (last or run.step % config.checkpoint_every == 0)
+        save = last or run.step % config.checkpoint_every == 0
         if log or evaluate or save:
             _check_finite(run, norm)
         if log:
@@ -178,7 +178,7 @@ def fit(
             _evaluate(run, method, config, dev, accelerator)
         if log:
             bar.set_postfix(_shown(run.history))
-        if save:
+        if save and folder is not None:
             checkpoint.save(run, folder, method, optimizer, accelerator)
     bar.close()
     _finish(run, method, config)
