@@ -1,8 +1,7 @@
-"""Optional packages: they are loaded by what needs them alone, and the error of one that lacks says what to install."""
+"""The core works without the optional packages, and what needs one names the extra that brings it."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import textwrap
@@ -10,72 +9,57 @@ from pathlib import Path
 
 import pytest
 
-from sentlab.extras import need
+ROOT = Path(__file__).resolve().parents[1]
+OPTIONAL = ("bm25s", "datasets", "matplotlib", "pandas", "pydantic", "scipy", "seaborn", "sklearn", "umap")
+WITHOUT = f"""
+    import sys
 
-OPTIONAL = ("pandas", "scipy", "sklearn", "datasets", "bm25s")
+    class Core:  # finds what another finder does, but nothing optional
+        def __init__(self, finder):
+            self.finder = finder
+
+        def __getattr__(self, name):
+            return getattr(self.finder, name)
+
+        def find_spec(self, name, path=None, target=None):
+            return None if name.split(".")[0] in {OPTIONAL!r} else self.finder.find_spec(name, path, target)
+
+    sys.meta_path[:] = map(Core, sys.meta_path)
+    import sentlab
+"""
 
 
-def python(code: str) -> list[str]:
-    """What a fresh interpreter prints, as JSON."""
-    run = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+def run_without(code: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a fresh interpreter that has only what the core needs."""
+    script = textwrap.dedent(WITHOUT) + textwrap.dedent(code)
+    return subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_the_core_trains_encodes_and_searches() -> None:
+    code = """
+        sentences = ["The farmer sold his old horse.", "Two children play the piano.", "A king reads a letter."]
+        sentlab.set_seed(0)
+        encoder = sentlab.Encoder.from_pretrained()
+        sentlab.fit(sentlab.methods.PaSeR(encoder), sentences, sentlab.TrainConfig(steps=2), progress=False)
+        index = sentlab.PhraseIndex(encoder)
+        index.add(sentences)
+        print(encoder.encode(sentences).shape, index.search(["old horse"], 1)[0][0].words)
+    """
+    run = run_without(code)
     assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout.splitlines()[-1])
+    assert run.stdout.split(")")[0] == "(3, 128"
 
 
-def test_data_loads_no_optional_package() -> None:
-    assert (
-        python(f"""
-        import json, sys
-        import sentlab.data, sentlab.data.toy, sentlab.data.published
-        sentlab.data.toy.load("toy-sts", size=3)
-        print(json.dumps([name for name in {OPTIONAL} if name in sys.modules]))
-    """)
-        == []
-    )
-
-
-def test_evaluations_work_without_optional_packages() -> None:
-    assert python(f"""
-        import json, sys
-        sys.modules.update(dict.fromkeys({OPTIONAL}))  # as if they were not installed
-        import numpy as np
-        import sentlab.evaluation as evaluation
-        from sentlab.data import toy
-        from sentlab.evaluation import metrics, mining, probes, retrieval, words
-        class Letters:
-            def encode(self, texts):
-                return np.array([[1 + text.count(letter) for letter in "abceinorst"] for text in texts], float)
-        rows = toy.load("toy-sts", size=20)
-        result = evaluation.evaluate_sts(Letters(), rows)
-        evaluation.geometry(Letters(), rows)
-        evaluation.evaluate(Letters(), toy.load("toy-reranking", size=5))
-        pairs = toy.load("toy-nli-pairs", size=9)
-        told = []
-        for call in (
-            result.table,
-            lambda: metrics.williams_test(0.5, 0.4, 0.3, 10),
-            lambda: probes.evaluate_identification(Letters(), pairs, pairs),
-            lambda: mining.bm25(toy.load("toy-contexts", size=3)),
-        ):
-            try:
-                call()
-            except ImportError as error:
-                told.append(str(error))
-        print(json.dumps(told))
-    """) == [
-        f"this needs {name}, which is not installed: pip install 'sentlab[eval]'"
-        for name in ("pandas", "scipy", "sklearn", "bm25s")
-    ]
-
-
-def test_need_gives_the_module_or_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert need("json.decoder", "data") is json.decoder
-    with pytest.raises(ImportError, match=r"needs not_there, .*pip install 'sentlab\[plots\]'"):
-        need("not_there.part", "plots")
-
-
-def test_a_package_that_lacks_a_package_of_its_own_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "broken_package.py").write_text("import not_there_either")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ModuleNotFoundError, match="not_there_either"):
-        need("broken_package", "data")
+@pytest.mark.parametrize(
+    ("code", "extra"),
+    [
+        ("sentlab.published.table('paser', 1)", "data"),
+        ("sentlab.metrics.williams_test(0.5, 0.4, 0.3, 100)", "eval"),
+        ("sentlab.plots", "plots"),
+        ("sentlab.records", "experiments"),
+    ],
+)
+def test_what_is_absent_is_named_with_its_extra(code: str, extra: str) -> None:
+    run = run_without(code)
+    assert run.returncode != 0
+    assert f"sentlab[{extra}]" in run.stderr.splitlines()[-1]

@@ -20,7 +20,7 @@ from string import ascii_uppercase
 from typing import NamedTuple
 
 from sentlab.data.hard_pairs import POSITIVE
-from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, ScoredPair, Triple
+from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, ScoredPair, Triple, check_rows
 
 PROMPT = (  # SLICE, section 4.2
     "Please provide a context to the given phrase, insert it into a long sentence, place it as part of the larger "
@@ -147,9 +147,7 @@ def stsb_in_context(
 
     Source: SLICE, section 4.2.
     """
-    other = next((type(row).__name__ for row in corpus if not isinstance(row, ScoredPair)), None)
-    if other:
-        raise ValueError(f"{corpus.name} ({corpus.split}) must hold ScoredPair rows; it holds {other}")
+    check_rows(corpus, ScoredPair, least=0)
     passages = _passages([pair.text_b for pair in corpus], write, seed, corpus.split)
     rows = tuple(
         PhraseInContext(pair.text_a, passage.text, passage.start, passage.end, pair.score)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from sentlab.data.rows import Corpus, ScoredPair
+from sentlab.data.rows import Corpus, ScoredPair, check_rows
 
 POSITIVE = 4.0  # from this gold score on, a pair counts as saying the same (Gao et al. 2021, Fig. 2)
 NEGATIVE = 1.0  # up to this gold score, it counts as saying something else
@@ -26,13 +26,11 @@ def hard_pairs(corpus: Corpus[ScoredPair]) -> Corpus[ScoredPair]:
         The hard pairs in order, as a corpus named `<name>-hard`; the others are left out as `neither`.
 
     Raises:
-        ValueError: rows that are no ScoredPair, or no hard pair among them.
+        ValueError: rows that are no ScoredPair, a gold off its scale, or no hard pair among them.
 
     Source: PT-BERT, section 3.1 and Tables 1 and 5(c).
     """
-    other = next((type(row).__name__ for row in corpus if not isinstance(row, ScoredPair)), None)
-    if other:
-        raise ValueError(f"{corpus.name} ({corpus.split}) must hold ScoredPair rows; it holds {other}")
+    check_rows(corpus, ScoredPair, least=0)
     rows = tuple(pair for pair in corpus if _is_hard(pair))
     if not rows:
         raise ValueError(

@@ -1,6 +1,7 @@
 """Evaluation: STS, words and phrases, retrieval, mining, probes, and the metrics behind them."""
 
 from sentlab.evaluation.evaluate import Evaluation, dev_score, evaluate, gold_of, scores_over
+from sentlab.evaluation.inputs import TextEncoder
 from sentlab.evaluation.sts import (
     Geometry,
     evaluate_sts,
@@ -13,6 +14,7 @@ from sentlab.evaluation.sts import (
 __all__ = [
     "Evaluation",
     "Geometry",
+    "TextEncoder",
     "dev_score",
     "evaluate",
     "evaluate_sts",

@@ -115,7 +115,7 @@ def evaluate(
     rows: str | Corpus[Any] | Iterable[Any],
     *,
     setup: Setup | None = None,
-    train: Corpus[LabelledPair] | None = None,
+    train: Corpus[LabelledPair] | Sequence[LabelledPair] | None = None,
     folder: str | Path | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
@@ -149,6 +149,8 @@ def evaluate(
         raise ValueError(f"train= is for LabelledPair rows; {corpus.name} holds {kind.__name__}")
     name = corpus.name
     if kind is LabelledPair:
+        if train is None and corpus is not rows and not isinstance(rows, str):
+            raise ValueError("give train= too, the pairs that the classifier of the labels is trained on")
         train = data.load(name, "train", folder) if train is None else train
         labelled = evaluate_identification(encoder, train, corpus, progress=progress)
         return Evaluation({name: labelled.accuracy}, 100.0 * labelled.right, None, None)

@@ -53,10 +53,10 @@ class RelatednessResult:
         name: of the corpus, such as `stsb`.
         pearson, spearman: of predicted and human scores on the test split, x 100. NaN where a prediction is constant.
         dev_pearson: of the head that was kept. Pearson x 100 on the dev split.
-        epochs: after which that head was reached.
-        pairs, sources: split -> number of pairs, and where they came from.
-        left_out: split -> reason -> number of pairs left out.
-        seed: of the head's first weights and of the order of the pairs.
+        epochs: when that head was reached.
+        pairs, sources: split -> number of pairs, and their source.
+        left_out: split -> reason -> number left out.
+        seed: of the head's first weights and the pairs' order.
     """
 
     name: str

@@ -101,11 +101,10 @@ def evaluate_retrieval(
     """Search a corpus of questions with questions that have a duplicate in it (PaSeR, Table 3, QQP).
 
     Args:
-        encoder: anything with `encode`.
+        encoder, progress: as in `evaluate_sts`.
         corpus: a corpus or a list of DuplicateQuestion rows, or a name. Of a name the `test` split is loaded.
         folder: passed to `sentlab.data.load` for a name.
         at: where the reciprocal rank is cut. None: nowhere.
-        progress: as in `evaluate_sts`.
 
     Raises:
         ValueError: the rows are of another kind, or no query has anything to find.
@@ -143,11 +142,10 @@ def evaluate_reranking(
     candidates are relevant are kept.
 
     Args:
-        encoder: anything with `encode`.
+        encoder, progress: as in `evaluate_sts`.
         corpus: a corpus or a list of RankingQuery rows, or a name. Of a name the `test` split is loaded.
         folder: passed to `sentlab.data.load` for a name.
         at: where the reciprocal rank is cut. None: nowhere.
-        progress: as in `evaluate_sts`.
 
     Raises:
         ValueError: the rows are of another kind, or no query has a relevant candidate.
@@ -174,11 +172,10 @@ def nearest(
     Tables of two encoders go side by side with `pd.concat({"a": ..., "b": ...}, axis=1)`.
 
     Args:
-        encoder: anything with `encode`.
+        encoder, progress: as in `evaluate_sts`.
         queries: texts; repeated ones count once.
         corpus: texts, such as `corpus_texts` gives. Repeated ones count once, and a query never finds its own text.
         k: texts for each query. Fewer only where the corpus has no more.
-        progress: as in `evaluate_sts`.
 
     Returns:
         Rows named by `query` and `rank` (from 1), with the columns `text` and `cosine`.

@@ -1,28 +1,28 @@
 """PaSeR: a sentence vector from which a decoder can say the sentence's important phrases.
 
 Wu and Zhao (2022), "Sentence Representation Learning with Generative Objective rather than Contrastive Objective".
-A sentence s is duplicated as s~ with its most important phrases masked, one encoder turns both into vectors, and a
-transformer decoder that sees nothing but four combinations of the two vectors (Eq. 2) must say the masked phrases
-(Eq. 3). Masked-language modelling on a third copy keeps the token vectors good (Eq. 4). The decoder is thrown away
-after training: `PaSeR.encoder` is an ordinary encoder.
+A sentence s is duplicated as s~ with its most important phrases masked, and one encoder turns both into vectors. A
+transformer decoder sees only four combinations of the two vectors (Eq. 2) and must say the masked phrases (Eq. 3).
+Masked-language modelling on a third copy keeps the token vectors good (Eq. 4). The decoder is thrown away after
+training: `PaSeR.encoder` is an ordinary encoder.
 
 Differs from the paper:
-  - Eq. 3 is written for one phrase; here all masked phrases of a sentence form one target, in text order, each closed
+  - Eq. 3 is written for one phrase. Here all masked phrases of a sentence form one target, in text order, each closed
     by [SEP], and the decoder starts from [CLS].
-  - Eq. 3 sums over the tokens; the loss here is the mean over all target tokens of the batch.
-  - The paper leaves the decoder's layers open: here pre-norm, four times as wide inside, with learned positions. Its
-    states become words through the encoder's masked-LM head, which is tied to the shared word embeddings; an output
-    layer of its own would first have to learn how frequent words are.
+  - Eq. 3 sums over the tokens. The loss here is the mean over all target tokens of the batch.
+  - The paper leaves the decoder's layers open. Here they are pre-norm, four times as wide inside, with learned
+    positions. Its states become words through the encoder's masked-LM head, which is tied to the shared word
+    embeddings. A new output layer would first have to learn how frequent words are.
   - The stopwords of RAKE are sentlab's own list. With a view (section 3.1.3), the masked copy's masks are left alone.
-  - A phrase that truncation cuts is neither masked nor asked for; the next best phrase takes its place.
+  - A phrase that truncation cuts is neither masked nor asked for. The next best phrase takes its place.
 
 Differs from the released code:
-  - It takes m (e - e~) and n (e * e~) without the absolute values of Eq. 2, after a linear layer on e~ and, where the
-    pooling is "cls", a tanh layer on both; here Eq. 2 is computed as printed.
+  - It takes m (e - e~) and n (e * e~) without the absolute values of Eq. 2, after a linear layer on e~. With the
+    pooling "cls" it adds a tanh layer on both. Here Eq. 2 is computed as printed.
   - It reads phrases from a prepared file, uses length 32 and leaves the generative loss out for sentences of 32 tokens
-    or more; here every sentence counts, with the phrases that lie within the encoder's max_length.
-  - It shares the whole embedding layer with a post-norm BART decoder; here the word embeddings alone are shared.
-  - It computes logits at every padded position; here only where there is a label, which gives the same loss.
+    or more. Here every sentence counts, with the phrases that lie within the encoder's max_length.
+  - It shares the whole embedding layer with a post-norm BART decoder. Here the word embeddings alone are shared.
+  - It computes logits at every padded position. Here only labelled positions have logits, which gives the same loss.
 """
 
 from __future__ import annotations
@@ -37,12 +37,11 @@ from torch import Tensor, nn
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import evaluating
 from sentlab.methods.arguments import check_above_zero, check_count, check_rows, check_share
-from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder
+from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder, split_phrases
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
-from sentlab.training.losses import head_cross_entropy, mask_tokens
-
-ROWS_PER_PART = 22  # on a CPU, rows of like length that go together through the encoder, or the decoder
+from sentlab.training.chunks import Rows, in_parts
+from sentlab.training.losses import head_cross_entropy, mask_tokens, masked_lm_loss
 
 
 def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
@@ -51,10 +50,10 @@ def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
     Args:
         e: vectors of the sentences, (B, D).
         e_masked: vectors of the same sentences with their phrases masked, (B, D).
-        m, n: the scales of the difference and of the product; the paper's grid search chose 10 and 10.
+        m, n: the scales of the difference and of the product. The paper's grid search chose 10 and 10.
 
     Returns:
-        A memory of four vectors a sentence, (B, 4, D).
+        A memory of four vectors for each sentence, (B, 4, D).
 
     Source: PaSeR, Eq. 2.
     """
@@ -65,12 +64,12 @@ def generative_loss(states: Tensor, targets: Tensor, head: nn.Module) -> Tensor:
     """Mean negative log-likelihood of the phrase tokens, with logits at the labelled positions only.
 
     Args:
-        states: the decoder's output at each target position, having read the targets before it, (..., D).
+        states: the decoder's output at each target position, which depends on the targets before it, (..., D).
         targets: token ids, `IGNORE` where there is none, (...).
         head: the masked-LM head, (N, D) -> (N, V) logits.
 
     Returns:
-        A float32 scalar, in nats per target token; zero (with a graph) when there is no label at all.
+        A float32 scalar, in nats per target token. It is zero, with a graph, when there is no label at all.
 
     Source: PaSeR, Eq. 3, averaged over the tokens of the batch.
     """
@@ -82,20 +81,21 @@ class PaSeR(nn.Module):
     """Trains `encoder` to keep the important phrases of a sentence in its vector.
 
     Args:
-        encoder: trained in place, its masked-LM head too; its pooling makes the sentence vectors.
-        decoder_layers: layers of the throw-away decoder (the paper found 6 best, Fig. 4).
-        m, n: scales in Eq. 2.
-        top_phrases: how many phrases of a sentence are masked and asked for, at most (Table 5: 3 suffice).
-        phrases: sentence -> its phrases without overlap, the most important first; RAKE's by default (Table 5).
-        view: (words, random numbers) -> words, drawn anew for both copies of each sentence; it must leave the mask
-            token as it is, as those of `sentlab.text.views` do. None: the sentence as it stands (Table 4).
+        encoder: trained in place, its masked-LM head too. Its pooling makes the sentence vectors.
+        decoder_layers: layers of the throw-away decoder. The paper found 6 best (Fig. 4).
+        m, n: scales in Eq. 2, above 0.
+        top_phrases: how many phrases of a sentence are masked and asked for, at most. Three suffice (Table 5).
+        phrases: text -> its phrases without overlap, the most important first. The text is what the encoder reads of a
+            sentence. RAKE is the default (Table 5).
+        view: (words, random numbers) -> words, drawn anew for both copies of each sentence (Table 4). It reads a masked
+            token as "[MASK]" and must keep it, as those of `sentlab.text.views` do. None leaves the sentence unchanged.
         mlm: add the masked-language-model loss of Eq. 4.
-        decoder_heads: attention heads of the decoder; None: as many as the encoder has.
-        dropout: of the decoder.
+        decoder_heads: attention heads of the decoder. None takes as many as the encoder has.
+        dropout: of the decoder, in [0, 1).
 
     Raises:
-        ValueError: an encoder without a masked-LM head, heads that do not divide its width, or word embeddings of
-            another width than the encoder.
+        ValueError: names an argument out of range. Also an encoder without a masked-LM head, heads that do not divide
+            its width, or word embeddings of another width than the encoder.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class PaSeR(nn.Module):
         super().__init__()
         if encoder.lm_head is None:
             raise ValueError(
-                "this encoder's checkpoint has no masked-LM head, through which the decoder speaks: "
+                "this encoder's checkpoint has no masked-LM head, and PaSeR's decoder needs it to say words: "
                 "choose one that has it, such as the language model that the encoder was made from"
             )
         dim = encoder.dim
@@ -138,15 +138,15 @@ class PaSeR(nn.Module):
         self.to(encoder.device)
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise, duplicate and mask (section 3.1.2); draws views and corruption from torch's global generator.
+        """Tokenise, duplicate and mask (section 3.1.2). Views and corruption come from torch's global generator.
 
         Args:
             rows: B plain sentences.
 
         Returns:
-            `input_ids` and `masked_ids` (B, L) with `attention_mask` and `masked_attention_mask`; `targets` (B, T), the
-            tokens of each masked phrase with a [SEP] behind it, then `IGNORE` (nothing else for a sentence without a
-            phrase); with `mlm` also `corrupted_ids` and `chosen` (B, L). All on the encoder's device.
+            Tensors on the encoder's device. `input_ids` and `masked_ids` (B, L) with `attention_mask` and
+            `masked_attention_mask`. `targets` (B, T) are the tokens of each masked phrase with a [SEP] after it, then
+            `IGNORE`. With `mlm` also `corrupted_ids` and `chosen` (B, L).
 
         Raises:
             TypeError: a row is not a plain string.
@@ -170,49 +170,46 @@ class PaSeR(nn.Module):
         return {name: tensor.to(self.encoder.device) for name, tensor in batch.items()}
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """`generative` (Eq. 3) and, where asked for, `mlm`; their sum is Eq. 4."""
-        targets, inputs = batch["targets"], self._teacher_inputs(batch["targets"])
-        read = _by_length(torch.maximum(batch["attention_mask"].sum(1), batch["masked_attention_mask"].sum(1)))
-        said = _by_length((targets != IGNORE).sum(1))
-        parts = [{name: x[rows, :end] for name, x in batch.items() if name != "targets"} for rows, end in read]
-        before = [inputs[rows, :end] for rows, end in said]
-        words = iter(self._look_up([*map(self._copies, parts), *before]))
-        encoded = [self._encode(part, next(words)) for part in parts]
-        signal, hidden, labels = (torch.cat(pieces) for pieces in zip(*encoded, strict=True))
-        signal = signal[torch.cat([rows for rows, _ in read]).argsort()]  # in the order of the batch again
-        states = torch.cat([self.decoder(signal[rows], next(words)).flatten(0, 1) for rows, _ in said])
-        targets = torch.cat([targets[rows, :end].flatten() for rows, end in said])
-        losses = {"generative": generative_loss(states, targets, self._head)}
+        """Return `generative` (Eq. 3) and, with `mlm`, `mlm`. Their sum is Eq. 4."""
+        e, e_masked, hidden = self._encode(batch)  # E_s (B, D), E_s~ (B, D), tokens of the corrupted copy (B, L, D)
+        signal = decoding_signal(e, e_masked, self.m, self.n)  # Eq. 2, (B, 4, D)
+        states = self._decode(signal, batch["targets"])  # (B, T, D)
+        losses = {"generative": generative_loss(states, batch["targets"], self._head)}  # Eq. 3
         if self.mlm:
-            losses["mlm"] = head_cross_entropy(self._head, hidden, labels)
+            losses["mlm"] = masked_lm_loss(self._head, hidden, batch["input_ids"], batch["chosen"])
         return losses
+
+    def _encode(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        """E_s and E_s~, (B, D) each, and the last hidden states of the corrupted copy, (B, L, D) with `mlm`."""
+        count, length = batch["input_ids"].shape
+        ids, masks = ["input_ids", "masked_ids"], ["attention_mask", "masked_attention_mask"]
+        if self.mlm:
+            ids, masks = [*ids, "corrupted_ids"], [*masks, "attention_mask"]
+        # One look-up for all copies and parts: the gradient of each look-up fills a (V, D) matrix.
+        words = self.encoder.word_embeddings(torch.cat([batch[name] for name in ids]))  # (3B, L, D)
+        mask = torch.cat([batch[name] for name in masks])  # (3B, L)
+
+        def read(rows: Rows, end: int | None) -> tuple[Tensor, Tensor]:
+            hidden = self.encoder.hidden_states(words[rows, :end], mask[rows, :end])
+            return self.encoder.pool(hidden, mask[rows, :end]), hidden[-1]
+
+        vectors, hidden = in_parts(read, mask.sum(1), length)  # (3B, D) and (3B, L, D)
+        return vectors[:count], vectors[count : 2 * count], hidden[2 * count :]
+
+    def _decode(self, signal: Tensor, targets: Tensor) -> Tensor:
+        """The decoder's states from the signal (B, 4, D) and the target tokens before each place, (B, T, D)."""
+        words = self.encoder.word_embeddings(self._teacher_inputs(targets))  # (B, T, D)
+
+        def read(rows: Rows, end: int | None) -> tuple[Tensor]:
+            return (self.decoder(signal[rows], words[rows, :end]),)
+
+        (states,) = in_parts(read, (targets != IGNORE).sum(1), targets.shape[1])
+        return states
 
     @property
     def _head(self) -> nn.Module:
         assert self.encoder.lm_head is not None
         return self.encoder.lm_head
-
-    def _copies(self, batch: dict[str, Tensor]) -> Tensor:
-        """What the encoder reads, the copies one below the other, (2B or 3B, L)."""
-        names = ["input_ids", "masked_ids", *(["corrupted_ids"] if self.mlm else [])]
-        return torch.cat([batch[name] for name in names])
-
-    def _look_up(self, ids: Sequence[Tensor]) -> list[Tensor]:
-        """Word embeddings, (...) -> (..., D) each; at once, for the gradient of every look-up fills a (V, D) matrix."""
-        found = self.encoder.word_embeddings(torch.cat([own.flatten() for own in ids]))
-        return [x.view(*own.shape, -1) for own, x in zip(ids, found.split([x.numel() for x in ids]), strict=True)]
-
-    def _encode(self, batch: dict[str, Tensor], copies: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The decoding signal, (B, 4, D), from the word embeddings of a batch's copies, (2B or 3B, L, D); the last
-        hidden states of the corrupted copy where a token was chosen, (M, D), and those tokens, (M,)."""
-        mask, count = batch["attention_mask"], len(batch["attention_mask"])
-        masks = [mask, batch["masked_attention_mask"], *([mask] if self.mlm else [])]
-        # the copies are padded alike, so one pass of the encoder serves them all
-        hidden = self.encoder.hidden_states(copies, torch.cat(masks))  # each (2B or 3B, L, D)
-        vectors = self.encoder.pool(tuple(h[: 2 * count] for h in hidden), torch.cat(masks[:2]))  # (2B, D)
-        chosen = batch.get("chosen", torch.zeros_like(mask, dtype=torch.bool))
-        signal = decoding_signal(vectors[:count], vectors[count:], self.m, self.n)
-        return signal, hidden[-1][-count:][chosen], batch["input_ids"][chosen]
 
     def after_step(self) -> None:
         """Nothing changes between steps."""
@@ -224,20 +221,19 @@ class PaSeR(nn.Module):
 
         Args:
             sentences: B texts.
-            phrases: what to mask in each; None: the phrases that training would mask.
-            beams: hypotheses of the beam search; 1 is greedy.
+            phrases: B lists, what to mask in each text. None takes the phrases that training would mask.
+            beams: hypotheses of the beam search. With 1 it is greedy.
 
         Returns:
-            For each sentence its masked phrases in text order, each with the words that the decoder says for it (empty
-            where it ran out of room before that phrase).
+            For each sentence its masked phrases in text order, each with the words that the decoder says for it. The
+            words are empty where it ran out of room before that phrase.
 
         Raises:
             ValueError: not one list of phrases for each sentence, a phrase that is not wholly within what the encoder
                 reads of its sentence, or beams below 1.
         """
-        if beams < 1:
-            raise ValueError(f"beams must be at least 1, got {beams}")
-        tokenizer = self.encoder.tokenizer
+        check_count(beams=beams)
+        tokenizer, closing = self.encoder.tokenizer, self.encoder.tokenizer.sep_token_id
         with evaluating(self), torch.no_grad():
             batch, found = self._duplicate_and_mask(sentences, phrases)
             batch = {name: tensor.to(self.encoder.device) for name, tensor in batch.items()}
@@ -249,19 +245,22 @@ class PaSeR(nn.Module):
                 self.encoder.word_embeddings,
                 self._head,
                 start=tokenizer.cls_token_id,
-                closing=tokenizer.sep_token_id,
+                closing=closing,
                 beams=beams,
             )
-        return [
-            [(phrase, words) for (phrase, _), words in zip(row, self._words(ids, len(row)), strict=True)]
+        words = [
+            [str(tokenizer.decode(phrase)) for phrase in split_phrases(ids, len(row), closing)]
             for row, ids in zip(found, said.tolist(), strict=True)
+        ]
+        return [
+            list(zip([phrase for phrase, _ in row], own, strict=True)) for row, own in zip(found, words, strict=True)
         ]
 
     def _duplicate_and_mask(
         self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None
     ) -> tuple[dict[str, Tensor], list[list[tuple[Phrase, list[int]]]]]:
-        """Token ids, masks, masked ids and special-token flags (B, L); for each sentence its phrases in text order,
-        with the positions of their tokens."""
+        """The token ids of s and s~, their masks and the special tokens, (B, L) each. Also each sentence's phrases in
+        text order, with the places of their tokens."""
         check_rows(sentences, str, "PaSeR")
         if phrases is not None and len(phrases) != len(sentences):
             raise ValueError(f"{len(phrases)} lists of phrases for {len(sentences)} sentences: give one list for each")
@@ -325,31 +324,7 @@ class PaSeR(nn.Module):
         )
 
     def _teacher_inputs(self, targets: Tensor) -> Tensor:
-        """What the decoder reads before each target: [CLS] and then the targets before it, (B, T) -> (B, T)."""
+        """The decoder's input at each place, [CLS] or the target before it: (B, T) -> (B, T)."""
         tokenizer = self.encoder.tokenizer
         before = targets[:, :-1].masked_fill(targets[:, :-1] == IGNORE, tokenizer.pad_token_id)
         return F.pad(before, (1, 0), value=tokenizer.cls_token_id)
-
-    def _words(self, ids: list[int], count: int) -> list[str]:
-        """The first `count` phrases among decoded ids, as words."""
-        tokenizer = self.encoder.tokenizer
-        phrases: list[list[int]] = [[]]
-        for token in ids:
-            if token == tokenizer.sep_token_id:
-                phrases.append([])
-            elif token != IGNORE:
-                phrases[-1].append(token)
-        phrases += [[]] * count
-        return [str(tokenizer.decode(phrase)) for phrase in phrases[:count]]
-
-
-def _by_length(lengths: Tensor) -> list[tuple[Tensor, int | None]]:
-    """Rows of like length that are to go together, so that short ones are not padded to the longest of all: their
-    numbers, and where the longest of them ends (None: where the batch does). (B,) -> the parts.
-
-    A CPU's time goes with the padded tokens; elsewhere one large part is faster than several small ones.
-    """
-    if lengths.device.type != "cpu":
-        return [(torch.arange(len(lengths), device=lengths.device), None)]
-    parts = lengths.argsort(stable=True).split(ROWS_PER_PART)
-    return [(rows, max(1, int(lengths[rows].max()))) for rows in parts]

@@ -1,7 +1,8 @@
-"""The throw-away decoder of PaSeR: a small transformer that says phrases from a few vectors, and how it is listened to.
+"""The throw-away decoder of PaSeR, a small transformer that says phrases from a few vectors, and its beam search.
 
-It owns neither word embeddings nor an output layer: those are the encoder's word embeddings and its masked-LM head,
-which knows how to turn a state into words.
+It has no word embeddings and no output layer. It shares the encoder's word embeddings and its masked-LM head, which
+turns a state into words.
+
 Source: Wu and Zhao (2022), section 3.2.3; Vaswani et al. (2017).
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-IGNORE = -100  # fills the target rows behind their last label
+IGNORE = -100  # fills the target rows after their last label
 
 
 class PhraseDecoder(nn.Module):
@@ -34,9 +35,12 @@ class PhraseDecoder(nn.Module):
         self.apply(_initialise)
 
     def forward(self, signal: Tensor, inputs: Tensor) -> Tensor:
-        """The states over word embeddings (B, T, D), each seeing those up to it and the signal (B, S, D): (B, T, D).
+        """Compute a state for each place from the word embeddings up to it, (B, T, D), and the signal, (B, S, D).
 
-        Padding only ever follows the labels, so the causal mask hides it from every position that counts.
+        Padding only ever follows the labels, so the causal mask hides it from every place that counts.
+
+        Returns:
+            (B, T, D).
         """
         length = inputs.shape[1]
         x = inputs + self.positions(torch.arange(length, device=inputs.device))
@@ -55,18 +59,18 @@ class PhraseDecoder(nn.Module):
         closing: int,
         beams: int,
     ) -> tuple[Tensor, Tensor]:
-        """The most likely targets under Eq. 3 that a search of `beams` hypotheses a sentence finds; 1 is greedy.
+        """Search the most likely targets under Eq. 3 with a beam.
 
         Args:
             signal: (B, S, D).
-            wanted: how many phrases each sentence has; a hypothesis ends with its last `closing`, (B,).
+            wanted: (B,), how many phrases each sentence has. A hypothesis ends with its last `closing`.
             embeddings, head: the encoder's word embeddings and masked-LM head, (..., D) -> (..., V).
             start, closing: token ids of the decoder's first input and of a phrase's end.
-            beams: hypotheses kept.
+            beams: hypotheses kept for each sentence. With 1 the search is greedy.
 
         Returns:
-            The best hypotheses' token ids, `IGNORE` behind their end, (B, T); their log-likelihoods, (B,). One that
-            ran out of room is returned as it stands.
+            The best hypotheses' token ids, (B, T), `IGNORE` after their end, and their log-likelihoods, (B,). A
+            hypothesis that ran out of room is returned unfinished.
         """
         count, device = len(signal), signal.device
         memory = signal.repeat_interleave(beams, dim=0)  # (B * K, S, D)
@@ -92,6 +96,17 @@ class PhraseDecoder(nn.Module):
         best = scores.argmax(1)  # (B,)
         rows = best + beams * torch.arange(count, device=device)
         return said[rows, 1:], scores.gather(1, best.unsqueeze(1)).squeeze(1)
+
+
+def split_phrases(ids: list[int], count: int, closing: int) -> list[list[int]]:
+    """Split the ids that a search returns for one sentence at `closing`, into exactly `count` phrases."""
+    phrases: list[list[int]] = [[]]
+    for token in ids:
+        if token == closing:
+            phrases.append([])
+        elif token != IGNORE:
+            phrases[-1].append(token)
+    return [*phrases, *([[]] * count)][:count]
 
 
 def _initialise(part: nn.Module) -> None:

@@ -125,7 +125,7 @@ def _stack(tokens: dict[str, Tensor], views: int) -> dict[str, Tensor]:
 
 
 def cls_head(encoder: Encoder) -> nn.Module:
-    """What follows the pooling "cls" in training: a linear layer and tanh, (B, D) -> (B, D). Other poolings have none."""
+    """Make what follows the pooling in training, (B, D) -> (B, D): for "cls" a linear layer and tanh, else nothing."""
     if encoder.pooling != "cls":
         return nn.Identity()
     linear = nn.Linear(encoder.dim, encoder.dim)

@@ -43,6 +43,8 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 class MaskedLM(nn.Module):
     """The masked-LM objective on sheets of token ids (each row a `(n, length)` array, special tokens in place)."""
 
+    few_shapes = True  # one for each of LENGTHS, so that bfloat16 on a CPU is cheap
+
     def __init__(self, encoder: Encoder):
         super().__init__()
         self.encoder = encoder

@@ -146,6 +146,7 @@ class PhraseIndex:
                 have been added: `len(index)` tells.
             ValueError: the encoder has changed, or a text has a vector that float16 cannot hold.
             RuntimeError: the folder holds another index since this one was opened.
+            TimeoutError: another process holds the lock of the index for a minute.
         """
         if isinstance(texts, str):
             checked(texts)  # says what to do instead
@@ -191,7 +192,9 @@ class PhraseIndex:
             raise ValueError(f"phrases[{seen.argmin()}] has no words to search for: {phrases[seen.argmin()]!r:.60}")
         unit = F.normalize(torch.from_numpy(queries), dim=1)
         firsts = np.cumsum([0, *(segment.extent.words for segment in self._segments)])
-        sound = [self._is_sound(number, segment.check()) for number, segment in enumerate(self._segments)]
+        sound = []
+        for number, segment in enumerate(self._segments):
+            sound.append(self._is_sound(number, segment.check()))
         blocks = (
             Scored(rows, int(first) + start, scores)
             for first, segment, usable in zip(firsts[:-1], self._segments, sound, strict=True)

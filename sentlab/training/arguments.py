@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import Any
 
 from torch import nn
@@ -28,7 +27,7 @@ def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
         raise TypeError(f"rows is one string, {rows[:40]!r}: put it into a list, [text]")
     if isinstance(rows, Mapping) or hasattr(rows, "columns"):
         raise TypeError(f"rows is a {type(rows).__name__}: pass the texts alone, such as list(rows['text'])")
-    if isinstance(rows, AbstractSet):
+    if isinstance(rows, set | frozenset):
         rows = sorted(rows, key=repr)  # a set's own order changes from one process to the next
     by_position = hasattr(rows, "__len__") and hasattr(rows, "__getitem__") and not hasattr(rows, "iloc")
     if not by_position:
@@ -38,7 +37,7 @@ def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
     found: Any = rows
     if len(found) == 0:
         raise ValueError("no rows to train on")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite: bool) -> None:
@@ -60,7 +59,8 @@ def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite:
         raise TypeError(f"config must be a TrainConfig, got a {type(config).__name__}: pass {hint}")
     if dev is not None and not callable(dev):
         raise TypeError(f"dev must be a function, encoder -> score, got a {type(dev).__name__}: pass sts_dev(corpus)")
-    if method.encoder.post is not None:
+    encoder: Encoder = method.encoder  # type: ignore[assignment]
+    if encoder.post is not None:
         raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
     if dev is None and (config.keep == "dev" or config.patience is not None):
         raise ValueError("keep='dev' and patience need a dev function; pass dev=, or keep='last' without patience")

@@ -14,7 +14,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from sentlab.files import replacing
+from sentlab.files import naming, replacing
 from sentlab.training import random_state
 from sentlab.training.fingerprint import differences
 from sentlab.training.history import History
@@ -95,10 +95,10 @@ def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accel
     """Put a run, its method, the optimiser and the random generators back to where the checkpoint was written.
 
     Raises:
-        ValueError: the checkpoint belongs to another run; names what differs.
+        ValueError: the checkpoint is damaged, or belongs to another run; names the file and what differs.
     """
     path = folder / FILE
-    with safe_open(path, "pt") as file:
+    with naming(path), safe_open(path, "pt") as file:
         about = {name: json.loads(value) for name, value in file.metadata().items()}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     afresh = "choose another folder, or pass overwrite=True to train afresh"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -48,7 +49,10 @@ class TrainConfig:
         patience: stop after so many evaluations without a new best; None: never.
         seed: of the order of rows and of all that the method draws in `fit`. Weights that a method draws when it is
             made, such as heads and decoders, come before that: call `sentlab.set_seed` before you make it.
-        precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32.
+        precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32. On a CPU bfloat16 needs
+            gigabytes of kernels, one for each shape, and is no faster for a small encoder. There only methods that say
+            `few_shapes = True` take it, such as pre-training; all others take float32. The history's
+            `settings["arithmetic"]` says which one a run used.
         checkpoint_every: steps between checkpoints, where `fit` is given a folder.
 
     Raises:
@@ -100,4 +104,4 @@ def _number(name: str, value: Any, rule: Rule, *, whole: bool = False) -> Any:
         raise ValueError(f"{name} must be a whole number, got {value!r}")
     if not holds(value):  # which nan never does
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
-    return int(value) if whole else float(value)
+    return operator.index(value) if whole else float(value)  # type: ignore[arg-type]

@@ -98,7 +98,7 @@ def describe(value: Any, within: tuple[int, ...] = ()) -> Any:
         value = value.detach().cpu()
         value = (value.float() if value.dtype == torch.bfloat16 else value).numpy()
     if isinstance(value, np.ndarray) and value.dtype != object:
-        content = hashlib.sha256(np.ascontiguousarray(value)).hexdigest()[:16]
+        content = hashlib.sha256(np.ascontiguousarray(value).data).hexdigest()[:16]
         return [str(value.dtype), list(value.shape), content]
     if isinstance(value, np.generic):
         return value.item()

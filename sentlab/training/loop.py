@@ -34,7 +34,10 @@ LOG_EVERY = 10  # steps over which the recorded losses are averaged
 
 
 class Method(Protocol):
-    """What `fit` asks of a method (a torch module, by composition: there is no base class)."""
+    """What `fit` asks of a method (a torch module, by composition: there is no base class).
+
+    A method may say `few_shapes = True`: its batches come in a few shapes only, see `TrainConfig.precision`.
+    """
 
     encoder: Encoder
 
@@ -120,11 +123,12 @@ def fit(
     check_shares(rows, config, processes)
     if processes > 1:
         method.to(accelerator.device)
+    bfloat16 = _in_bfloat16(method, config)
     settings = {"method": type(method).__name__, **asdict(config), "rows": len(rows), "steps": steps}
+    settings["arithmetic"] = "bfloat16" if bfloat16 else "float32"
     run = Run(History(settings), fingerprint(method, rows, config, dev, processes) if folder is not None else {})
     optimizer = _adamw(method, config)
     module, optimizer = accelerator.prepare(_Losses(method), optimizer)
-    bfloat16 = config.precision == "bfloat16" or (config.precision == "auto" and method.encoder.device.type == "cuda")
     random_state.set_seed(config.seed + rank)
     folder = None if folder is None else Path(folder)
     if folder is not None and checkpoint.prepare(folder, resume, overwrite, accelerator):
@@ -161,7 +165,7 @@ def fit(
         last = run.step == steps
         log = last or run.step % LOG_EVERY == 0
         evaluate = dev is not None and (last or (config.eval_every and run.step % config.eval_every == 0))
-        save = folder is not None and (last or run.step % config.checkpoint_every == 0)
+        save = last or run.step % config.checkpoint_every == 0
         if log or evaluate or save:
             _check_finite(run, norm)
         if log:
@@ -174,7 +178,7 @@ def fit(
             _evaluate(run, method, config, dev, accelerator)
         if log:
             bar.set_postfix(_shown(run.history))
-        if save:
+        if save and folder is not None:
             checkpoint.save(run, folder, method, optimizer, accelerator)
     bar.close()
     _finish(run, method, config)
@@ -227,6 +231,14 @@ def _finish(run: Run, method: nn.Module, config: TrainConfig) -> None:
     elif run.best:
         method.load_state_dict(run.best)
     run.history.stopped = run.history.stopped or "all steps done"
+
+
+def _in_bfloat16(method: Any, config: TrainConfig) -> bool:
+    """On a CPU oneDNN compiles a bfloat16 kernel for each new shape and keeps 2 x 1,024 of them, several gigabytes."""
+    device = method.encoder.device.type
+    if config.precision == "bfloat16":
+        return device != "cpu" or getattr(method, "few_shapes", False)
+    return config.precision == "auto" and device == "cuda"
 
 
 def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:

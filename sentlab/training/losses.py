@@ -1,37 +1,34 @@
-"""What more than one method's loss is made of: BERT's masked-language-model corruption and its loss, InfoNCE, and the
-features of a pair of vectors that a classifier sees.
+"""Losses that several methods share: BERT's masked-language-model corruption and its loss, InfoNCE, and the features
+of a pair of vectors for a classifier.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
-from torch.overrides import TorchFunctionMode
+from transformers.models.bert.modeling_bert import BertOnlyMLMHead
 
-ROWS_IN_CACHE = 96  # of logits, at a time
+ROWS_IN_CACHE = 96  # whose logits are in memory at a time
 
 
 def mask_tokens(
     input_ids: Tensor, special_mask: Tensor, mask_token_id: int, vocab_size: int, *, rate: float = 0.15
 ) -> tuple[Tensor, Tensor]:
-    """Choose tokens at random and corrupt them as BERT does: 80% [MASK], 10% a random token, 10% left as they are.
+    """Choose tokens at random and corrupt them as BERT does: 80% become [MASK], 10% a random token, 10% stay.
 
     Every token that may be chosen is chosen independently, with random numbers from torch's global generator.
 
     Args:
         input_ids: token ids, (B, L).
-        special_mask: true (or non-zero) where a token must never be chosen: special tokens and padding, (B, L).
-        mask_token_id: the id of [MASK].
-        vocab_size: random replacements are drawn uniformly from 0 .. vocab_size - 1.
+        special_mask: (B, L). True (or non-zero) where a token must never be chosen: special tokens and padding.
+        mask_token_id: the id of the mask token.
+        vocab_size: random replacements are ids below it. Each is equally likely.
         rate: the probability that a token is chosen, in [0, 1].
 
     Returns:
-        The corrupted ids, (B, L), and the chosen positions, a boolean (B, L). A chosen position keeps its label (the
-        original id) whatever stands in its place. The inputs are not changed.
+        The corrupted ids, (B, L), and the chosen positions, a boolean (B, L). The label of a chosen position is its
+        original id. The inputs are not changed.
 
     Raises:
         ValueError: the shapes differ or the rate is no probability.
@@ -52,11 +49,10 @@ def mask_tokens(
 
 
 def head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross entropy in float32 of the logits that a head makes of states; zero, still attached to the graph, when
-    there is no label.
+    """Mean cross entropy, in float32, of the logits that a head makes of states.
 
-    In float32 on a CPU, where the head ends in a linear layer, the logits of a few rows at a time are in memory, with
-    all that they are needed for while they are in the cache: the same losses and gradients, up to rounding.
+    In float32 on a CPU, the logits of a few rows at a time are in memory. Loss and gradients are the same up to
+    rounding.
 
     Args:
         head: (N, D) -> (N, V) logits, any floating type.
@@ -64,75 +60,34 @@ def head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tenso
         labels: (N,), class ids.
 
     Returns:
-        A float32 scalar, in nats per label.
+        A float32 scalar, in nats per label. Without labels it is zero, with a graph.
     """
     if len(labels) == 0:
-        return head(states).float().sum()  # over nothing: zero, with a (zero) gradient for all that made the logits
-    layers = [part for part in head.modules() if isinstance(part, nn.Linear)]
-    in_parts = states.device.type == "cpu" and states.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
-    if in_parts and layers:
-        with _Without(layers[-1]) as last:
-            x = head(states)
-        if x is last.x:  # nothing comes behind that layer
-            loss: Tensor = _LinearCrossEntropy.apply(x, layers[-1].weight, layers[-1].bias, labels)
-            return loss
-    return F.cross_entropy(head(states).float(), labels)
+        return head(states).float().sum()  # gives a zero gradient to all that made the logits
+    split = split_head(head)
+    on_cpu = states.device.type == "cpu" and states.dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+    if split is None or not on_cpu:
+        return F.cross_entropy(head(states).float(), labels)
+    transform, last = split
+    # Measured on a CPU, forward and backward, with 450 labels and 30,522 words: 0.24 s with these parts, 0.32 s with
+    # all logits at once. Torch's own choice of parts takes 2.9 s.
+    parts = nn.LinearCrossEntropyOptions(batch_chunk_size=ROWS_IN_CACHE)
+    return F.linear_cross_entropy(transform(states), last.weight, labels, linear_bias=last.bias, options=parts)
 
 
-class _Without(TorchFunctionMode):
-    """While active, a linear layer returns what goes into it, and keeps that as `x`."""
+def split_head(head: nn.Module) -> tuple[nn.Module, nn.Linear] | None:
+    """A masked-LM head as two modules: all that comes before its last linear layer, and that layer.
 
-    def __init__(self, layer: nn.Linear) -> None:
-        super().__init__()
-        self.layer, self.x = layer, None
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is not F.linear or kwargs or args[1] is not self.layer.weight:
-            return func(*args, **(kwargs or {}))
-        self.x = args[0]
-        return self.x
-
-
-class _LinearCrossEntropy(torch.autograd.Function):
-    """Cross entropy behind a linear layer; the forward pass makes the gradients as well, while it has the logits."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, labels: Tensor) -> Tensor:
-        wanted, losses = ctx.needs_input_grad, []
-        to_x = torch.empty_like(x) if wanted[0] else None
-        to_weight = torch.empty_like(weight) if wanted[1] else None
-        to_bias = torch.zeros_like(bias) if bias is not None and wanted[2] else None
-        space, share = x.new_empty(min(len(x), ROWS_IN_CACHE), len(weight)), 1 / len(labels)
-        for start in range(0, len(x), ROWS_IN_CACHE):
-            part = slice(start, start + ROWS_IN_CACHE)
-            logits = torch.mm(x[part], weight.T, out=space[: len(x[part])])
-            if bias is not None:
-                logits += bias  # faster than addmm, which first copies the bias to every row
-            losses.append(_to_gradient(logits, labels[part]))
-            if to_x is not None:
-                torch.mm(logits, weight, out=to_x[part]).mul_(share)
-            if to_weight is not None:
-                # the first part finds nothing to add to
-                to_weight.addmm_(logits.T, x[part], beta=float(start > 0), alpha=share)
-            if to_bias is not None:
-                to_bias.add_(logits.sum(0), alpha=share)
-        ctx.save_for_backward(to_x, to_weight, to_bias)
-        return torch.cat(losses).mean()
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        made = (gradient if gradient is None or grad == 1 else gradient * grad for gradient in ctx.saved_tensors)
-        return (*made, None)
-
-
-def _to_gradient(logits: Tensor, labels: Tensor) -> Tensor:
-    """The cross entropies of some rows, (n, 1); the gradient of their sum is written over the logits."""
-    own = labels.unsqueeze(1)
-    log_p = torch.log_softmax(logits, 1, out=logits)
-    losses = -log_p.gather(1, own)
-    log_p.exp_().scatter_add_(1, own, torch.full_like(losses, -1.0))
-    return losses
+    Returns:
+        None for a head whose last layer is no such module, or not known to come last.
+    """
+    before: nn.Module = nn.Identity()
+    last: nn.Module = head
+    if type(head) is nn.Sequential and len(head):
+        before, last = head[:-1], head[-1]
+    elif type(head) is BertOnlyMLMHead:
+        before, last = head.predictions.transform, head.predictions.decoder
+    return (before, last) if type(last) is nn.Linear else None  # a subclass may compute something else
 
 
 def masked_lm_loss(lm_head: nn.Module, hidden: Tensor, labels: Tensor, chosen: Tensor) -> Tensor:
@@ -141,11 +96,11 @@ def masked_lm_loss(lm_head: nn.Module, hidden: Tensor, labels: Tensor, chosen: T
     Args:
         lm_head: maps (N, D) hidden states to (N, V) logits.
         hidden: last hidden states of the corrupted sentences, (B, L, D).
-        labels: the original token ids, (B, L); read only where `chosen`.
+        labels: the original token ids, (B, L). They are read only where `chosen`.
         chosen: positions to be predicted, boolean (B, L).
 
     Returns:
-        The mean cross entropy over the chosen positions, in nats; zero (with a graph) when none is chosen.
+        The mean cross entropy over the chosen positions, in nats. It is zero, with a graph, when none is chosen.
 
     Source: Devlin et al. (2019), section 3.1.
     """
@@ -161,11 +116,11 @@ FEATURES = {
 
 
 def pair_features(u: Tensor, v: Tensor, features: str = "u,v,|u-v|") -> Tensor:
-    """What a classifier sees of two vectors.
+    """Combine two vectors into the features that a classifier sees.
 
     Args:
         u, v: (B, D).
-        features: some of u, v, `|u-v|` and `u*v`, with commas: seven of their combinations are in Table 3 of Universal.
+        features: some of u, v, `|u-v|` and `u*v`, with commas. Table 3 of Universal has seven combinations.
 
     Returns:
         The features of each pair side by side, (B, number of features x D).
@@ -182,13 +137,13 @@ def pair_features(u: Tensor, v: Tensor, features: str = "u,v,|u-v|") -> Tensor:
 
 
 def info_nce(anchors: Tensor, candidates: Tensor, temperature: float) -> Tensor:
-    """Cross entropy of finding each anchor's own candidate among all of them, by cosine; float32 inside autocast too.
+    """Cross entropy of finding each anchor's own candidate among all of them, by cosine, in float32 always.
 
     Args:
         anchors: (B, D).
-        candidates: (C, D) with C >= B: candidate i is the positive of anchor i and a negative of every other anchor;
-            those from B on (hard negatives) are negatives of all anchors.
-        temperature: what the cosines are divided by, above 0.
+        candidates: (C, D) with C >= B. Candidate i is the positive of anchor i and a negative of every other anchor.
+            Those from B on (hard negatives) are negatives of all anchors.
+        temperature: above 0. Cosines are divided by it.
 
     Returns:
         The mean over the anchors, a float32 scalar in nats.

@@ -189,6 +189,8 @@ def test_rows_and_arguments_that_do_not_fit() -> None:
         evaluate(Letters(), [pairs[0], PhrasePair("a", "b", "equivalence", 0.5)])
     with pytest.raises(ValueError, match="for PhraseInContext rows"):
         evaluate(Letters(), pairs, setup="full")
+    with pytest.raises(ValueError, match="give train= too"):
+        evaluate(Letters(), list(two_labels("test")))
     with pytest.raises(ValueError, match="for LabelledPair rows"):
         evaluate(Letters(), pairs, train=corpus_of("toy-nli-pairs"))
     with pytest.raises(TypeError, match="found ScoredPair"):

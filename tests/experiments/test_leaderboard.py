@@ -151,7 +151,7 @@ def test_what_was_found_is_kept_until_an_encoder_changes(
 ) -> None:
     first = leaderboard.leaderboard(asked)
 
-    def refuse(*_: Any) -> np.ndarray:
+    def refuse(*_: Any, **__: Any) -> np.ndarray:
         raise AssertionError("encoded again")
 
     monkeypatch.setattr(leaderboard, "evaluate", refuse)

@@ -20,7 +20,7 @@ from sentlab.methods.paser import decoding_signal, generative_loss
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder
 from sentlab.text.phrases import Phrase, rake_phrases
 from sentlab.text.views import View, random_deletion, synonym_replacement
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, chunks, fit
 
 SENTENCES = [
     "A young girl plays the guitar in a small village.",
@@ -131,9 +131,9 @@ def test_working_in_parts_of_like_length_changes_nothing(
 ) -> None:
     method = make()
     batch = method.collate(SENTENCES)
-    monkeypatch.setattr(paser, "ROWS_PER_PART", len(SENTENCES))
+    monkeypatch.setattr(chunks, "ROWS_PER_PART", 3 * len(SENTENCES))
     whole, whole_gradient = method.loss(batch), gradient(method, batch)
-    monkeypatch.setattr(paser, "ROWS_PER_PART", rows)
+    monkeypatch.setattr(chunks, "ROWS_PER_PART", rows)
     parts, parts_gradient = method.loss(batch), gradient(method, batch)
     for name, loss in whole.items():
         assert torch.allclose(parts[name], loss, atol=1e-6), name
@@ -195,13 +195,16 @@ def test_word_embeddings_are_shared_and_learn_from_the_decoder(
     assert (rows.abs().sum(1) > 0).all()  # as output layer each word of the vocabulary gets a push
 
 
-def test_words_are_looked_up_once(make: Callable[..., PaSeR]) -> None:
+def test_words_are_looked_up_once_for_the_encoder_and_once_for_the_decoder(
+    make: Callable[..., PaSeR], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gradient of each look-up fills a matrix as large as the vocabulary."""
     method, shapes = make(), []
-    method.encoder.word_embeddings.register_forward_hook(lambda module, given, made: shapes.append(made.shape))
-    batch = method.collate(SENTENCES * 10)  # more than one part
+    monkeypatch.setattr(chunks, "ROWS_PER_PART", 2)
+    method.encoder.word_embeddings.register_forward_hook(lambda module, given, made: shapes.append(made.shape[:2]))
+    batch = method.collate(SENTENCES)
     method.loss(batch)
-    assert len(paser._by_length(batch["attention_mask"].sum(1))) > 1
-    assert len(shapes) == 1
+    assert shapes == [(15, batch["input_ids"].shape[1]), batch["targets"].shape]
 
 
 def test_logits_are_computed_where_a_label_is(make: Callable[..., PaSeR], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,9 +84,10 @@ def test_a_damaged_segment_is_named_and_the_rest_stays_usable(encoder: Encoder, 
     with pytest.raises(ValueError, match=f"cannot save .* damaged: {place.name}"):
         index.save(saved.parent / "copy")
     index.add(["a small river"])  # its number follows those of all texts
-    with pytest.warns(UserWarning, match="are left out"):
+    with pytest.warns(UserWarning, match="are left out") as warned:
         found = index.search(["a small river"], 1)
     assert found[0][0].text == 5
+    assert [warning.filename for warning in warned] == [__file__]  # the caller, who can do something
 
 
 def test_damage_of_an_open_index_is_found_by_verify(encoder: Encoder, saved: Path) -> None:

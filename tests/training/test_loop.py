@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import random
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +20,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from sentlab.training import TrainConfig, fit, set_dropout
+from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 from sentlab.training.loop import batch_indices, schedule
 
 
@@ -119,6 +122,15 @@ def test_what_on_step_sees_is_kept_with_the_history_also_over_an_interruption(tm
     found = quiet(Line(), config(), folder=tmp_path, resume=True, on_step=look)
     assert [row["step"] for row in expected.seen] == list(range(4, expected.settings["steps"] + 1, 4))
     assert found.seen == expected.seen
+
+
+def test_a_checkpoint_that_is_cut_off_is_named(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        quiet(Line(), config(checkpoint_every=10), folder=tmp_path, on_step=killed(17))
+    path = tmp_path / "checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match=r"checkpoint\.safetensors is damaged or cut off"):
+        quiet(Line(), config(checkpoint_every=10), folder=tmp_path, resume=True)
 
 
 def test_killed_between_checkpoints_goes_back_to_the_last_one(tmp_path: Path) -> None:
@@ -230,20 +242,103 @@ def test_history_is_written_whole(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_clear_errors() -> None:
-    with pytest.raises(ValueError, match="no rows"):
-        fit(Line(), [])
-    with pytest.raises(ValueError, match="dev function"):
-        quiet(Line(), config(keep="dev"))
-    with pytest.raises(ValueError, match=r"batch_size 8 .* accumulate=3"):
-        config(accumulate=3)
-    with pytest.raises(ValueError, match="keep must be one of dev, last"):
-        config(keep="best")
-    with pytest.raises(FloatingPointError, match="square loss"):
+def test_losses_that_are_not_finite_are_named_with_their_step() -> None:
+    with pytest.raises(FloatingPointError, match=r"square loss is (inf|nan) at step [2-9]: .* learning_rate"):
         quiet(Line(), config(learning_rate=1e30))
 
+    class Broken(Line):
+        def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+            return {"broken": torch.nan * super().loss(batch)["square"]}
 
-def test_bfloat16_autocast_is_used_where_asked() -> None:
+    with pytest.raises(FloatingPointError, match=r"broken loss is nan at step 1: .* arguments"):
+        quiet(Broken(), config())
+
+
+def test_a_gradient_that_is_not_finite_is_named() -> None:
+    class Steep(Line):
+        def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+            return {"root": (0 * self.weight.weight).sum().sqrt()}
+
+    with pytest.raises(FloatingPointError, match="norm is nan at step 1"):
+        quiet(Steep(), config(steps=1))
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf])
+def test_a_dev_score_that_is_not_finite_is_an_error(score: float) -> None:
+    scores = iter([1.0, 2.0, score])
+    with pytest.raises(FloatingPointError, match=f"dev returned {score} at step 10"):
+        quiet(Line(), config(), dev=lambda _: next(scores))
+    with pytest.raises(TypeError, match="dev must return a number, got a NoneType at step 0"):
+        quiet(Line(), config(), dev=lambda _: None)
+
+
+def test_a_run_that_only_does_harm_keeps_its_start() -> None:
+    method = Line()
+    before = state(method)
+    history = quiet(method, config(keep="dev", eval_every=None), dev=lambda encoder: -len(method.seen))
+    assert [row["step"] for row in history.dev] == [0, 23]
+    assert history.kept_step == 0
+    assert history.best_dev == 0.0
+    assert history.table().set_index("step")["kept"].to_dict() == {0: True, 23: False}
+    assert all(torch.equal(value, method.state_dict()[name]) for name, value in before.items())
+
+
+def test_evaluation_changes_nothing_in_training() -> None:
+    alone, watched = Line(), Line()
+    quiet(alone, config())
+
+    def dev(encoder: SimpleNamespace) -> float:
+        watched.eval()
+        return float(torch.rand(3).sum()) + np.random.rand() + random.random()  # noqa: NPY002
+
+    quiet(watched, config(), dev=dev)
+    assert all(torch.equal(value, watched.state_dict()[name]) for name, value in state(alone).items())
+
+
+def test_parts_of_unequal_size_count_by_their_rows() -> None:
+    whole, parts = Line(), Line()
+    found = []
+    for method, accumulate in ((whole, 1), (parts, 4)):
+        set_dropout(method, 0.0)
+        method.collate = lambda rows: {"x": torch.tensor(rows)[:, None].repeat(1, 4), "y": torch.tensor(rows)[:, None]}
+        settings = config(batch_size=16, accumulate=accumulate, steps=5)
+        found.append(fit(method, ROWS[:10], settings, progress=False))  # in parts of 3, 3, 2 and 2 rows
+    torch.testing.assert_close(whole.weight.weight, parts.weight.weight)
+    assert found[0].losses[0]["square"] == pytest.approx(found[1].losses[0]["square"], rel=1e-5)
+
+
+def test_losses_logged_after_a_resume_cover_the_same_steps(tmp_path: Path) -> None:
+    expected = quiet(Line(), config(checkpoint_every=7))
+    with pytest.raises(KeyboardInterrupt):
+        quiet(Line(), config(checkpoint_every=7), folder=tmp_path, on_step=killed(9))
+    found = quiet(Line(), config(checkpoint_every=7), folder=tmp_path, resume=True)
+    assert found.losses == expected.losses
+
+
+def test_seeded_lines_give_the_same_numbers(case: tuple[Callable[[], Any], Sequence[Any]]) -> None:
+    make, rows = case
+    ends = []
+    for _ in range(2):
+        set_seed(7)
+        method = make()
+        fit(method, rows, TrainConfig(steps=2, batch_size=4, learning_rate=1e-3), progress=False)
+        ends.append(state(method))
+    assert all(torch.equal(value, ends[1][name]) for name, value in ends[0].items())
+
+
+def test_a_seed_out_of_range_is_refused() -> None:
+    with pytest.raises(ValueError, match="seed"):
+        set_seed(-1)
+
+
+def test_clear_errors() -> None:
+    with pytest.raises(ValueError, match="dev function"):
+        quiet(Line(), config(keep="dev"))
+    with pytest.raises(ValueError, match="dev function"):
+        quiet(Line(), config(patience=2))
+
+
+def test_on_a_cpu_bfloat16_is_for_methods_with_few_shapes() -> None:
     kinds = []
 
     class Watch(Line):
@@ -251,9 +346,16 @@ def test_bfloat16_autocast_is_used_where_asked() -> None:
             kinds.append(self.weight(batch["x"]).dtype)
             return super().loss(batch)
 
-    quiet(Watch(), config(steps=1, precision="bfloat16"))
-    quiet(Watch(), config(steps=1))
-    assert kinds == [torch.bfloat16, torch.float32]
+    class FewShapes(Watch):
+        few_shapes = True
+
+    histories = [
+        quiet(FewShapes(), config(steps=1, precision="bfloat16")),
+        quiet(FewShapes(), config(steps=1)),
+        quiet(Watch(), config(steps=1, precision="bfloat16")),
+    ]
+    assert kinds == [torch.bfloat16, torch.float32, torch.float32]
+    assert [history.settings["arithmetic"] for history in histories] == ["bfloat16", "float32", "float32"]
 
 
 @pytest.mark.slow

@@ -6,10 +6,10 @@ import math
 
 import pytest
 import torch
+import transformers
 from torch import nn
 
-from sentlab.training import losses
-from sentlab.training.losses import head_cross_entropy, info_nce, mask_tokens, masked_lm_loss
+from sentlab.training.losses import head_cross_entropy, info_nce, mask_tokens, masked_lm_loss, split_head
 
 MASK, VOCABULARY = 4, 1000
 
@@ -131,20 +131,49 @@ def test_logits_in_parts_have_the_loss_and_the_gradients_of_all_at_once(count: i
             torch.testing.assert_close(mine, right, atol=1e-5, rtol=1e-4)
 
 
-def test_logits_in_parts_are_of_few_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    shapes, original = [], losses._to_gradient
+HEADS = {
+    "linear": lambda: nn.Linear(16, 40),
+    "sequential": lambda: nn.Sequential(nn.Linear(16, 16), nn.GELU(), nn.Linear(16, 40)),
+    "bert": lambda: transformers.BertForMaskedLM(transformers.BertConfig(**SIZES)).cls,
+}
+UNKNOWN_HEADS = {
+    "tanh": lambda: nn.Sequential(nn.Linear(16, 40), nn.Tanh()),
+    "identity": nn.Identity,
+    "counting": lambda: CountingHead(16, 40),
+    "roberta": lambda: transformers.RobertaForMaskedLM(transformers.RobertaConfig(**SIZES)).lm_head,
+    "mobilebert": lambda: (
+        transformers.MobileBertForMaskedLM(
+            transformers.MobileBertConfig(**SIZES, embedding_size=8, true_hidden_size=8)
+        ).cls
+    ),  # has BERT's module names, and multiplies by two matrices at its end
+}
+SIZES = {
+    "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16
+}  # fmt: skip
 
-    def spy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        shapes.append(tuple(logits.shape))
-        return original(logits, labels)
 
-    monkeypatch.setattr(losses, "_to_gradient", spy)
-    seen: list[tuple[int, ...]] = []
-    head = nn.Linear(6, 40)
-    head.register_forward_hook(lambda module, given, made: seen.append(tuple(made.shape)))
-    head_cross_entropy(head, torch.randn(194, 6), torch.randint(40, (194,)))
-    assert shapes == [(96, 40), (96, 40), (2, 40)]
-    assert seen == [(194, 6)]  # what goes in: no (194, 40)
+@pytest.mark.parametrize("kind", [*HEADS, *UNKNOWN_HEADS])
+def test_any_head_has_the_loss_of_its_logits(kind: str) -> None:
+    torch.manual_seed(7)
+    head = (HEADS | UNKNOWN_HEADS)[kind]()
+    for weight in head.parameters():  # biases start at 0, where a forgotten one does not show
+        nn.init.normal_(weight, std=0.3)
+    states, labels = torch.randn(100, 16, requires_grad=True), torch.randint(16, (100,))
+    inputs = [states, *head.parameters()]
+    pairs = head_cross_entropy(head, states, labels), torch.nn.functional.cross_entropy(head(states), labels)
+    torch.testing.assert_close(*pairs)
+    for got, want in zip(*(torch.autograd.grad(loss, inputs) for loss in pairs), strict=True):
+        torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize("kind", [*HEADS, *UNKNOWN_HEADS])
+def test_a_head_is_split_where_its_last_layer_is_known(kind: str) -> None:
+    head, states = (HEADS | UNKNOWN_HEADS)[kind](), torch.randn(3, 16)
+    split = split_head(head)
+    assert (split is None) == (kind in UNKNOWN_HEADS)
+    if split is not None:
+        transform, last = split
+        torch.testing.assert_close(last(transform(states)), head(states))
 
 
 def test_a_frozen_head_gets_no_gradient_and_what_is_below_it_does() -> None:
@@ -156,14 +185,6 @@ def test_a_frozen_head_gets_no_gradient_and_what_is_below_it_does() -> None:
     assert hidden.grad is not None
     torch.testing.assert_close(hidden.grad, want)
     assert head.weight.grad is None
-
-
-@pytest.mark.parametrize("head", [nn.Sequential(nn.Linear(6, 40), nn.Tanh()), nn.Identity()])
-def test_a_head_that_ends_otherwise_has_its_loss_too(head: nn.Module) -> None:
-    torch.manual_seed(8)
-    hidden, labels = torch.randn(5, 6), torch.randint(6, (5,))
-    want = torch.nn.functional.cross_entropy(head(hidden), labels)
-    torch.testing.assert_close(head_cross_entropy(head, hidden.clone(), labels), want)
 
 
 def test_inside_autocast_a_head_has_the_loss_of_its_logits() -> None:
