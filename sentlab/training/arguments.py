@@ -37,7 +37,7 @@ def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
     found: Any = rows
     if len(found) == 0:
         raise ValueError("no rows to train on")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite: bool) -> None:
@@ -59,7 +59,8 @@ def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite:
         raise TypeError(f"config must be a TrainConfig, got a {type(config).__name__}: pass {hint}")
     if dev is not None and not callable(dev):
         raise TypeError(f"dev must be a function, encoder -> score, got a {type(dev).__name__}: pass sts_dev(corpus)")
-    if method.encoder.post is not None:
+    encoder: Any = method.encoder
+    if encoder.post is not None:
         raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
     if dev is None and (config.keep == "dev" or config.patience is not None):
         raise ValueError("keep='dev' and patience need a dev function; pass dev=, or keep='last' without patience")

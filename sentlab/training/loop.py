@@ -106,8 +106,8 @@ def fit(
     Raises:
         TypeError: `method`, `rows`, `config` or `dev` is something else, such as an encoder or one string.
         ValueError: no rows; an encoder with a `post`; keep="dev" without dev; a batch that several processes cannot
-            share; a folder with a checkpoint but neither resume nor overwrite; a checkpoint of another run: another
-            method, argument, encoder, row or setting, which the message names.
+            share; a folder with a checkpoint but neither resume nor overwrite. Also a checkpoint of another run: the
+            message names the method, argument, encoder, row or setting that differs.
         FloatingPointError: a loss or dev score is not finite; names it and the step.
 
     Example:
@@ -165,7 +165,7 @@ def fit(
         last = run.step == steps
         log = last or run.step % LOG_EVERY == 0
         evaluate = dev is not None and (last or (config.eval_every and run.step % config.eval_every == 0))
-        save = folder is not None and (last or run.step % config.checkpoint_every == 0)
+        save = last or run.step % config.checkpoint_every == 0
         if log or evaluate or save:
             _check_finite(run, norm)
         if log:
@@ -178,7 +178,7 @@ def fit(
             _evaluate(run, method, config, dev, accelerator)
         if log:
             bar.set_postfix(_shown(run.history))
-        if save:
+        if save and folder is not None:
             checkpoint.save(run, folder, method, optimizer, accelerator)
     bar.close()
     _finish(run, method, config)
