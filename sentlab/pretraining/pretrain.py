@@ -74,6 +74,8 @@ class Sheets(Sequence[np.ndarray]):
     """
 
     def __init__(self, ids: np.ndarray, starts: np.ndarray, cls_id: int, sep_id: int, size: int = SHEET):
+        if size < 1 or size % max(LENGTHS):
+            raise ValueError(f"a sheet must be a multiple of {max(LENGTHS)} tokens, got {size}")
         self.ids, self.starts, self.cls_id, self.sep_id, self.size = ids, starts, cls_id, sep_id, size
         self.blocks: list[np.ndarray] = []  # of each sheet, the place of its blocks' first tokens
         place = 0
@@ -162,6 +164,8 @@ def prepare(text: Path, work: Path, vocabulary: int | str, seed: int) -> tuple[B
         else:
             words = dict(Encoder.from_pretrained(vocabulary).tokenizer.get_vocab())
             words = dict(sorted(words.items(), key=lambda item: item[1]))
+        if len(words) > np.iinfo(np.uint16).max:
+            raise ValueError(f"the vocabulary has {len(words):,} pieces; ids are kept in 16 bits: choose a smaller one")
         write_json(work / "vocabulary.json", words)
         ids, starts = tokenise(texts, BertTokenizer(vocab=words, do_lower_case=True))
         for name, array in (("ids", ids), ("starts", starts)):
@@ -248,6 +252,8 @@ def main() -> None:
     set_seed(asked.seed)
     if asked.start:
         encoder = Encoder.from_pretrained(asked.start, max_length=max(LENGTHS))
+        if encoder.tokenizer.get_vocab() != tokenizer.get_vocab():
+            raise ValueError(f"{asked.start} has another vocabulary than {asked.work}: pass --vocabulary {asked.start}")
     else:
         encoder = new_encoder(tokenizer, asked.layers, asked.width, asked.work / "untrained")
     set_dropout(encoder, asked.dropout)

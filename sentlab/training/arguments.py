@@ -59,7 +59,7 @@ def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite:
         raise TypeError(f"config must be a TrainConfig, got a {type(config).__name__}: pass {hint}")
     if dev is not None and not callable(dev):
         raise TypeError(f"dev must be a function, encoder -> score, got a {type(dev).__name__}: pass sts_dev(corpus)")
-    encoder: Encoder = method.encoder  # type: ignore[assignment]
+    encoder: Any = method.encoder
     if encoder.post is not None:
         raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
     if dev is None and (config.keep == "dev" or config.patience is not None):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -100,8 +99,9 @@ def _number(name: str, value: Any, rule: Rule, *, whole: bool = False) -> Any:
     holds, wanted = rule
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r}")
+    number: Any = value
     if whole and not isinstance(value, Integral):
         raise ValueError(f"{name} must be a whole number, got {value!r}")
     if not holds(value):  # which nan never does
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
-    return operator.index(value) if whole else float(value)  # type: ignore[arg-type]
+    return int(number) if whole else float(number)

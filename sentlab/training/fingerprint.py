@@ -29,10 +29,10 @@ OF_NO_EFFECT = {"_name_or_path", "transformers_version"}  # parts of a model's c
 def fingerprint(method: Any, rows: Sequence[Any], config: TrainConfig, dev: Any, processes: int) -> dict[str, Any]:
     """Describe all that decides how a run goes.
 
-    The parts are the method's class and the attributes of all its modules (constructor arguments among them), the
-    encoder's weights, tokenizer, pooling and length, all rows, the `TrainConfig`, whether there is a dev function, and
-    the number of processes. Attributes whose name starts with an underscore are left out. So are the weights of heads,
-    decoders and momentum copies, which a checkpoint restores.
+    The method counts with its class and with the attributes of all its modules, constructor arguments among them. The
+    encoder counts with its weights, tokenizer, pooling and length. All rows count, the `TrainConfig`, whether there is
+    a dev function, and the number of processes. Attributes whose name starts with an underscore are left out. So are
+    the weights of heads, decoders and momentum copies, which a checkpoint restores.
 
     Args:
         method: before its first step.

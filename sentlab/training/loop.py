@@ -106,8 +106,8 @@ def fit(
     Raises:
         TypeError: `method`, `rows`, `config` or `dev` is something else, such as an encoder or one string.
         ValueError: no rows; an encoder with a `post`; keep="dev" without dev; a batch that several processes cannot
-            share; a folder with a checkpoint but neither resume nor overwrite; a checkpoint of another run: another
-            method, argument, encoder, row or setting, which the message names.
+            share; a folder with a checkpoint but neither resume nor overwrite. Also a checkpoint of another run: the
+            message names the method, argument, encoder, row or setting that differs.
         FloatingPointError: a loss or dev score is not finite; names it and the step.
 
     Example:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -46,6 +47,11 @@ def test_sentences_end_where_they_should() -> None:
     ]
 
 
+def test_a_sheet_that_blocks_do_not_fill_is_refused() -> None:
+    with pytest.raises(ValueError, match="multiple of 256"):
+        pretrain.Sheets(np.arange(4000, dtype=np.uint16), np.arange(0, 4000, 10), 1, 2, size=1000)
+
+
 @pytest.mark.slow
 def test_the_program_makes_an_encoder_that_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = tmp_path / "text"
@@ -63,6 +69,28 @@ def test_the_program_makes_an_encoder_that_loads(tmp_path: Path, monkeypatch: py
     assert encoder.word_embeddings.weight.dtype == torch.float32
     assert encoder.tokenizer.convert_tokens_to_ids("farmer") != encoder.tokenizer.unk_token_id
     assert len({tuple(row) for row in encoder.encode(["A farmer.", "A horse."]).tolist()}) == 2
+    again = [
+        "--sheet",
+        512,
+        "--decay",
+        0.5,
+        "--dropout",
+        0.1,
+        "--start",
+        tmp_path / "out",
+        "--vocabulary",
+        tmp_path / "out",
+    ]
+    asked[3], asked[5] = tmp_path / "more", tmp_path / "more-work"
+    monkeypatch.setattr(sys, "argv", ["pretraining", *map(str, [*asked, "--threads", 1, *again])])
+    pretrain.main()
+    torch.set_num_threads(threads)
+    more = Encoder.from_pretrained(tmp_path / "more")
+    assert more.tokenizer.get_vocab() == encoder.tokenizer.get_vocab()
+    assert not torch.equal(more.word_embeddings.weight, encoder.word_embeddings.weight)
+    settings = json.loads((tmp_path / "more" / "pretraining.json").read_text())["settings"]
+    assert [settings[name] for name in ("sheet", "decay", "dropout", "start")] == [512, 0.5, 0.1, "out"]
+    assert settings["arithmetic"] == "bfloat16"
     card = (tmp_path / "out" / "README.md").read_text()
     assert "1 layers of 32" in card
     assert "| mean |" in card or "Not measured" in card
