@@ -1,8 +1,8 @@
 """Important phrases of a sentence, with exact character spans, and the masking of the tokens that make them up.
 
 The ranking is RAKE's (Rose et al. 2010). Stopwords and punctuation cut a sentence into phrases. A word scores degree /
-frequency in the co-occurrence graph of those phrases, and a phrase scores the sum over its words. The scores are those
-of the package rake-nltk, which takes quadratic time and returns lower-cased text without offsets.
+frequency in the co-occurrence graph of those phrases, and a phrase scores the sum over its words. The package
+rake-nltk computes the scores. It returns lower-cased text without offsets, so the places are found again here.
 
 The other way to find phrases is a chunk grammar over part-of-speech tags (`GRAMMAR`). It finds noun phrases, verb
 groups and subordinate clauses, all equally important.
@@ -106,19 +106,39 @@ def _ranked(sentence: str) -> tuple[Phrase, ...]:
     """All phrases of a sentence, cached because training reads every sentence once an epoch."""
     matches = list(_TOKEN.finditer(sentence))
     words = [m["word"].lower().replace("’", "'") if m["word"] else _BREAK for m in matches]
-    runs = groupby(range(len(words)), key=lambda place: words[place] == _BREAK or words[place] in STOPWORDS)
-    groups = [list(places) for ends_phrase, places in runs if not ends_phrase]
-    frequency, degree = Counter[str](), Counter[str]()
-    for places in groups:
-        for place in places:
-            frequency[words[place]] += 1
-            degree[words[place]] += len(places)  # a word co-occurs with all words of its phrase, itself included
+    rake = _rake()(
+        stopwords=STOPWORDS,
+        punctuations={_BREAK},
+        sentence_tokenizer=lambda text: [text],  # the full stop ends a phrase anyhow
+        word_tokenizer=lambda text: words,
+    )
+    rake.extract_keywords_from_text(sentence)
+    score = {text: value for value, text in rake.get_ranked_phrases_with_scores()}
     phrases = []
-    for places in groups:
-        start, end = matches[places[0]].start(), matches[places[-1]].end()
-        score = sum(degree[words[place]] / frequency[words[place]] for place in places)
-        phrases.append(Phrase(sentence[start:end], start, end, score))
+    # the runs of words that RAKE grouped, now with their places
+    for ends_phrase, run in groupby(range(len(words)), key=lambda place: words[place] in rake.to_ignore):
+        if not ends_phrase:
+            places = list(run)
+            start, end = matches[places[0]].start(), matches[places[-1]].end()
+            phrases.append(Phrase(sentence[start:end], start, end, score[" ".join(words[i] for i in places)]))
     return tuple(sorted(phrases, key=lambda phrase: (-phrase.score, phrase.start)))
+
+
+@cache
+def _rake() -> Any:
+    """rake-nltk's class, imported late because its imports take a second and draw random numbers."""
+    from rake_nltk import Rake
+
+    class LinearRake(Rake):
+        """Counts a word's degree directly: rake-nltk goes through all pairs of words of a phrase for it."""
+
+        def _build_word_co_occurance_graph(self, phrase_list: Any) -> None:
+            self.degree: Counter[str] = Counter()
+            for phrase in phrase_list:
+                for word in phrase:
+                    self.degree[word] += len(phrase)
+
+    return LinearRake
 
 
 def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: Tagger | None = None) -> list[Phrase]:
