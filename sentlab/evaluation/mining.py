@@ -10,7 +10,8 @@ SLICE (section 5 and Table 1) compares set-ups by what of the context is set aga
   in DensePhrases.
 
 What the paper leaves open, and what is done here:
-- What a word is. In both set-ups `sentlab.spans.word_boundaries` defines it, so a punctuation mark is one too.
+
+- What a word is. In both set-ups `sentlab.text.words.word_boundaries` defines it, so a punctuation mark is one too.
 - The query. In `spans` it is the mean of the phrase's own tokens, as SLICE is trained; in `full` and `ngrams` what
   `encode` gives.
 - Ties. Of equally similar n-grams the first counts, and of those the shortest.

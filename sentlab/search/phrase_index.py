@@ -6,9 +6,9 @@
     for hit in index.search(["a walk by the sea"], k=5)[0]:
         print(hit.similarity, hit.words)
 
-We keep one vector a word, the sum of its tokens' vectors, beside the texts: `sentlab.spans` makes of them the
+We keep one vector a word, the sum of its tokens' vectors, beside the texts: `sentlab.search.spans` makes of them the
 similarities of all spans. Spans are of whole words, a punctuation mark is one, and never cross the end of a text.
-`sentlab.search.phrase_index_files` describes the files.
+The module phrase_index_files describes the files.
 """
 
 from __future__ import annotations

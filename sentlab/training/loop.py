@@ -82,7 +82,7 @@ def fit(
 ) -> History:
     """Train `method` on `rows` in place; `method.encoder` is the result.
 
-    The same lines give the same numbers if `sentlab.set_seed(0)` comes before the method is made: it draws its heads
+    The same lines give the same numbers if `sentlab.set_seed` comes before the method is made: it draws its heads
     and its decoder then. `TrainConfig(seed=...)` fixes all that is drawn here.
 
     Args:

@@ -1,6 +1,6 @@
 """Readers of word and phrase data: graded word pairs, phrases beside single words, paraphrases.
 
-They keep the rules of `sentlab.data.readers`: paths in, a `Read` back, what is left out counted by its reason, and any
+They keep the rules of `sentlab.data.readers.pairs`: paths in, a `Read` back, what is left out counted by its reason, and any
 line that is not as the format says a ValueError that names file and line. Words keep their case and their form.
 """
 

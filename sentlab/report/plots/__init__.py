@@ -1,4 +1,4 @@
-"""Results in, a matplotlib Figure out, all in one style: `sentlab.plots`."""
+"""Results in, a matplotlib Figure out, all in one style. Users reach it as ``sentlab.plots``."""
 
 from sentlab.report.plots.cosines import cosine_by_gold, cosine_ridges, cosine_violins, draw_densities
 from sentlab.report.plots.planes import alignment_uniformity, map_of_meanings, pair_planes, topic_planes

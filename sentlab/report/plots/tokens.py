@@ -38,8 +38,8 @@ def span_scores(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figur
     All panels share one scale of colours.
 
     Args:
-        scores: encoder -> (W, K), as `sentlab.spans.span_scores` returns them. Row i, column k is the span of k + 1
-            words that starts at word i; -inf where there is none.
+        scores: encoder -> (W, K), as `sentlab.search.spans.span_scores` returns them. Row i, column k is the span of
+            k + 1 words that starts at word i; -inf where there is none.
         words: W of them.
     """
     grids = {}  # (W, W): row j and column i the span from word i to word j
