@@ -1,7 +1,7 @@
 """Readers of word and phrase data: graded word pairs, phrases beside single words, paraphrases.
 
-They keep the rules of `sentlab.data.readers.pairs`: paths in, a `Read` back, what is left out counted by its reason, and any
-line that is not as the format says a ValueError that names file and line. Words keep their case and their form.
+They keep the rules of `sentlab.data.readers.pairs`. They take paths and return a `Read`. What is left out is counted by
+its reason. A line that breaks the format is a ValueError that names file and line. Words keep their case and form.
 """
 
 from __future__ import annotations
