@@ -148,7 +148,9 @@ def ship_records() -> None:
     """Copy the records beside the pages, which link to them; not the encoders
     that sweeps keep, which lie deeper."""
     results = ROOT / "book" / "results"
-    for path in [*results.glob("*.json"), *results.glob("*/*.json")]:
+    for path in results.rglob("*.json"):
+        if results / "sweeps" in path.parent.parents:
+            continue
         copy = BUILD / "html" / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
