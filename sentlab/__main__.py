@@ -27,15 +27,16 @@ from sentlab.experiments import settings_rows as rows
 from sentlab.experiments.comparison import comparison, williams_tests
 from sentlab.experiments.cost import cost
 from sentlab.experiments.leaderboard import leaderboard
-from sentlab.experiments.records import AnyRecord, LeaderboardRecord, SweepRecord
+from sentlab.experiments.records import AnyRecord, LeaderboardRecord, SearchRecord, SweepRecord
 from sentlab.experiments.run import run
+from sentlab.experiments.search import search
 from sentlab.experiments.sentence_map import sentence_map
-from sentlab.experiments.sweep import read as read_sweep
-from sentlab.experiments.sweep import run_sweep
+from sentlab.experiments.sweep import run_sweep, runs_of
 
 SETTINGS: dict[str, type[asked.Typed]] = {
     "run": asked.RunSettings,
     "sweep": asked.SweepSettings,
+    "search": asked.SearchSettings,
     "comparison": rows.ComparisonSettings,
     "williams": rows.WilliamsSettings,
     "leaderboard": rows.LeaderboardSettings,
@@ -54,6 +55,8 @@ def execute(record: AnyRecord, path: Path, *, again: bool = False) -> Any:
         return run(path, again=again)
     if record.kind == "sweep":
         return run_sweep(path, again=again)
+    if record.kind == "search":
+        return search(path, again=again)
     if record.kind == "leaderboard":
         made = leaderboard(path)
         draw(made)
@@ -73,11 +76,11 @@ def draw(record: LeaderboardRecord) -> None:
 
 
 def finished(record: AnyRecord, path: Path) -> bool:
-    """Whether a record has results, and a sweep all of its runs."""
-    if not isinstance(record, SweepRecord):
+    """Whether a record has results, and a sweep or a search all of its runs."""
+    if not isinstance(record, SweepRecord | SearchRecord):
         return record.done
     try:
-        return bool(read_sweep(path).records)
+        return bool(runs_of(path))
     except ValueError:  # a run has no results yet
         return False
 
@@ -89,6 +92,9 @@ def tables(made: Any) -> dict[str, pd.DataFrame]:
     found = made.results
     if made.kind == "run":
         return {when: pd.DataFrame(m.scores).T for when in ("before", "after") if (m := getattr(found, when))}
+    if made.kind == "search":
+        trials = pd.DataFrame([trial.values | trial.model_dump(exclude={"values"}) for trial in found.trials])
+        return {"trials": trials, "chosen": pd.DataFrame([found.chosen])}
     if made.kind == "comparison":
         return {"average": found.table()}
     if made.kind == "williams":

@@ -1,4 +1,4 @@
-"""Which of the recorded encoders is better, and how sure that is: a paired bootstrap, and Williams's test.
+"""Which of the recorded encoders is better, and how sure is that? Items and seeds count, or Williams's test decides.
 
     python -m sentlab comparison book/results/NAME.json ... [--again]
     python -m sentlab williams book/results/NAME.json ... [--again]
@@ -24,10 +24,10 @@ from sentlab.evaluation import Evaluation, evaluate
 from sentlab.evaluation.mining import MiningResult, bm25, evaluate_mining, williams
 from sentlab.experiments import records
 from sentlab.experiments import results as found
-from sentlab.experiments.bootstrap import interval, means, resample
-from sentlab.experiments.encoders import encoders_of
+from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.records import ComparisonRecord, Notes, WilliamsRecord
 from sentlab.experiments.settings_rows import RowSettings, WilliamsRow, WilliamsTable
+from sentlab.experiments.significance import estimate, holm, resample
 
 
 def comparison(path: Path) -> ComparisonRecord:
@@ -42,16 +42,16 @@ def comparison(path: Path) -> ComparisonRecord:
     sides = dict.fromkeys(side for pair in settings.comparisons for side in (pair.ours, pair.theirs))
     scored = {str(side): score_seeds(side, corpora, path) for side in tqdm(sides, desc="encode", unit=" encoders")}
     tests = [{name: seeds[number] for name, seeds in scored.items()} for number in range(len(corpora))]
-    drawn, seeds = resample(tests, settings.resamples, np.random.default_rng(settings.seed)), means(tests)
-    rows = []
-    for pair in settings.comparisons:
-        ours, theirs = str(pair.ours), str(pair.theirs)
-        low, high = interval(drawn[ours] - drawn[theirs])
-        difference = float(seeds[ours].mean() - seeds[theirs].mean())
-        numbers = {"difference": difference, "low": low, "high": high}
-        rounded = {name: round(value, 2) for name, value in numbers.items()}
-        rows.append(found.Difference(ours=pair.ours, theirs=pair.theirs, **rounded))
-    record.results = found.ComparisonResults(comparisons=rows)
+    trained = trained_rows({str(side): side for side in sides}, path)
+    drawn = resample(tests, settings.resamples, np.random.default_rng(settings.seed), trained)
+    rows = [estimate(drawn[str(pair.ours)], drawn[str(pair.theirs)]) for pair in settings.comparisons]
+    results = []
+    for pair, row, adjusted in zip(settings.comparisons, rows, holm([row.p for row in rows]), strict=True):
+        numbers = {"difference": row.value, "low": row.low, "high": row.high}
+        rounded: dict[str, Any] = {name: None if value is None else round(value, 2) for name, value in numbers.items()}
+        p = None if adjusted is None else round(adjusted, 5)
+        results.append(found.Difference(ours=pair.ours, theirs=pair.theirs, **rounded, p=p))
+    record.results = found.ComparisonResults(comparisons=results)
     record.provenance = notes.provenance(f"python -m sentlab comparison {path}", time.monotonic() - began)
     record.save(path)
     return record

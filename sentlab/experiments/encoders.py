@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from sentlab.experiments import records, sweep
-from sentlab.experiments.records import SWEEPS, RunRecord, SweepRecord
+from sentlab.experiments.records import SWEEPS, RunRecord, SearchRecord, SweepRecord
 from sentlab.experiments.settings import RunSettings
+from sentlab.experiments.settings_rows import RowSettings
 
 
 def encoders_of(name: str, beside: Path) -> list[dict[str, Any]]:
-    """What `Encoder.from_pretrained` takes for the encoders of a record: one, or one a run of a sweep.
+    """What `Encoder.from_pretrained` takes for the encoders of a record: one, or one per run of a sweep or search.
 
     Args:
-        name: of a run, or of a sweep that keeps its encoders.
+        name: of a run, or of a sweep or search that keeps its encoders.
         beside: a file in the same folder of results.
 
     Raises:
@@ -29,6 +31,11 @@ def encoders_of(name: str, beside: Path) -> list[dict[str, Any]]:
         root = records.root_of(path)
         places = [root / SWEEPS / sweep.run_name(own) / "encoder" for own in record.settings.runs()]
         how = f"run it again with `keep` in its settings: python -m sentlab sweep --again {path}"
+    elif isinstance(record, SearchRecord):
+        if record.results is None or not record.done:
+            raise FileNotFoundError(f"{record.name} has no encoders yet: python -m sentlab search {path}")
+        places = [records.root_of(path) / SWEEPS / run / "encoder" for run in record.results.runs]
+        how = f"run it again with `keep` in its settings: python -m sentlab search --again {path}"
     else:
         places = [Path("runs") / record.name / "encoder"]
         how = f"run it again: python -m sentlab run --again {path}"
@@ -38,14 +45,32 @@ def encoders_of(name: str, beside: Path) -> list[dict[str, Any]]:
     return [{"source": str(folder)} for folder in places]
 
 
+def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str]:
+    """The rows that depend on a seed, each with its record; others are not trained, or are one whitening.
+
+    Args:
+        rows: name -> record and pooling.
+        beside: a file in the same folder of results.
+    """
+    trained = {}
+    for name, row in rows.items():
+        record = records.read(records.path_of(row.record, beside))
+        method = first_settings(record).method
+        if method is not None and not (method.name == "Whitening" and isinstance(record, RunRecord)):
+            trained[name] = row.record
+    return trained
+
+
 def first_settings(record: records.AnyRecord) -> RunSettings:
-    """The settings of a run, or of the first run of a sweep.
+    """The settings of a run, of the first run of a sweep, or what all runs of a search have in common.
 
     Raises:
         ValueError: the record has trained nothing.
     """
     if isinstance(record, SweepRecord):
         return record.settings.runs()[0]
+    if isinstance(record, SearchRecord):
+        return record.settings.run
     if isinstance(record, RunRecord):
         return record.settings
-    raise ValueError(f"{record.name} is of the kind {record.kind}, and only runs and sweeps have encoders")
+    raise ValueError(f"{record.name} is of the kind {record.kind}, and only runs, sweeps and searches have encoders")

@@ -1,4 +1,4 @@
-"""The leaderboard: recorded encoders on one set of tests, and how much of a difference other items might undo.
+"""The leaderboard: recorded encoders on one set of tests, and which differences are significant.
 
     python -m sentlab leaderboard book/results/NAME.json ... [--again]
 
@@ -25,10 +25,10 @@ from sentlab.encoder.files import locate
 from sentlab.evaluation import Evaluation, evaluate, gold_of, scores_over
 from sentlab.experiments import records
 from sentlab.experiments import results as found
-from sentlab.experiments.bootstrap import Test, interval, means, p_value, resample
-from sentlab.experiments.encoders import encoders_of
+from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.records import LeaderboardRecord, Notes
 from sentlab.experiments.settings_rows import TestSettings
+from sentlab.experiments.significance import Drawn, estimate, holm, resample
 from sentlab.files import replacing
 
 KEPT = Path("runs/items")
@@ -54,10 +54,10 @@ def leaderboard(path: Path) -> LeaderboardRecord:
             scored[name][row] = [
                 kept_evaluation(source, of_row.pooling, test, corpus, settings.max_length) for source in sources
             ]
-    random, columns = np.random.default_rng(settings.seed), {}
+    random, columns, trained = np.random.default_rng(settings.seed), {}, trained_rows(settings.rows, path)
     for column, own in tqdm(settings.columns.items(), desc="resample", unit=" columns"):
         parts = [scored[str(test)] for test in own]
-        columns[column] = compare_rows(parts, resample(parts, settings.resamples, random), settings.beside)
+        columns[column] = compare_rows(resample(parts, settings.resamples, random, trained), settings.beside)
     scores = {
         name: {row: np.round(scores_over(seeds), 2).tolist() for row, seeds in rows.items()}
         for name, rows in scored.items()
@@ -68,30 +68,37 @@ def leaderboard(path: Path) -> LeaderboardRecord:
     return record
 
 
-def compare_rows(
-    tests: Sequence[Test], drawn: Mapping[str, np.ndarray], beside: Sequence[str] = ()
-) -> found.BoardColumn:
-    """Mean, spread, interval and comparison with the best of each row, over some tests.
+def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> found.BoardColumn:
+    """Mean, spread, interval and comparison with the best of each row. Holm's method adjusts the p-values of a column.
 
     Args:
-        tests: each with the same rows.
-        drawn: of them, by `resample`.
+        drawn: the rows, from one `resample`.
         beside: rows that are no candidates for the best.
     """
-    seeds = means(tests)
-    best = max((row for row in drawn if row not in beside), key=lambda row: seeds[row].mean())
+    best = max((row for row in drawn if row not in beside), key=lambda row: drawn[row].seeds.mean())
+    others = [row for row in drawn if row != best]
+    against = {row: estimate(drawn[row], drawn[best]) for row in others}
+    adjusted = dict(zip(others, holm([against[row].p for row in others]), strict=True))
     rows = {}
-    for row, own in seeds.items():
-        low, high = interval(drawn[row])
-        values = {"score": own.mean(), "low": low, "high": high}
-        if len(own) > 1:
-            values["spread"] = own.std(ddof=1)
+    for row, own in drawn.items():
+        score = estimate(own)
+        values = {"score": score.value, "low": score.low, "high": score.high}
+        if len(own.seeds) > 1:
+            values["spread"] = float(own.seeds.std(ddof=1))
         if row != best:
-            values["difference"] = own.mean() - seeds[best].mean()
-        rounded = {name: round(float(value), 2) for name, value in values.items()}
-        rows[row] = found.BoardRow(**rounded, p=p_value(drawn, row, best) if row != best else None)
-    p = {row: {other: p_value(drawn, row, other) for other in list(drawn)[i + 1 :]} for i, row in enumerate(drawn)}
-    return found.BoardColumn(rows=rows, best=best, p=p)
+            values["difference"] = against[row].value
+        rounded: dict[str, Any] = {name: None if value is None else round(value, 2) for name, value in values.items()}
+        rows[row] = found.BoardRow(**rounded, p=rounded_p(adjusted.get(row)))
+    names = list(drawn)
+    p = {row: {other: estimate(own, drawn[other]).p for other in names[i + 1 :]}
+         for i, (row, own) in enumerate(drawn.items())}  # fmt: skip
+    shown = {row: {other: rounded_p(value) for other, value in values.items()} for row, values in p.items()}
+    return found.BoardColumn(rows=rows, best=best, p=shown)
+
+
+def rounded_p(p: float | None) -> float | None:
+    """A p-value as a record keeps it."""
+    return None if p is None else round(p, 5)
 
 
 def kept_evaluation(

@@ -27,11 +27,12 @@ from sentlab.experiments.records import (
     LibraryRecord,
     MapRecord,
     RunRecord,
+    SearchRecord,
     SweepRecord,
     WilliamsRecord,
 )
 from sentlab.experiments.settings import RunSettings
-from sentlab.experiments.sweep import read as read_sweep
+from sentlab.experiments.sweep import runs_of
 
 PAPER_SCALE = "paper-scale"
 STATES = ("done", "missing", "not run")
@@ -45,7 +46,7 @@ class Entry:
     Args:
         path: its file.
         record: its content.
-        runs: its results: itself, or of a sweep all of its runs; empty where results are missing.
+        runs: its results: itself, or all runs of a sweep or search; empty where results are missing.
         command: what makes them.
     """
 
@@ -84,9 +85,9 @@ def entries(folder: Path) -> list[Entry]:
 def _entry(path: Path, shown: Path) -> Entry:
     record = records.read(path)
     runs: tuple[AnyRecord, ...] = (record,) if record.done else ()
-    if isinstance(record, SweepRecord):
+    if isinstance(record, SweepRecord | SearchRecord):
         try:
-            runs = tuple(read_sweep(path).records)
+            runs = tuple(runs_of(path))
         except ValueError:  # a run has no results yet
             runs = ()
     return Entry(path, record, runs, command_of(record, shown))
@@ -117,14 +118,16 @@ def reads(record: AnyRecord) -> list[str]:
         names = [row.record for table in record.settings.tables for row in table.rows]
     elif isinstance(record, LeaderboardRecord | CostRecord | MapRecord):
         names = [row.record for row in record.settings.rows.values()]
-    elif isinstance(record, RunRecord | SweepRecord):
+    elif isinstance(record, RunRecord | SweepRecord | SearchRecord):
         names = [trained_by(run.encoder.source) for run in runs_asked(record)]
     return [name for name in dict.fromkeys(names) if name]
 
 
-def runs_asked(record: RunRecord | SweepRecord) -> list[RunSettings]:
-    """The settings of a run, or of all runs of a sweep."""
-    return record.settings.runs() if isinstance(record, SweepRecord) else [record.settings]
+def runs_asked(record: RunRecord | SweepRecord | SearchRecord) -> list[RunSettings]:
+    """The settings of a run, of all runs of a sweep, or what all runs of a search have in common."""
+    if isinstance(record, SweepRecord):
+        return record.settings.runs()
+    return [record.settings.run if isinstance(record, SearchRecord) else record.settings]
 
 
 def trained_by(source: str) -> str | None:
@@ -140,7 +143,7 @@ def lacks(entry: Entry) -> list[str]:
     if isinstance(record, LibraryRecord):
         return [f"a program of its own: {entry.command}"]
     missing: list[str] = []
-    if isinstance(record, RunRecord | SweepRecord):
+    if isinstance(record, RunRecord | SweepRecord | SearchRecord):
         asked = runs_asked(record)
         for source in dict.fromkeys(run.encoder.source for run in asked):
             try:
@@ -163,7 +166,7 @@ def lacks(entry: Entry) -> list[str]:
 def corpora(record: AnyRecord) -> list[tuple[str, str]]:
     """The corpora that a record reads, each with its split; a map has its own sentences."""
     found: list[tuple[str, str]] = []
-    if isinstance(record, RunRecord | SweepRecord):
+    if isinstance(record, RunRecord | SweepRecord | SearchRecord):
         for run in runs_asked(record):
             found += [(run.dev, "dev"), *((name, "test") for name in run.test)]
             found += [(corpus.corpus, corpus.split) for corpus in run.corpora if run.method]

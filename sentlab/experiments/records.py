@@ -97,6 +97,19 @@ class SweepRecord(Record):
     results: None = None
 
 
+class SearchRecord(Record):
+    """A run whose settings are searched; its runs are records of their own."""
+
+    kind: Literal["search"] = "search"
+    settings: asked.SearchSettings
+    results: found.SearchResults | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether all seeds are trained; a search is written after each trial."""
+        return self.results is not None and len(self.results.runs) == len(self.settings.seeds)
+
+
 class ComparisonRecord(Record):
     """A paired bootstrap between records."""
 
@@ -146,10 +159,10 @@ class LibraryRecord(Record):
 
 
 AnyRecord = (
-    RunRecord | SweepRecord | ComparisonRecord | WilliamsRecord
+    RunRecord | SweepRecord | SearchRecord | ComparisonRecord | WilliamsRecord
     | LeaderboardRecord | CostRecord | MapRecord | LibraryRecord
 )  # fmt: skip
-KINDS = ("run", "sweep", "comparison", "williams", "leaderboard", "cost", "map", "library")
+KINDS = ("run", "sweep", "search", "comparison", "williams", "leaderboard", "cost", "map", "library")
 _FILES: TypeAdapter[AnyRecord] = TypeAdapter(Annotated[AnyRecord, Field(discriminator="kind")])
 R = TypeVar("R", bound=Record)
 

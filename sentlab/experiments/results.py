@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 from pydantic import Field
@@ -135,10 +135,11 @@ class Examples(Typed):
 
 
 class RunResults(Typed):
-    """What a run found, before training and after it."""
+    """What a run found: before training, after it, and where a dev score chose the step also after the last step."""
 
     before: Measured
     after: Measured | None = None
+    last: Measured | None = None
     training: Training | None = None
     reconstruction: Reconstruction | None = None
     examples: Examples | None = None
@@ -165,14 +166,56 @@ class RunResults(Typed):
         return self.training.kept_step if self.training else None
 
 
+class Trial(Typed):
+    """A setting that was tried.
+
+    Args:
+        values: setting -> value.
+        steps: of the run.
+        dev: its best dev score.
+        step: where that was.
+        last: the dev score after the last step.
+        rising: the best score is in the last third of the steps, and training longer might find a better one.
+        seconds: of the run.
+    """
+
+    values: dict[str, Any]
+    steps: int
+    dev: Number
+    step: int
+    last: Number
+    rising: bool
+    seconds: Number
+
+
+class SearchResults(Typed):
+    """What was tried, what was chosen, and the runs with it.
+
+    Args:
+        trials: in order; those with fewer steps first.
+        chosen: the setting with the best dev score of the runs in full; None while the search goes on.
+        edges: settings whose chosen value is at an end of its grid that cannot grow, such as a dropout of 0.
+        runs: names of the runs in full with the chosen setting, one for each seed.
+    """
+
+    trials: list[Trial] = Field(default_factory=list)
+    chosen: dict[str, Any] | None = None
+    edges: list[str] = Field(default_factory=list)
+    runs: list[str] = Field(default_factory=list)
+
+
 class Difference(Typed):
-    """How much better ours are than theirs, and the ends of the 95% interval."""
+    """How much better ours are than theirs, with the 95% interval and p.
+
+    There is no interval where a trained row has one seed only. Holm's method adjusts the p-values of a record.
+    """
 
     ours: RowSettings
     theirs: RowSettings
     difference: Number
-    low: Number
-    high: Number
+    low: Number | None = None
+    high: Number | None = None
+    p: Number | None = None
 
 
 class ComparisonResults(Typed):
@@ -223,11 +266,14 @@ class WilliamsResults(Typed):
 
 
 class BoardRow(Typed):
-    """A row of a column: mean over tests and seeds, spread over seeds, 95% interval, difference from the best."""
+    """A row of a column: mean over tests and seeds, spread over seeds, 95% interval, difference from the best.
+
+    There is no interval and no p where a trained row has one seed only. Holm's method adjusts the p of a column.
+    """
 
     score: Number
-    low: Number
-    high: Number
+    low: Number | None = None
+    high: Number | None = None
     spread: Number | None = None
     difference: Number | None = None
     p: Number | None = None
@@ -239,15 +285,15 @@ class BoardColumn(Typed):
     Args:
         rows: row -> score and interval.
         best: the row with the highest score.
-        p: row -> each later row -> p of the difference of the two.
+        p: row -> each later row -> p of the difference of the two, not adjusted; None where it is not known.
     """
 
     rows: dict[str, BoardRow]
     best: str
-    p: dict[str, dict[str, Number]]
+    p: dict[str, dict[str, Number | None]]
 
-    def between(self, a: str, b: str) -> Number:
-        """P of the difference of two rows."""
+    def between(self, a: str, b: str) -> Number | None:
+        """P of the difference of two rows, not adjusted."""
         return self.p[a][b] if b in self.p[a] else self.p[b][a]
 
 

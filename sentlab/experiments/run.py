@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
@@ -38,7 +38,7 @@ from sentlab.experiments.settings import MAPS, MethodSettings, RunSettings, meth
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
-from sentlab.training import TrainConfig, fit, set_seed
+from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 
 SENTENCES, BEAMS = 500, 4  # to reconstruct the phrases of: drawn from a corpus, and of the search
 GEOMETRY = ("stsb", "toy-sts")  # the first of these among the test corpora gets its geometry measured
@@ -78,6 +78,19 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
         else:
             set_seed(settings.seed)
             method = build_method(settings, corpus)(encoder)
+            if settings.dropout is not None:
+                set_dropout(method, settings.dropout)
+            watch = watch_geometry(dev, settings.watch) if settings.watch else None
+            length = (settings.train or {}).get("steps")
+
+            def on_step(step: int, trained: Any) -> Mapping[str, float] | None:
+                if step == length and (settings.train or {}).get("keep") == "dev" and settings.test:
+                    results["last"] = measure(
+                        trained.encoder, poolings_of(trained.encoder, poolings), dev, tests, settings
+                    )
+                    trained.train()
+                return watch(step, trained) if watch else None
+
             started = time.monotonic()
             history = fit(
                 method,
@@ -87,7 +100,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
                 folder=folder,
                 resume=True,
                 progress=progress,
-                on_step=watch_geometry(dev, settings.watch) if settings.watch else None,
+                on_step=on_step,
             )
             began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
             results["training"] = found.Training(
@@ -95,8 +108,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
                 geometry=[found.SeenGeometry.model_validate(row) for row in history.seen],
                 kept_step=history.kept_step,
             )
-            learned = [encoder.pooling, *(["pseudo"] if encoder.pseudo is not None else [])]
-            poolings = list(dict.fromkeys([*learned, *poolings]))
+            poolings = poolings_of(encoder, poolings)
             if settings.reconstruct:
                 counts = {name: count_reconstructed(method, notes.load(name, "test")) for name in settings.reconstruct}
                 results["reconstruction"] = found.Reconstruction(corpora=counts, table_7=reconstruct_table_7(method))
@@ -117,6 +129,12 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
     if processes.is_main_process:
         record.save(path)
     return record
+
+
+def poolings_of(encoder: Encoder, asked: Sequence[str]) -> list[str]:
+    """The vectors to measure of a trained encoder: its own first, and through its pseudo tokens if it has some."""
+    learned = [encoder.pooling, *(["pseudo"] if encoder.pseudo is not None else [])]
+    return list(dict.fromkeys([*learned, *asked]))
 
 
 def drop_checkpoint(folder: Path, processes: Accelerator) -> None:

@@ -164,6 +164,8 @@ class RunSettings(Typed):
         words: for views and chunks: `nltk` (WordNet, NLTK's tagger, roles by rules) or `toy` (the toy world's).
         data: corpus and split to train on; for Universal task -> corpus and split.
         draw: rows and seed: how many rows of that corpus to take at random; null: all.
+        dropout: probability of every dropout while training, in the encoder and in the method's own layers; null: as
+            their configurations say.
         train: arguments of `TrainConfig`; null for a map that is fitted.
         dev: corpus whose `dev` split chooses the step to keep (Spearman x 100).
         watch: steps between two measurements of alignment and uniformity on the dev corpus; null: none.
@@ -182,6 +184,7 @@ class RunSettings(Typed):
     words: Literal["nltk", "toy"] = "nltk"
     data: Data | None = None
     draw: Draw | None = None
+    dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     train: Train | None = None
     dev: str
     watch: PositiveInt | None = None
@@ -246,17 +249,78 @@ class SweepSettings(Typed):
         Raises:
             ValueError: a setting that varies is unknown, or takes no such value.
         """
-        common, every = self.run.model_dump(mode="json", exclude_unset=True), []
-        for values in itertools.product(*self.over.values()):
-            own, chosen = copy.deepcopy(common), dict(zip(self.over, values, strict=True))
-            for name, value in chosen.items():
-                _set(own, name, value)
-            try:
-                every.append(RunSettings.model_validate_json(json.dumps(own)))
-            except ValidationError as error:
-                told = ", ".join(f"{name} {value!r}" for name, value in chosen.items())
-                raise ValueError(f"over, with {told}: {problems(error)}") from error
-        return every
+        every = itertools.product(*self.over.values())
+        return [with_values(self.run, dict(zip(self.over, values, strict=True))) for values in every]
+
+
+class SearchSettings(Typed):
+    """One row of a fair table: its settings are searched on dev, and the best ones are trained with several seeds.
+
+    Random settings are trained for a few steps. The best of them are trained in full. While the best value of a number
+    is at an end of its grid, the grid grows there. Only dev scores choose.
+
+    Args:
+        run: the settings that all runs have in common, as of a run; `train.steps` are those of a run in full.
+        over: setting, with dots -> its grid: {"train.learning_rate": [1e-4, 3e-4], "dropout": [0.0, 0.05]}.
+        trials: how many random settings are tried; all of them, if there are no more.
+        steps: of such a trial.
+        finalists: how many of them are trained in full.
+        seeds: the chosen setting is trained with each; trials use the first.
+        seed: of the random settings.
+    """
+
+    run: RunSettings
+    over: dict[str, list[Any]]
+    trials: PositiveInt
+    steps: PositiveInt
+    finalists: PositiveInt
+    seeds: Annotated[list[int], Field(min_length=1)]
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _check(self) -> SearchSettings:
+        if self.run.train is None or "steps" not in self.run.train:
+            raise ValueError("run.train.steps is missing: how long is a run in full?")
+        if self.finalists > self.trials:
+            raise ValueError(f"there are {self.finalists} finalists of {self.trials} trials")
+        if not self.over or not all(self.over.values()):
+            raise ValueError(f"over must name settings, each with values to try; it is {self.over!r}")
+        for values in self.grid():
+            self.trial(values)
+        return self
+
+    def grid(self) -> list[dict[str, Any]]:
+        """Every combination of the values."""
+        return [dict(zip(self.over, values, strict=True)) for values in itertools.product(*self.over.values())]
+
+    def trial(self, values: Mapping[str, Any]) -> RunSettings:
+        """A short run that only asks for dev scores."""
+        unused: dict[str, Any] = {name: [] for name in ("test", "poolings", "heads", "reconstruct", "examples")}
+        short = {"watch": None, "keep": False, "train.steps": self.steps, "train.seed": self.seeds[0]}
+        return with_values(self.run, unused | short | dict(values))
+
+    def full(self, values: Mapping[str, Any], seed: int) -> RunSettings:
+        """A run in full."""
+        return with_values(self.run, {**values, "train.seed": seed})
+
+
+def with_values(common: RunSettings, values: Mapping[str, Any]) -> RunSettings:
+    """The same settings with other values.
+
+    Args:
+        values: setting, with dots -> value.
+
+    Raises:
+        ValueError: a setting is unknown, or takes no such value.
+    """
+    own = common.model_dump(mode="json", exclude_unset=True)
+    for name, value in values.items():
+        _set(own, name, copy.deepcopy(value))
+    try:
+        return RunSettings.model_validate_json(json.dumps(own))
+    except ValidationError as error:
+        told = ", ".join(f"{name} {value!r}" for name, value in values.items())
+        raise ValueError(f"over, with {told}: {problems(error)}") from error
 
 
 def _set(settings: dict[str, Any], name: str, value: Any) -> None:

@@ -28,7 +28,7 @@ class Versus(Typed):
 
 
 class ComparisonSettings(Typed):
-    """A paired bootstrap between recorded encoders. The interval is over pairs; it says nothing of other seeds.
+    """Differences between recorded encoders, with intervals and p over items and seeds.
 
     Args:
         comparisons: pairs of a recorded encoder and another.
@@ -107,7 +107,7 @@ class Picture(Typed):
 
 
 class LeaderboardSettings(Typed):
-    """Recorded encoders on the same tests, with a paired bootstrap over the items.
+    """Recorded encoders on the same tests, with intervals and p over items and seeds.
 
     Args:
         rows: name -> record and pooling.

@@ -18,7 +18,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from sentlab.experiments import records
-from sentlab.experiments.records import SWEEPS, RunRecord, SweepRecord
+from sentlab.experiments.records import SWEEPS, RunRecord, SearchRecord, SweepRecord
 from sentlab.experiments.results import When
 from sentlab.experiments.run import run
 from sentlab.experiments.settings import RunSettings, SweepSettings
@@ -68,19 +68,27 @@ def sweep(
         again: run the finished ones, too.
         progress: show a bar over the runs.
     """
-    done = []
-    for own in tqdm(settings.runs(), desc="sweep", unit=" runs", disable=not progress):
-        path = Path(folder) / f"{run_name(own)}.json"
-        if again or not (path.exists() and records.read(path).done):
-            RunRecord(settings=own).save(path)
-            kept = path.with_suffix("")
-            run(path, folder=kept, again=again, progress=False)
-            if own.keep:
-                (kept / "checkpoint.safetensors").unlink(missing_ok=True)  # a fitted map has none
-            else:  # the numbers are what a sweep is for
-                shutil.rmtree(kept, ignore_errors=True)
-        done.append(records.read_as(RunRecord, path))
-    return Sweep(settings.over, done)
+    runs = tqdm(settings.runs(), desc="sweep", unit=" runs", disable=not progress)
+    return Sweep(settings.over, [finished(own, folder, again=again) for own in runs])
+
+
+def finished(settings: RunSettings, folder: str | Path, *, again: bool = False) -> RunRecord:
+    """The record of a run with results: found by all of its settings, or made now.
+
+    Args:
+        folder: where the record is; what it trains stays beside it if its settings say `keep`.
+        again: run it in any case.
+    """
+    path = Path(folder) / f"{run_name(settings)}.json"
+    if again or not (path.exists() and records.read(path).done):
+        RunRecord(settings=settings).save(path)
+        kept = path.with_suffix("")
+        run(path, folder=kept, again=again, progress=False)
+        if settings.keep:
+            (kept / "checkpoint.safetensors").unlink(missing_ok=True)  # a fitted map has none
+        else:  # the numbers are what a sweep is for
+            shutil.rmtree(kept, ignore_errors=True)
+    return records.read_as(RunRecord, path)
 
 
 def run_sweep(path: Path, *, again: bool = False) -> Sweep:
@@ -98,25 +106,36 @@ def read(path: str | Path) -> Sweep:
     Raises:
         ValueError: the record is no sweep, or a run is missing; says how to get it.
     """
-    path = Path(path)
-    record, done = records.read_as(SweepRecord, path), []
-    for own in record.settings.runs():
-        place = records.root_of(path) / SWEEPS / f"{run_name(own)}.json"
+    record = records.read_as(SweepRecord, path)
+    return Sweep(record.settings.over, _runs(Path(path), record, [run_name(own) for own in record.settings.runs()]))
+
+
+def _runs(path: Path, record: SweepRecord | SearchRecord, names: Sequence[str]) -> list[RunRecord]:
+    """The finished runs with those names, which know the record that they were read with."""
+    done = []
+    for name in names:
+        place = records.root_of(path) / SWEEPS / f"{name}.json"
         if not place.exists() or not (found := records.read_as(RunRecord, place)).done:
-            raise ValueError(f"{place} has no results yet: python -m sentlab sweep {path}")
+            raise ValueError(f"{place} has no results yet: python -m sentlab {record.kind} {path}")
         found.sweep = record.name
         done.append(found)
-    return Sweep(record.settings.over, done)
+    return done
 
 
 def runs_of(path: str | Path) -> list[RunRecord]:
-    """The finished runs behind a record: itself, or all runs of a sweep.
+    """The finished runs behind a record: itself, all runs of a sweep, or those with the chosen setting of a search.
 
     Raises:
-        ValueError: it is neither a run nor a sweep, or a run is missing.
+        ValueError: it is none of these, or a run is missing.
     """
     record = records.read(path)
-    return read(path).records if isinstance(record, SweepRecord) else [records.read_as(RunRecord, path)]
+    if isinstance(record, SweepRecord):
+        return read(path).records
+    if isinstance(record, SearchRecord):
+        if record.results is None or not record.done:
+            raise ValueError(f"{path} has no results yet: python -m sentlab search {path}")
+        return _runs(Path(path), record, record.results.runs)
+    return [records.read_as(RunRecord, path)]
 
 
 def run_name(settings: RunSettings) -> str:

@@ -19,6 +19,7 @@ from sentlab.experiments.records import (
     MapRecord,
     Record,
     RunRecord,
+    SearchRecord,
     SweepRecord,
     WilliamsRecord,
 )
@@ -147,7 +148,7 @@ class _Listed:
     def record(self, entry: Entry) -> str:
         """The rows of a record: what it is, and below it its command and runs."""
         runs = ""
-        if isinstance(entry.record, SweepRecord) and entry.runs:
+        if isinstance(entry.record, SweepRecord | SearchRecord) and entry.runs:
             lines = "".join(self._run(entry.record, run) for run in _runs(entry))
             count = f"{len(entry.runs)} run{'s' * (len(entry.runs) > 1)}"
             runs = f"<details><summary>{count}</summary><ul>{lines}</ul></details>"
@@ -157,13 +158,14 @@ class _Listed:
             f"<tr><td colspan='5'><code>{escape(entry.command)}</code>{runs}</td></tr></tbody>"
         )
 
-    def _run(self, sweep: SweepRecord, run: RunRecord) -> str:
+    def _run(self, sweep: SweepRecord | SearchRecord, run: RunRecord) -> str:
         dev, test, score = main_scores(run)
         step = run.results.kept_step if run.results else None
         told = [f"dev {dev:.1f}" + (f" (step {step})" if step is not None else "")] if dev is not None else []
         told += [f"{test} {score:.1f}"] if score is not None else []
         told.append(_time([run]))
-        varied = {name.split(".")[-1]: shown(value_of(run.settings, name)) for name in sweep.settings.over}
+        names = [*sweep.settings.over, *(["train.seed"] if isinstance(sweep, SearchRecord) else [])]
+        varied = {name.split(".")[-1]: shown(value_of(run.settings, name)) for name in names}
         label = ", ".join(f"{name}={value}" for name, value in varied.items())
         link = self._link(self.place / f"{run.name}.json")
         return f"<li{self._anchor(run.name)}>{link} {escape(label)}: {escape(', '.join(told))}</li>"
@@ -211,8 +213,8 @@ def method_in_words(settings: RunSettings) -> str:
 
 
 def _settings(record: Record) -> RunSettings | None:
-    """Of a run, or what the runs of a sweep have in common."""
-    if isinstance(record, SweepRecord):
+    """Of a run, or what the runs of a sweep or a search have in common."""
+    if isinstance(record, SweepRecord | SearchRecord):
         return record.settings.run
     return record.settings if isinstance(record, RunRecord) else None
 
@@ -237,7 +239,7 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
     settings = _settings(entry.record)
     what, dev, score = _described(entry.record), "–", "–"
     if settings:
-        over = entry.record.settings.over if isinstance(entry.record, SweepRecord) else {}
+        over = entry.record.settings.over if isinstance(entry.record, SweepRecord | SearchRecord) else {}
         what = escape(method_in_words(settings))
         if over:
             what += f"; over {', '.join(name.split('.')[-1] for name in over)}"

@@ -1,0 +1,147 @@
+"""A fair row of a table: search the settings on dev, then train the best ones with several seeds.
+
+    python -m sentlab search book/results/NAME.json ... [--again]
+
+The record is written after each trial, so that an interrupted search resumes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tqdm import tqdm
+
+from sentlab.experiments import records
+from sentlab.experiments import results as found
+from sentlab.experiments.records import SWEEPS, Notes, RunRecord, SearchRecord
+from sentlab.experiments.settings import RunSettings
+from sentlab.experiments.sweep import finished, run_name
+
+TRIALS = Path("runs/trials")
+GROWTH = 3  # values that a grid may gain
+HIGHEST = {"dropout": 0.5}  # of what cannot grow for ever
+
+
+def search(path: Path, *, again: bool = False) -> SearchRecord:
+    """Try settings, choose by dev, train the chosen one with each seed, and write that into the record.
+
+    Args:
+        path: the record; its `settings` say what to try.
+        again: forget what was tried, and train all runs afresh.
+    """
+    record, began = records.read_as(SearchRecord, path), time.monotonic()
+    settings, results = record.settings, found.SearchResults()
+    if record.results and not again:
+        results = found.SearchResults(trials=record.results.trials)
+    hunt = Hunt(record, path, again, list(results.trials))
+    grid = settings.grid()
+    drawn = Random(settings.seed).sample(grid, min(settings.trials, len(grid)))
+    for values in tqdm(drawn, desc=f"{record.name}: trials", unit=" trials"):
+        hunt.try_out(values, settings.steps)
+    best = sorted((hunt.try_out(values, settings.steps) for values in drawn), key=lambda trial: -trial.dev)
+    for trial in tqdm(best[: settings.finalists], desc=f"{record.name}: in full", unit=" runs"):
+        hunt.try_out(trial.values, hunt.length)
+    over = {name: list(values) for name, values in settings.over.items()}
+    while (chosen := hunt.best()) and (grown := beyond(over, settings.over, chosen.values)):
+        name, value = grown
+        over[name].append(value)
+        hunt.try_out({**chosen.values, name: value}, hunt.length)
+    runs = [hunt.in_full(chosen.values, seed) for seed in tqdm(settings.seeds, desc=f"{record.name}: seeds")]
+    edges = [name for name, values in over.items() if at_end(values, chosen.values[name])]
+    names = [run_name(run.settings) for run in runs]
+    record.results = found.SearchResults(trials=hunt.trials, chosen=chosen.values, edges=edges, runs=names)
+    seconds = sum(trial.seconds for trial in hunt.trials) + sum(run.source.seconds for run in runs[1:])
+    notes = Notes()
+    notes.data = dict(runs[0].source.data)
+    record.provenance = notes.provenance(
+        f"python -m sentlab search {path}", max(seconds, time.monotonic() - began), encoder=runs[0].source.encoder
+    )
+    record.save(path)
+    return record
+
+
+@dataclass
+class Hunt:
+    """The trials of a search so far, kept in its record."""
+
+    record: SearchRecord
+    path: Path
+    again: bool
+    trials: list[found.Trial] = field(default_factory=list)
+
+    @property
+    def length(self) -> int:
+        """Steps of a run in full."""
+        return int((self.record.settings.run.train or {})["steps"])
+
+    def best(self) -> found.Trial:
+        """The trial in full with the best dev score."""
+        return max((trial for trial in self.trials if trial.steps == self.length), key=lambda trial: trial.dev)
+
+    def in_full(self, values: Mapping[str, Any], seed: int) -> RunRecord:
+        """A run in full; `again` trains it afresh, once."""
+        settings = self.record.settings
+        afresh = self.again and seed != settings.seeds[0]  # the first was a trial
+        return finished(settings.full(values, seed), records.root_of(self.path) / SWEEPS, again=afresh)
+
+    def try_out(self, values: Mapping[str, Any], steps: int) -> found.Trial:
+        """Train with these values for so many steps, unless that was done, and write the trial into the record."""
+        for trial in self.trials:
+            if (trial.values, trial.steps) == (values, steps):
+                return trial
+        settings, full = self.record.settings, steps == self.length
+        own: RunSettings = settings.full(values, settings.seeds[0]) if full else settings.trial(values)
+        run = finished(own, records.root_of(self.path) / SWEEPS if full else TRIALS, again=self.again)
+        assert run.results
+        assert run.results.training
+        curve = run.results.training.dev
+        best = max(curve, key=lambda point: point.score)
+        trial = found.Trial(
+            values=dict(values),
+            steps=steps,
+            dev=round(best.score, 3),
+            step=best.step,
+            last=round(curve[-1].score, 3),
+            rising=best.step > 2 / 3 * steps,
+            seconds=run.source.seconds,
+        )
+        self.trials.append(trial)
+        self.record.results = found.SearchResults(trials=self.trials)
+        self.record.save(self.path)
+        return trial
+
+
+def at_end(values: list[Any], chosen: Any) -> bool:
+    """Whether a number is the smallest or the largest of its grid."""
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    return len(numbers) == len(values) > 1 and chosen in (min(numbers), max(numbers))
+
+
+def beyond(
+    over: Mapping[str, list[Any]], before: Mapping[str, list[Any]], chosen: Mapping[str, Any]
+) -> tuple[str, float] | None:
+    """A setting whose chosen value is at an end of its grid, and the value that comes next there.
+
+    Numbers go on by the ratio of the two at that end; from 0 there is no way down.
+
+    Args:
+        over: setting -> the values so far.
+        before: setting -> the values that the search began with.
+        chosen: setting -> the best value so far.
+    """
+    for name, values in over.items():
+        if not at_end(values, chosen[name]) or len(values) >= len(before[name]) + GROWTH:
+            continue
+        numbers = sorted(values)
+        end, inner = numbers[:2] if chosen[name] == numbers[0] else numbers[:-3:-1]
+        if end == 0 or inner == 0:
+            continue
+        value = float(f"{end * end / inner:.3g}")
+        if value <= HIGHEST.get(name.split(".")[-1], float("inf")):
+            return name, int(value) if isinstance(end, int) and value == int(value) else value
+    return None

@@ -1,0 +1,142 @@
+"""How sure is a difference? One method for all tables: it counts the test items and the training seeds.
+
+The variance over items comes from a paired bootstrap (Koehn, 2004, "Statistical Significance Tests for Machine
+Translation Evaluation"). The variance over seeds is that of a mean of few values. Both add up, and Student's t with the
+degrees of freedom of Welch (1947) makes intervals and p of their sum. A bootstrap that draws seeds and items with
+replacement is too sure of itself: of three seeds it sees two thirds of their variance. `benchmarks/false_alarms.py`
+compares the two on simulated scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+from tqdm import tqdm
+
+from sentlab.evaluation import Evaluation, scores_over
+
+LEVEL = 0.95  # of the intervals
+Test = Mapping[str, Sequence[Evaluation]]  # row -> what its encoders gave the items of a test, an evaluation per seed
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A score or a difference of scores, and how sure it is.
+
+    Args:
+        value: the mean over tests and seeds.
+        low, high: the ends of the 95% interval; None where a trained row has one seed only.
+        p: two-sided, of the value being 0; None as above.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A row of a table, scored on all items and on resampled ones.
+
+    Args:
+        seeds: the mean over tests of each seed, (S,).
+        resampled: the mean over tests and seeds in each resample, (R,).
+        trained: the record that the encoders are of; None where nothing depends on a seed, as without training.
+    """
+
+    seeds: np.ndarray
+    resampled: np.ndarray
+    trained: str | None
+
+    @property
+    def variance(self) -> float:
+        """The variance of the mean over seeds; NaN where one seed cannot say."""
+        if self.trained is None:
+            return 0.0
+        return float(self.seeds.var(ddof=1) / len(self.seeds)) if len(self.seeds) > 1 else float("nan")
+
+
+def resample(
+    tests: Sequence[Test],
+    resamples: int,
+    random: np.random.Generator,
+    trained: Mapping[str, str],
+    *,
+    progress: bool = True,
+) -> dict[str, Drawn]:
+    """Score every row on all items and on resampled ones.
+
+    In each test as many items are drawn as it has, with replacement, and the same ones for all rows. What makes an
+    item easy for two rows cancels out.
+
+    Args:
+        tests: each with the same rows; the scores of a row are averaged over tests.
+        resamples: R.
+        random: draws the items.
+        trained: row -> the record that its encoders are of, for every row that depends on a seed.
+        progress: show a bar over the resamples.
+    """
+    drawn = {row: np.empty(resamples) for row in tests[0]}
+    sizes = [len(next(iter(test.values()))[0].items) for test in tests]
+    for place in tqdm(range(resamples), desc="resamples", leave=False, disable=not progress):
+        chosen = [random.integers(n, size=n) for n in sizes]
+        for row, values in drawn.items():
+            scores = [scores_over(test[row], own) for test, own in zip(tests, chosen, strict=True)]
+            values[place] = np.mean([np.mean(seeds) for seeds in scores])
+    seeds = {row: np.mean([scores_over(test[row]) for test in tests], axis=0) for row in drawn}
+    return {row: Drawn(seeds[row], drawn[row], trained.get(row)) for row in drawn}
+
+
+def estimate(ours: Drawn, theirs: Drawn | None = None) -> Estimate:
+    """The score of a row, or the difference of two rows of one `resample`.
+
+    The p-value is never below 2 / (R + 1): so few resamples cannot tell a smaller one.
+
+    Source: Welch (1947), "The generalization of Student's problem when several different population variances are
+    involved", for the sum of variances; that of the items counts as known.
+    """
+    if theirs is None:
+        rows = [ours]
+    elif ours.trained is not None and ours.trained == theirs.trained:  # two vectors of each encoder: paired seeds
+        rows = [Drawn(ours.seeds - theirs.seeds, ours.resampled - theirs.resampled, ours.trained)]
+        ours, theirs = rows[0], None
+    else:
+        rows = [ours, theirs]
+    value = float(ours.seeds.mean() - (0.0 if theirs is None else theirs.seeds.mean()))
+    resampled = ours.resampled - (0.0 if theirs is None else theirs.resampled)
+    parts = [row.variance for row in rows]
+    variance = float(resampled.var(ddof=1)) + sum(parts)
+    if np.isnan(variance):
+        return Estimate(value, None, None, None)
+    floor = 2 / (len(resampled) + 1)
+    if variance < 1e-20:  # two rows that differ by a constant, or not at all
+        return Estimate(value, value, value, floor if abs(value) > 1e-10 else 1.0)
+    lost = sum(part**2 / (len(row.seeds) - 1) for part, row in zip(parts, rows, strict=True) if part > 0)
+    degrees = variance**2 / lost if lost else np.inf
+    half = float(stats.t.ppf((1 + LEVEL) / 2, degrees)) * variance**0.5
+    p = float(2 * stats.t.sf(abs(value) / variance**0.5, degrees))
+    return Estimate(value, value - half, value + half, max(p, floor))
+
+
+def holm(p: Sequence[float | None]) -> list[float | None]:
+    """The p-values of a table, adjusted so that all its verdicts together give a false alarm in 5% of the tables.
+
+    None stays None, and does not count.
+
+    Source: Holm (1979), "A Simple Sequentially Rejective Multiple Test Procedure".
+
+    Example:
+        >>> holm([0.01, None, 0.04])
+        [0.02, None, 0.04]
+    """
+    order = sorted((i for i, value in enumerate(p) if value is not None), key=lambda i: p[i] or 0.0)
+    adjusted: list[float | None] = [None] * len(p)
+    largest = 0.0
+    for place, i in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - place) * (p[i] or 0.0)))
+        adjusted[i] = largest
+    return adjusted

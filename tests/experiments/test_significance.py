@@ -1,0 +1,85 @@
+"""Significance: intervals and p count the items and the seeds, and raise false alarms as often as they say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sentlab.evaluation import Evaluation
+from sentlab.experiments.significance import Drawn, estimate, holm, resample
+
+
+def scored(values: np.ndarray) -> list[Evaluation]:
+    """One seed, whose items are scores themselves."""
+    return [Evaluation({}, values, None, None)]
+
+
+def test_all_rows_are_given_the_same_items() -> None:
+    """Two rows that differ by a constant differ by it in every resample, and p is at its floor."""
+    values = np.random.default_rng(2).normal(size=50)
+    drawn = resample([{"a": scored(values), "b": scored(values + 0.5)}], 99, np.random.default_rng(0), {})
+    assert drawn["b"].resampled - drawn["a"].resampled == pytest.approx(0.5)
+    found = estimate(drawn["b"], drawn["a"])
+    assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.5, 0.5))
+    assert found.p == 2 / 100
+
+
+def test_equal_rows_do_not_differ() -> None:
+    values = np.random.default_rng(3).normal(size=20)
+    drawn = resample([{"a": scored(values), "b": scored(values)}], 50, np.random.default_rng(0), {})
+    assert estimate(drawn["a"], drawn["b"]).p == 1.0
+
+
+def test_without_seeds_the_interval_is_that_of_the_mean_of_items() -> None:
+    values = np.random.default_rng(5).normal(size=400)
+    drawn = resample([{"a": scored(values)}], 4000, np.random.default_rng(0), {})
+    found = estimate(drawn["a"])
+    assert found.low == pytest.approx(values.mean() - 1.96 * values.std() / 20, abs=0.01)
+    assert found.high == pytest.approx(values.mean() + 1.96 * values.std() / 20, abs=0.01)
+
+
+def test_with_equal_items_the_interval_is_student_s() -> None:
+    """Where items do not matter, the test of two rows of seeds is Welch's, and against a fixed row Student's."""
+    from scipy import stats
+
+    a, b = np.array([3.0, 4.0, 6.0]), np.array([1.0, 1.5, 2.5, 2.0])
+    still = np.zeros(5000)
+    welch = stats.ttest_ind(a, b, equal_var=False)
+    assert estimate(Drawn(a, still, "a"), Drawn(b, still, "b")).p == pytest.approx(welch.pvalue)
+    student = stats.ttest_1samp(a, 2.0)
+    found = estimate(Drawn(a, still, "a"), Drawn(np.array([2.0]), still, None))
+    assert found.p == pytest.approx(student.pvalue)
+    own = student.confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((own.low - 2, own.high - 2))
+
+
+def test_two_vectors_of_the_same_encoders_are_paired() -> None:
+    a = np.array([10.0, 20.0, 30.0])
+    still = np.zeros(5000)
+    ours, theirs = Drawn(a + np.array([1.0, 1.1, 0.9]), still, "same"), Drawn(a, still, "same")
+    assert (estimate(ours, theirs).p or 1) < 0.01
+    assert (estimate(ours, Drawn(a, still, "other")).p or 0) > 0.5
+
+
+def test_one_trained_seed_decides_nothing() -> None:
+    still = np.zeros(50)
+    assert estimate(Drawn(np.array([5.0]), still, "a"), Drawn(np.array([1.0]), still, None)).p is None
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_false_alarms_are_as_rare_as_promised(seeds: int) -> None:
+    """Rows without a true difference: noise of items and of seeds alike, 400 tables. 5% are expected."""
+    random, alarms, tables, items = np.random.default_rng(7), 0, 400, 100
+    for _ in range(tables):
+        means = random.normal(size=(2, seeds, 1)) * 0.1  # of each seed, as large as the noise of the items' mean
+        values = random.normal(size=items) + means + 0.5 * random.normal(size=(2, 1, items))
+        test = {row: [scored(own)[0] for own in values[i]] for i, row in enumerate("ab")}
+        drawn = resample([test], 100, random, {"a": "a", "b": "b"}, progress=False)
+        alarms += (estimate(drawn["a"], drawn["b"]).p or 0) < 0.05
+    assert 0.02 < alarms / tables < 0.09  # 99.9% of draws, if the truth is 5%
+
+
+def test_holm_multiplies_the_smallest_p_by_the_number_of_tests() -> None:
+    assert holm([0.04, 0.01, None, 0.03]) == pytest.approx([0.06, 0.03, None, 0.06])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
