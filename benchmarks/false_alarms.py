@@ -61,8 +61,10 @@ def main() -> None:
                 items = drawn["a"].resampled - drawn["b"].resampled
                 p = estimate(drawn["a"], drawn["b"]).p or 0.0
                 alarms += np.array([of_resamples(items), over_seeds_and_items(scores, random), p]) < LEVEL
-            found.append({"seeds": seeds, "spread of seeds": spread, **dict(zip(
-                ["items alone", "seeds, then items", "sentlab"], (100 * alarms / tables).round(1), strict=True))})  # fmt: skip
+            shares = dict(zip(("items alone", "seeds, then items", "sentlab"), alarms / tables, strict=True))
+            found.append(
+                {"seeds": seeds, "spread of seeds": spread} | {k: round(100 * v, 1) for k, v in shares.items()}
+            )
     print(pd.DataFrame(found).to_string(index=False))
     print(f"false alarms in %, of {tables} tables a line; 5% are promised")
 

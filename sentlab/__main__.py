@@ -6,7 +6,7 @@
 
 A file holds its `kind` and its `settings`. A file that holds results is left alone unless you add --again, which
 trains afresh. `results` runs all records in book/results that have no results, in the order in which they need each
-other, and names what cannot be run; --list runs nothing.
+other, and names what cannot be run; --list runs nothing. Start it several times to use several cores.
 """
 
 from __future__ import annotations

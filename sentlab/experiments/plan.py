@@ -13,6 +13,7 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import torch
+from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from sentlab import data
@@ -35,6 +36,7 @@ from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.sweep import runs_of
 
 PAPER_SCALE = "paper-scale"
+LOCKS = Path("runs/locks")  # a file for each record that a process works on
 STATES = ("done", "missing", "not run")
 LONGEST = 400  # characters of an error that are shown
 
@@ -192,7 +194,7 @@ def _absent(name: str, split: str) -> str:
 
 
 def fill(folder: Path, execute: Callable[[AnyRecord, Path], object]) -> dict[str, str]:
-    """Run what is missing, and say what could not be.
+    """Run what is missing, and say what could not be. Several processes can share the work: each takes whole records.
 
     Args:
         folder: as in `entries`.
@@ -205,10 +207,16 @@ def fill(folder: Path, execute: Callable[[AnyRecord, Path], object]) -> dict[str
     refused = {}
     for entry in tqdm(in_order(waiting), desc="records", unit=" records"):
         try:
-            lacked = lacks(entry)
-            reason = f"it needs {'; '.join(lacked)}" if lacked else ""
-            if not lacked:
-                execute(entry.record, entry.path)
+            with FileLock(LOCKS / f"{entry.name.replace('/', '-')}.lock", timeout=0):
+                reason = ""
+                if _entry(entry.path, entry.path).runs:
+                    continue  # another process has run it
+                if lacked := lacks(entry):
+                    reason = f"it needs {'; '.join(lacked)}"
+                else:
+                    execute(entry.record, entry.path)
+        except Timeout:
+            reason = "another process runs it"
         except Exception as error:  # the others can still be run; the command shows where it comes from
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:LONGEST]} ({entry.command})"
         if reason:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from sentlab import __main__ as command
 from sentlab.experiments import plan, records
@@ -156,3 +157,27 @@ def test_the_books_records_are_all_found() -> None:
         own = f" {records.FOLDER / entry.path.relative_to(BOOK)}"
         assert entry.command.endswith(own), entry.name
     assert all(plan.runs_asked(entry.record) for entry in entries if entry.record.kind in ("run", "sweep"))  # type: ignore[arg-type]
+
+
+def test_a_record_that_another_process_runs_is_left_to_it(small_encoder_folder: Path) -> None:
+    encoder = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}
+    write("mine", settings(encoder=encoder))
+    write("theirs/now", settings(encoder=encoder))
+    ran: list[str] = []
+    with FileLock(plan.LOCKS / "theirs-now.lock"):
+        refused = plan.fill(records.FOLDER, lambda record, path: ran.append(record.name))
+    assert (ran, refused) == (["mine"], {"theirs/now": "another process runs it"})
+
+
+def test_a_record_that_another_process_has_run_is_not_run_again(small_encoder_folder: Path) -> None:
+    encoder = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}
+    write("a", settings(encoder=encoder))
+    write("b", settings(encoder=encoder))
+    ran: list[str] = []
+
+    def execute(record: records.AnyRecord, path: Path) -> None:
+        ran.append(record.name)
+        write("b", settings(encoder=encoder), results=SCORED)
+
+    assert plan.fill(records.FOLDER, execute) == {}
+    assert ran == ["a"]
