@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
 from sentlab.methods.arguments import check_above_zero, check_share
+from sentlab.training.chunks import Rows, in_parts
 
 
 def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
@@ -146,22 +147,30 @@ class ConSERT(nn.Module):
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """`contrastive` (Eq. 1); the views are drawn from torch's global generator."""
-        u, v = (self._vectors(view, batch["input_ids"], batch["attention_mask"]) for view in self.views)
+        words = self.encoder.word_embeddings(batch["input_ids"])  # (B, L, D); one look-up, as in `encode_in_parts`
+        u, v = (self._vectors(view, words, batch["attention_mask"]) for view in self.views)  # (B, D) each
         return {"contrastive": nt_xent(u, v, self.temperature)}
 
     def after_step(self) -> None:
         """Nothing changes between steps."""
 
-    def _vectors(self, view: str, input_ids: Tensor, mask: Tensor) -> Tensor:
-        """A view of each sentence, encoded: (B, L), (B, L) -> (B, D)."""
-        if view == "shuffle":
-            positions = self.first + shuffled_positions(mask)
-            output = self.encoder.backbone(
-                input_ids=input_ids, attention_mask=mask, position_ids=positions, output_hidden_states=True
-            )
-            return self.encoder.pool(output.hidden_states, mask)
-        with changed_embeddings(self.encoder, lambda output: CUTS[view](output, mask, self.cutoff)):
-            return self.encoder(input_ids, mask)
+    def _vectors(self, view: str, words: Tensor, mask: Tensor) -> Tensor:
+        """A view of each sentence, encoded: (B, L, D), (B, L) -> (B, D)."""
+        positions = self.first + shuffled_positions(mask) if view == "shuffle" else None  # (B, L)
+
+        def read(rows: Rows, end: int | None) -> tuple[Tensor]:
+            tokens, kept = words[rows, :end], mask[rows, :end]
+            if positions is not None:
+                places = positions[rows, :end]
+                output = self.encoder.backbone(
+                    inputs_embeds=tokens, attention_mask=kept, position_ids=places, output_hidden_states=True
+                )
+                return (self.encoder.pool(output.hidden_states, kept),)
+            with changed_embeddings(self.encoder, lambda output: CUTS[view](output, kept, self.cutoff)):
+                return (self.encoder(tokens, kept),)
+
+        (vectors,) = in_parts(read, mask.sum(1), mask.shape[1])
+        return vectors
 
 
 @contextlib.contextmanager

@@ -31,6 +31,7 @@ from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
 from sentlab.methods.arguments import check_count
+from sentlab.training.chunks import encode_in_parts
 
 
 def tension_loss(first: Tensor, second: Tensor, negatives: Tensor) -> Tensor:
@@ -108,7 +109,9 @@ class ContrastiveTension(nn.Module):
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """`contrastive`: the paper's binary cross entropy, averaged over all pairs."""
         tokens = batch["input_ids"], batch["attention_mask"]
-        return {"contrastive": tension_loss(self.twin(*tokens), self.encoder(*tokens), batch["negatives"])}
+        first, _ = encode_in_parts(self.twin, *tokens)  # (B, D)
+        second, _ = encode_in_parts(self.encoder, *tokens)  # (B, D)
+        return {"contrastive": tension_loss(first, second, batch["negatives"])}
 
     def after_step(self) -> None:
         """Nothing changes between steps."""

@@ -28,6 +28,7 @@ from sentlab.encoder import Encoder
 from sentlab.methods.arguments import check_above_zero, check_count, check_share
 from sentlab.methods.simcse import cls_head
 from sentlab.text.views import View, viewed
+from sentlab.training.chunks import encode_in_parts
 from sentlab.training.losses import info_nce
 
 
@@ -125,11 +126,13 @@ class MoCo(nn.Module):
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """`contrastive`, Eq. 4. In training mode the batch's keys wait for `after_step` to put them into the queue."""
-        h = self.head(self.encoder(batch["input_ids"], batch["attention_mask"], self.pooling))  # (B, D)
+        vectors, _ = encode_in_parts(self.encoder, batch["input_ids"], batch["attention_mask"], self.pooling)
+        h = self.head(vectors)  # (B, D)
         prefix = "view_" if self.view is not None else ""
         tokens = batch[f"{prefix}input_ids"], batch[f"{prefix}attention_mask"]
         with torch.no_grad():
-            own = self.momentum_head(self.momentum_encoder(*tokens, self.pooling)).float()  # (B, D)
+            vectors, _ = encode_in_parts(self.momentum_encoder, *tokens, self.pooling)
+            own = self.momentum_head(vectors).float()  # (B, D)
             coming = of_all_processes(own)
             others = torch.cat([part for part in coming if part is not own] + [own[:0]])
             earlier = self.queue.newest(self.queue.size - len(own) - len(others))

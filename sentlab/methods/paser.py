@@ -40,7 +40,7 @@ from sentlab.methods.arguments import check_above_zero, check_count, check_rows,
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder, split_phrases
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
-from sentlab.training.chunks import Rows, in_parts
+from sentlab.training.chunks import Rows, encode_in_parts, in_parts
 from sentlab.training.losses import head_cross_entropy, mask_tokens, masked_lm_loss
 
 
@@ -181,19 +181,12 @@ class PaSeR(nn.Module):
 
     def _encode(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """E_s and E_s~, (B, D) each, and the last hidden states of the corrupted copy, (B, L, D) with `mlm`."""
-        count, length = batch["input_ids"].shape
+        count = len(batch["input_ids"])
         ids, masks = ["input_ids", "masked_ids"], ["attention_mask", "masked_attention_mask"]
         if self.mlm:
             ids, masks = [*ids, "corrupted_ids"], [*masks, "attention_mask"]
-        # One look-up for all copies and parts: the gradient of each look-up fills a (V, D) matrix.
-        words = self.encoder.word_embeddings(torch.cat([batch[name] for name in ids]))  # (3B, L, D)
-        mask = torch.cat([batch[name] for name in masks])  # (3B, L)
-
-        def read(rows: Rows, end: int | None) -> tuple[Tensor, Tensor]:
-            hidden = self.encoder.hidden_states(words[rows, :end], mask[rows, :end])
-            return self.encoder.pool(hidden, mask[rows, :end]), hidden[-1]
-
-        vectors, hidden = in_parts(read, mask.sum(1), length)  # (3B, D) and (3B, L, D)
+        all_ids, mask = (torch.cat([batch[name] for name in names]) for names in (ids, masks))  # (3B, L) each
+        vectors, hidden = encode_in_parts(self.encoder, all_ids, mask)  # (3B, D) and (3B, L, D)
         return vectors[:count], vectors[count : 2 * count], hidden[2 * count :]
 
     def _decode(self, signal: Tensor, targets: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ from sentlab.encoder import Encoder
 from sentlab.methods.arguments import check_above_zero, check_not_negative, check_rows
 from sentlab.methods.paser import PaSeR
 from sentlab.methods.simcse import cls_head, tokenize_triples
+from sentlab.training.chunks import encode_in_parts
 from sentlab.training.losses import info_nce
 
 PREMISES = "premises."  # before the names of the generative loss's tensors in a batch
@@ -73,7 +74,9 @@ class SupervisedPaSeR(nn.Module):
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return `contrastive` and the weighted `generative`. Their sum is Eq. 5."""
         count = batch["input_ids"].shape[1]
-        h = self.head(self.encoder(batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)))  # (3B, D)
+        ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)  # (3B, L) each
+        vectors, _ = encode_in_parts(self.encoder, ids, mask)
+        h = self.head(vectors)  # (3B, D)
         premises = {name.removeprefix(PREMISES): x for name, x in batch.items() if name.startswith(PREMISES)}
         return {
             "contrastive": info_nce(h[:count], h[count:], self.temperature),

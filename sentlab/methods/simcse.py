@@ -26,6 +26,7 @@ from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.methods.arguments import check_above_zero, check_not_negative, check_rows
 from sentlab.text.views import View, viewed
+from sentlab.training.chunks import encode_in_parts
 from sentlab.training.losses import info_nce, mask_tokens, masked_lm_loss
 
 
@@ -101,10 +102,11 @@ class SimCSE(nn.Module):
                 "configuration a positive hidden_dropout_prob, and call train() on the method before loss (fit does)"
             )
         mask = batch["attention_mask"].flatten(0, 1)  # (views * B, L); each row gets a dropout mask of its own
-        h = self.head(self.encoder(batch["input_ids"].flatten(0, 1), mask))  # (views * B, D)
+        vectors, _ = encode_in_parts(self.encoder, batch["input_ids"].flatten(0, 1), mask)  # (views * B, D)
+        h = self.head(vectors)
         losses = {"contrastive": info_nce(h[:count], h[count:], self.temperature)}
         if self.encoder.lm_head is not None and self.mlm:
-            hidden = self.encoder.hidden_states(batch["corrupted_ids"].flatten(0, 1), mask)[-1]
+            _, hidden = encode_in_parts(self.encoder, batch["corrupted_ids"].flatten(0, 1), mask)
             labels, chosen = batch["input_ids"].flatten(0, 1), batch["chosen"].flatten(0, 1)
             losses["mlm"] = self.mlm * masked_lm_loss(self.encoder.lm_head, hidden, labels, chosen)
         return losses

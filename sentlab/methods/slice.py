@@ -36,6 +36,7 @@ from sentlab.encoder.encoder import checked
 from sentlab.encoder.pooling import masked_mean
 from sentlab.methods.arguments import check_above_zero, check_count, check_rows
 from sentlab.text.words import word_boundaries
+from sentlab.training.chunks import encode_in_parts
 
 
 @torch.no_grad()
@@ -197,10 +198,11 @@ class SLICE(nn.Module):
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return `contrastive`: L, the cross entropy of p_true against p_false (section 3.1)."""
         rows = len(batch["units"])
-        hidden = self.encoder.hidden_states(batch["query_input_ids"], batch["query_attention_mask"])[-1]
+        _, hidden = encode_in_parts(self.encoder, batch["query_input_ids"], batch["query_attention_mask"])  # (B, L', D)
         queries = self._phrases(hidden.float(), batch["query_units"])
         ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)
-        tokens = self.encoder.hidden_states(ids, mask)[-1].float()  # (2B, L, D)
+        _, hidden = encode_in_parts(self.encoder, ids, mask)
+        tokens = hidden.float()  # (2B, L, D)
         groups = 1 if self.in_batch else rows  # all queries with all passages, or each with its own two
         queries = queries.view(groups, -1, queries.shape[-1])
         tokens = tokens.view(groups, -1, *tokens.shape[1:])

@@ -35,6 +35,7 @@ from sentlab.data.rows import LabelledPair, PhrasePair
 from sentlab.encoder import Encoder
 from sentlab.methods.arguments import check_count
 from sentlab.training import losses
+from sentlab.training.chunks import encode_in_parts
 from sentlab.training.tasks import Tasks
 
 LABELS = {
@@ -180,7 +181,7 @@ class Universal(nn.Module):
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """The mean cross entropy of the batch's task, under its name: `softmax(W [u; v; |u - v|])` (section 3.2)."""
         task = list(self.heads)[int(batch["task"])]
-        vectors = self.encoder(batch["input_ids"], batch["attention_mask"])  # (N, D)
+        vectors, _ = encode_in_parts(self.encoder, batch["input_ids"], batch["attention_mask"])  # (N, D)
         features = losses.pair_features(vectors[batch["first"]], vectors[batch["second"]], self.pair_features)  # (P, F)
         return {task: F.cross_entropy(self.heads[task](features).float(), batch["labels"])}
 

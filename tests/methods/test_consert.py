@@ -137,6 +137,11 @@ def test_dropout_zeroes_single_elements_and_scales_none() -> None:
     assert torch.equal(dropout(x, mask, 0.0), x)
 
 
+def vectors_of(method: ConSERT, view: str, batch: dict[str, Tensor]) -> Tensor:
+    words = method.encoder.word_embeddings(batch["input_ids"])
+    return method._vectors(view, words, batch["attention_mask"])
+
+
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
 def test_padding_never_matters(make: Callable[..., ConSERT], view: str, pooling: str) -> None:
@@ -146,9 +151,9 @@ def test_padding_never_matters(make: Callable[..., ConSERT], view: str, pooling:
     vectors = []
     for batch in (tokens, longer):
         torch.manual_seed(3)
-        vectors.append(method._vectors(view, batch["input_ids"], batch["attention_mask"]))
+        vectors.append(vectors_of(method, view, batch))
     assert torch.allclose(vectors[0], vectors[1], atol=1e-5)
-    other = method._vectors(view, tokens["input_ids"], tokens["attention_mask"])
+    other = vectors_of(method, view, tokens)
     assert torch.allclose(vectors[0], other, atol=1e-5) == (view == "none")  # else another draw, another vector
 
 
@@ -214,7 +219,7 @@ def test_positions_of_roberta_start_behind_its_padding(
     method = ConSERT(encoder, views=("shuffle", "none"))
     monkeypatch.setattr(consert, "shuffled_positions", lambda mask: torch.arange(mask.shape[1]).expand_as(mask))
     tokens = encoder.tokenize(SENTENCES)
-    shuffled = method._vectors("shuffle", tokens["input_ids"], tokens["attention_mask"])
+    shuffled = vectors_of(method, "shuffle", tokens)
     assert torch.allclose(shuffled, encoder(**tokens), atol=1e-6)
 
 

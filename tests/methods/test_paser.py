@@ -125,21 +125,6 @@ def test_padding_and_company_change_nothing(make: Callable[..., PaSeR]) -> None:
     assert max(losses) - min(losses[:3]) > 1e-3  # else the mean would prove nothing
 
 
-@pytest.mark.parametrize("rows", [1, 2, 3])
-def test_working_in_parts_of_like_length_changes_nothing(
-    make: Callable[..., PaSeR], monkeypatch: pytest.MonkeyPatch, rows: int
-) -> None:
-    method = make()
-    batch = method.collate(SENTENCES)
-    monkeypatch.setattr(chunks, "ROWS_PER_PART", 3 * len(SENTENCES))
-    whole, whole_gradient = method.loss(batch), gradient(method, batch)
-    monkeypatch.setattr(chunks, "ROWS_PER_PART", rows)
-    parts, parts_gradient = method.loss(batch), gradient(method, batch)
-    for name, loss in whole.items():
-        assert torch.allclose(parts[name], loss, atol=1e-6), name
-    assert torch.allclose(parts_gradient, whole_gradient, rtol=1e-4, atol=1e-7)
-
-
 def test_masked_copy_and_targets(make: Callable[..., PaSeR]) -> None:
     method = make()
     batch = method.collate(SENTENCES)
@@ -200,7 +185,7 @@ def test_words_are_looked_up_once_for_the_encoder_and_once_for_the_decoder(
 ) -> None:
     """The gradient of each look-up fills a matrix as large as the vocabulary."""
     method, shapes = make(), []
-    monkeypatch.setattr(chunks, "ROWS_PER_PART", 2)
+    monkeypatch.setattr(chunks, "PLACES_PER_PART", 20)
     method.encoder.word_embeddings.register_forward_hook(lambda module, given, made: shapes.append(made.shape[:2]))
     batch = method.collate(SENTENCES)
     method.loss(batch)

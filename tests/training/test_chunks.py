@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
 
+from sentlab.encoder import Encoder
+from sentlab.encoder.pooling import POOLINGS
+from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.training import chunks
-from sentlab.training.chunks import Rows, in_parts
+from sentlab.training.chunks import Rows, encode_in_parts, in_parts
+from sentlab.training.tasks import Tasks
 
 LENGTHS = torch.tensor([3, 7, 1, 0, 5, 7, 2])
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
-def test_parts_give_what_the_whole_batch_gives(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(chunks, "ROWS_PER_PART", size)
+@pytest.mark.parametrize("places", [1, 7, 14, 20, 100])
+def test_parts_give_what_the_whole_batch_gives(monkeypatch: pytest.MonkeyPatch, places: int) -> None:
+    monkeypatch.setattr(chunks, "PLACES_PER_PART", places)
     torch.manual_seed(0)
     mask = torch.arange(8) < LENGTHS.unsqueeze(1)  # (7, 8)
     x = torch.randn(7, 8, 4, requires_grad=True)
@@ -31,7 +39,52 @@ def test_parts_give_what_the_whole_batch_gives(monkeypatch: pytest.MonkeyPatch, 
     torch.testing.assert_close(squares, whole.square())
     for got, want in ((sums, whole.sum(1)), (squares, whole.square())):
         torch.testing.assert_close(*(torch.autograd.grad((y**2).sum(), x, retain_graph=True) for y in (got, want)))
-    assert all(rows <= size for rows, _ in shapes)
-    # each part ends with its longest row
-    ordered = LENGTHS.sort().values.split(size)
-    assert [end for _, end in shapes] == [max(1, int(part.max())) for part in ordered]
+    assert all(rows == 1 or rows * end <= places for rows, end in shapes)
+    # each part ends with its longest row, and the next row would not have fitted
+    ordered = LENGTHS.sort().values.tolist()
+    stops = torch.tensor([rows for rows, _ in shapes]).cumsum(0).tolist()
+    assert [end for _, end in shapes] == [max(1, ordered[stop - 1]) for stop in stops]
+    assert all((rows + 1) * ordered[stop] > places for (rows, _), stop in zip(shapes[:-1], stops[:-1], strict=True))
+
+
+TEXTS = ["a dog", "the old farmer sees a red car and the market by the river", "girl", "Two dogs are running", "a man"]
+
+
+@pytest.mark.parametrize("pooling", [*POOLINGS, "pseudo"])
+def test_an_encoder_in_parts_gives_what_it_gives_for_one_padded_batch(
+    small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch, pooling: str
+) -> None:
+    monkeypatch.setattr(chunks, "PLACES_PER_PART", 12)
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu").eval()
+    encoder.pseudo = PseudoTokens(encoder.dim, 5, pooling="mean")
+    batch = encoder.tokenize(TEXTS)
+    ids, mask = batch["input_ids"], batch["attention_mask"]
+    vectors, hidden = encode_in_parts(encoder, ids, mask, pooling)
+    torch.testing.assert_close(vectors, encoder(ids, mask, pooling), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(hidden[mask == 1], encoder.hidden_states(ids, mask)[-1][mask == 1], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("places", [1, 40])
+def test_parts_change_no_loss_and_no_gradient_of_any_method(
+    case: tuple[Callable[[], Any], Sequence[Any]], monkeypatch: pytest.MonkeyPatch, places: int
+) -> None:
+    make, rows = case
+    method = make().eval()
+    calls = []
+    method.encoder.backbone.register_forward_hook(lambda *_: calls.append(1))
+    rows = [rows[i] for i in range(len(rows.corpora["nli"]))] if isinstance(rows, Tasks) else rows
+    batch, found, parts = method.collate(rows), [], []
+    # ConSERT draws its views: here in the same order in every part
+    monkeypatch.setattr(
+        torch, "rand", lambda shape, **_: torch.arange(shape[-1], 0, -1).expand(shape) / (shape[-1] + 1)
+    )
+    for size in (10**9, places):
+        monkeypatch.setattr(chunks, "PLACES_PER_PART", size)
+        calls.clear()
+        method.zero_grad()
+        losses = method.loss(batch)
+        sum(losses.values()).backward()
+        parts.append(len(calls))
+        found.append((losses, {name: p.grad for name, p in method.named_parameters() if p.grad is not None}))
+    assert parts[1] > parts[0]
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-6)
