@@ -2,6 +2,7 @@
 
 from sentlab.methods.consert import ConSERT
 from sentlab.methods.ct import ContrastiveTension
+from sentlab.methods.masked_lm import MaskedLM
 from sentlab.methods.moco import MoCo
 from sentlab.methods.paser import PaSeR
 from sentlab.methods.paser_supervised import SupervisedPaSeR
@@ -15,6 +16,7 @@ __all__ = [
     "SLICE",
     "ConSERT",
     "ContrastiveTension",
+    "MaskedLM",
     "MoCo",
     "PaSeR",
     "SimCSE",

@@ -28,6 +28,7 @@ PHRASES = [PhrasePair(a, b, "equivalence", 1.0) for a, b in (("a big dog", "a do
 METHODS: dict[str, tuple[str, Callable[[Encoder], nn.Module], Sequence[Any]]] = {
     "ConSERT": ("cls", methods.ConSERT, SENTENCES),
     "ContrastiveTension": ("cls", lambda encoder: methods.ContrastiveTension(encoder, negatives=2), SENTENCES),
+    "MaskedLM": ("cls", methods.MaskedLM, SENTENCES),
     "MoCo": ("cls", lambda encoder: methods.MoCo(encoder, queue_size=8), SENTENCES),
     "PTBERT": ("cls", lambda encoder: methods.PTBERT(encoder, pseudo_tokens=5, queue_size=8), SENTENCES),
     "PaSeR": ("cls", lambda encoder: methods.PaSeR(encoder, decoder_layers=2), SENTENCES),

@@ -1,0 +1,71 @@
+"""Masked-language modelling on sentences: the control of every method that also sees new texts.
+
+Devlin et al. (2019), "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", section 3.1.
+There is no objective on the sentence vector. What a method gains over this control comes from its own objective, and
+not from more steps on the same texts.
+
+Differs from the paper:
+  - There is no next-sentence prediction, and a row is one sentence, not a block of text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from sentlab.encoder import Encoder
+from sentlab.methods.arguments import check_rows
+from sentlab.training.chunks import encode_in_parts
+from sentlab.training.losses import mask_tokens, masked_lm_loss
+
+
+class MaskedLM(nn.Module):
+    """Trains `encoder` and its masked-LM head on plain sentences.
+
+    Args:
+        encoder: trained in place; its checkpoint must hold a masked-LM head.
+
+    Raises:
+        ValueError: the encoder has no masked-LM head.
+
+    Example:
+        method = sentlab.methods.MaskedLM(encoder)
+        sentlab.fit(method, sentences)
+    """
+
+    def __init__(self, encoder: Encoder):
+        super().__init__()
+        if encoder.lm_head is None:
+            raise ValueError("this encoder's checkpoint has no masked-LM head: choose one that has it")
+        self.encoder = encoder
+
+    def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
+        """Tokenise and mask; the masks come from torch's global generator.
+
+        Args:
+            rows: B plain sentences.
+
+        Returns:
+            `input_ids`, `attention_mask`, `corrupted_ids` and `chosen`, (B, L) each, on the encoder's device.
+
+        Raises:
+            TypeError: a row is not a plain string.
+            ValueError: there are no rows.
+        """
+        check_rows(rows, str, "MaskedLM")
+        batch, tokenizer = self.encoder.tokenize(rows), self.encoder.tokenizer
+        ids = batch["input_ids"]
+        special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids, device=ids.device))  # padding is one
+        batch["corrupted_ids"], batch["chosen"] = mask_tokens(ids, special, tokenizer.mask_token_id, len(tokenizer))
+        return batch
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return `mlm`, in nats per masked token."""
+        _, hidden = encode_in_parts(self.encoder, batch["corrupted_ids"], batch["attention_mask"])
+        assert self.encoder.lm_head is not None
+        return {"mlm": masked_lm_loss(self.encoder.lm_head, hidden, batch["input_ids"], batch["chosen"])}
+
+    def after_step(self) -> None:
+        """Nothing changes between steps."""
