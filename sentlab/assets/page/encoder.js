@@ -1,0 +1,299 @@
+// A BERT-like encoder in plain JavaScript: WordPiece tokenizer, embeddings, transformer layers, pooling.
+// It reads weights that `sentlab.report.page` writes, and gives the vectors of `sentlab.Encoder`.
+//
+// All of it is one function, so that its own text can be made into a Web Worker where files cannot be fetched.
+// eslint-env browser, worker
+"use strict";
+
+function sentlabEncoder(scope) {
+  // ---- text to pieces -------------------------------------------------------------------------------------------
+
+  const PUNCTUATION = /[!-/:-@[-`{-~]|\p{P}/u;
+  const CHINESE =
+    /[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u{20000}-\u{2a6df}\u{2a700}-\u{2ceaf}\u{2f800}-\u{2fa1f}]/u;
+  const MOST_CHARACTERS = 100; // a longer word is unknown
+
+  /** Clean, lower-cased characters without accents, each with its place in the text: [[character, start, end]]. */
+  function normalised(text) {
+    const found = [];
+    let place = 0;
+    for (const character of text) {
+      const end = place + character.length;
+      if (/\s/u.test(character)) found.push([" ", place, end]);
+      else if (!/\p{C}|\ufffd/u.test(character)) {
+        for (const part of character.normalize("NFD").replace(/\p{Mn}/gu, "").toLowerCase()) {
+          found.push([part, place, end]);
+        }
+      }
+      place = end;
+    }
+    return found;
+  }
+
+  /** Words and single punctuation marks, each a list of characters. */
+  function words(characters) {
+    const found = [];
+    let word = [];
+    const close = () => {
+      if (word.length) found.push(word);
+      word = [];
+    };
+    for (const one of characters) {
+      if (one[0] === " ") close();
+      else if (PUNCTUATION.test(one[0]) || CHINESE.test(one[0])) {
+        close();
+        found.push([one]);
+      } else word.push(one);
+    }
+    close();
+    return found;
+  }
+
+  /** The ids of a word's pieces, longest first, with their places: [[id, start, end]]. */
+  function pieces(word, vocabulary, unknown) {
+    const all = [[unknown, word[0][1], word[word.length - 1][2]]];
+    if (word.length > MOST_CHARACTERS) return all;
+    const found = [];
+    for (let start = 0; start < word.length; ) {
+      let end = word.length;
+      let id;
+      for (; end > start; end--) {
+        const piece = (start ? "##" : "") + word.slice(start, end).map((one) => one[0]).join("");
+        id = vocabulary.get(piece);
+        if (id !== undefined) break;
+      }
+      if (id === undefined) return all;
+      found.push([id, word[start][1], word[end - 1][2]]);
+      start = end;
+    }
+    return found;
+  }
+
+  // ---- numbers --------------------------------------------------------------------------------------------------
+
+  /** The bytes of a base64 string. */
+  function decoded(text) {
+    const raw = atob(text);
+    const bytes = new Uint8Array(raw.length);
+    for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+    return bytes;
+  }
+
+  /** out = x W' + b for T rows: x (T, D), W (O, D), b (O). Two rows of x and two of W at a time keep numbers at hand. */
+  function linear(x, rows, weight, bias, out) {
+    const outs = bias.length;
+    const depth = weight.length / outs;
+    for (let t = 0; t < rows; t += 2) {
+      const first = t * depth;
+      const second = t + 1 < rows ? first + depth : first; // an odd last row is done twice
+      for (let o = 0; o < outs; o += 2) {
+        const upper = o * depth;
+        const lower = o + 1 < outs ? upper + depth : upper;
+        let a = 0, b = 0, c = 0, d = 0;
+        for (let i = 0; i < depth; i++) {
+          const x0 = x[first + i], x1 = x[second + i], w0 = weight[upper + i], w1 = weight[lower + i];
+          a += x0 * w0;
+          b += x0 * w1;
+          c += x1 * w0;
+          d += x1 * w1;
+        }
+        const place = t * outs + o;
+        out[place] = a + bias[o];
+        if (o + 1 < outs) out[place + 1] = b + bias[o + 1];
+        if (t + 1 < rows) {
+          out[place + outs] = c + bias[o];
+          if (o + 1 < outs) out[place + outs + 1] = d + bias[o + 1];
+        }
+      }
+    }
+    return out;
+  }
+
+  /** x + y, then layer normalisation of each row, in x. */
+  function addAndNormalise(x, y, rows, weight, bias, epsilon) {
+    const width = weight.length;
+    for (let t = 0; t < rows; t++) {
+      const start = t * width;
+      let mean = 0, square = 0;
+      for (let i = start; i < start + width; i++) {
+        if (y) x[i] += y[i];
+        mean += x[i];
+        square += x[i] * x[i];
+      }
+      mean /= width;
+      const scale = 1 / Math.sqrt(Math.max(0, square / width - mean * mean) + epsilon);
+      for (let i = 0; i < width; i++) x[start + i] = (x[start + i] - mean) * scale * weight[i] + bias[i];
+    }
+    return x;
+  }
+
+  /** x times the normal distribution function of x, in place; Abramowitz and Stegun, 7.1.26, right to 1.5e-7. */
+  function gelu(x) {
+    for (let i = 0; i < x.length; i++) {
+      const z = Math.abs(x[i]) * Math.SQRT1_2;
+      const t = 1 / (1 + 0.3275911 * z);
+      const tail =
+        t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))) *
+        Math.exp(-z * z);
+      x[i] *= x[i] > 0 ? 1 - tail / 2 : tail / 2;
+    }
+    return x;
+  }
+
+  /** Softmax attention of each head: queries, keys and values (T, D) -> (T, D). */
+  function attention(queries, keys, values, rows, heads, out) {
+    const width = queries.length / rows;
+    const size = width / heads;
+    const scale = 1 / Math.sqrt(size);
+    const shares = new Float64Array(rows);
+    out.fill(0);
+    for (let head = 0; head < heads; head++) {
+      const offset = head * size;
+      for (let t = 0; t < rows; t++) {
+        const mine = t * width + offset;
+        let most = -Infinity;
+        for (let s = 0; s < rows; s++) {
+          const theirs = s * width + offset;
+          let dot = 0;
+          for (let i = 0; i < size; i++) dot += queries[mine + i] * keys[theirs + i];
+          shares[s] = dot * scale;
+          if (shares[s] > most) most = shares[s];
+        }
+        let total = 0;
+        for (let s = 0; s < rows; s++) total += shares[s] = Math.exp(shares[s] - most);
+        for (let s = 0; s < rows; s++) {
+          const share = shares[s] / total;
+          const theirs = s * width + offset;
+          for (let i = 0; i < size; i++) out[mine + i] += share * values[theirs + i];
+        }
+      }
+    }
+    return out;
+  }
+
+  // ---- the encoder ----------------------------------------------------------------------------------------------
+
+  class Encoder {
+    /** @param file what the weights' script holds: config, vocabulary, tensors, small, large (see sentlab.report.page) */
+    constructor(file) {
+      this.config = file.config;
+      this.vocabulary = new Map(file.vocabulary.split("\n").map((piece, id) => [piece, id]));
+      const small = new Float32Array(decoded(file.small).buffer);
+      const large = new Int8Array(decoded(file.large).buffer);
+      this.tensors = {};
+      let inSmall = 0, inLarge = 0;
+      for (const [name, rows, columns] of file.tensors) {
+        if (!columns) this.tensors[name] = Float64Array.from(small.subarray(inSmall, (inSmall += rows)));
+        else {
+          const scales = small.subarray(inSmall, (inSmall += rows));
+          const values = large.subarray(inLarge, (inLarge += rows * columns));
+          // rows of embeddings are looked up, and stay as they are; matrices are multiplied with, and are unpacked
+          this.tensors[name] = name.startsWith("embeddings") ? { values, scales } : unpacked(values, scales, columns);
+        }
+      }
+    }
+
+    /** Pieces of a text with [CLS] and [SEP]: ids, and the characters [start, end) of each; both are [0, 0] for those. */
+    tokenize(text, longest = this.config.max_length) {
+      const { cls, sep, unk } = this.config;
+      const inner = words(normalised(text)).flatMap((word) => pieces(word, this.vocabulary, unk)).slice(0, longest - 2);
+      const all = [[cls, 0, 0], ...inner, [sep, 0, 0]];
+      return { ids: all.map((one) => one[0]), places: all.map((one) => [one[1], one[2]]) };
+    }
+
+    /** The last hidden states of one text's tokens, Float64Array (T, D). */
+    hidden(ids) {
+      const { width, heads, layers, epsilon } = this.config;
+      const rows = ids.length;
+      const own = (layer, name) => this.tensors[`layers.${layer}.${name}`];
+      let x = this.embedded(ids);
+      const [q, k, v, mixed] = [0, 1, 2, 3].map(() => new Float64Array(rows * width));
+      const inner = layers ? new Float64Array(rows * own(0, "up.bias").length) : null;
+      for (let layer = 0; layer < layers; layer++) {
+        linear(x, rows, own(layer, "query"), own(layer, "query.bias"), q);
+        linear(x, rows, own(layer, "key"), own(layer, "key.bias"), k);
+        linear(x, rows, own(layer, "value"), own(layer, "value.bias"), v);
+        attention(q, k, v, rows, heads, mixed);
+        linear(mixed, rows, own(layer, "output"), own(layer, "output.bias"), q);
+        addAndNormalise(x, q, rows, own(layer, "norm1"), own(layer, "norm1.bias"), epsilon);
+        gelu(linear(x, rows, own(layer, "up"), own(layer, "up.bias"), inner));
+        linear(inner, rows, own(layer, "down"), own(layer, "down.bias"), q);
+        addAndNormalise(x, q, rows, own(layer, "norm2"), own(layer, "norm2.bias"), epsilon);
+      }
+      return x;
+    }
+
+    /** Word and position vectors of the tokens, normalised; the token type's vector is within the positions'. */
+    embedded(ids) {
+      const { width, epsilon } = this.config;
+      const { "embeddings.word": word, "embeddings.position": position } = this.tensors;
+      const x = new Float64Array(ids.length * width);
+      ids.forEach((id, t) => {
+        for (let i = 0; i < width; i++) {
+          x[t * width + i] =
+            word.values[id * width + i] * word.scales[id] + position.values[t * width + i] * position.scales[t];
+        }
+      });
+      const norm = this.tensors["embeddings_norm"];
+      return addAndNormalise(x, null, ids.length, norm, this.tensors["embeddings_norm.bias"], epsilon);
+    }
+
+    /** One vector per text, Float64Array (D): "cls", or the "mean" over all tokens with [CLS] and [SEP]. */
+    encode(text, pooling = this.config.pooling) {
+      const { width } = this.config;
+      const hidden = this.hidden(this.tokenize(text).ids);
+      const rows = pooling === "cls" ? 1 : hidden.length / width;
+      const vector = new Float64Array(width);
+      for (let i = 0; i < rows * width; i++) vector[i % width] += hidden[i] / rows;
+      return vector;
+    }
+
+    /** The vectors of a text's tokens without [CLS] and [SEP]: vectors (T, D) and places [[start, end)]. */
+    encodeTokens(text) {
+      const { ids, places } = this.tokenize(text);
+      const { width } = this.config;
+      return { vectors: this.hidden(ids).slice(width, -width), places: places.slice(1, -1) };
+    }
+  }
+
+  function unpacked(values, scales, columns) {
+    const numbers = new Float64Array(values.length);
+    for (let i = 0; i < values.length; i++) numbers[i] = values[i] * scales[Math.floor(i / columns)];
+    return numbers;
+  }
+
+  /** The cosine of two vectors; 0 where one is zero. */
+  function cosine(u, v) {
+    let dot = 0, uu = 0, vv = 0;
+    for (let i = 0; i < u.length; i++) {
+      dot += u[i] * v[i];
+      uu += u[i] * u[i];
+      vv += v[i] * v[i];
+    }
+    return uu && vv ? dot / Math.sqrt(uu * vv) : 0;
+  }
+
+  // ---- as a worker ----------------------------------------------------------------------------------------------
+
+  /** Answer {id, name, load | texts | tokens} with {id, result | error}. */
+  function serve(port) {
+    const encoders = new Map();
+    port.onmessage = ({ data: { id, name, load, texts, tokens, pooling } }) => {
+      try {
+        if (load) encoders.set(name, new Encoder(load));
+        const encoder = encoders.get(name);
+        if (!encoder) throw new Error(`no encoder ${name} was loaded`);
+        const result = texts ? texts.map((text) => encoder.encode(text, pooling))
+          : tokens !== undefined ? encoder.encodeTokens(tokens) : true;
+        port.postMessage({ id, result });
+      } catch (error) {
+        port.postMessage({ id, error: String(error.message || error) });
+      }
+    };
+  }
+
+  Object.assign(scope, { Encoder, cosine, serve });
+  return scope;
+}
+
+if (typeof module !== "undefined") module.exports = sentlabEncoder({});

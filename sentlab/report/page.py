@@ -1,0 +1,143 @@
+"""Encoders inside a web page: weights as a script that `assets/page/encoder.js` reads, offline and without a server.
+
+    python -m sentlab page FOLDER FILE.js [--name NAME]
+
+A browser refuses to fetch files for a page that was opened from a disk. It loads scripts, so the weights are one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from sentlab.encoder import Encoder
+from sentlab.files import replacing
+
+ASSETS = Path(__file__).parents[1] / "assets" / "page"
+LARGEST = 127  # of int8; -128 is left out, so that a row and its negative have the same scale
+# name here -> name in a layer of BertModel
+PARTS = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "output": "attention.output.dense",
+    "norm1": "attention.output.LayerNorm",
+    "up": "intermediate.dense",
+    "down": "output.dense",
+    "norm2": "output.LayerNorm",
+}
+
+
+def export(encoder: Encoder, path: str | Path, name: str) -> Path:
+    """Write an encoder's weights in int8 as a script for a page: about a byte and a third per parameter.
+
+    Each row of a matrix has a scale of its own. Biases and layer norms stay in float32.
+
+    Args:
+        encoder: of BERT's architecture, uncased, with the pooling `cls` or `mean` and no `post`.
+        path: the script to write.
+        name: the key of the encoder in `sentlabEncoders`.
+
+    Raises:
+        ValueError: an encoder of another kind; says in what it differs.
+
+    Example:
+        from sentlab.report import page
+        page.export(sentlab.Encoder.from_pretrained("my-encoder"), "my-encoder.js", "mine")
+    """
+    content = packed(encoder)
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(
+            f"(globalThis.sentlabEncoders ??= {{}})[{json.dumps(name)}] = {json.dumps(content, ensure_ascii=True)};\n",
+            encoding="utf-8",
+        )
+    return Path(path)
+
+
+def packed(encoder: Encoder) -> dict[str, Any]:
+    """What the script holds: `config`, `vocabulary`, `tensors` [name, rows, columns], and their numbers in base64.
+
+    `large` are the matrices in int8. `small` are, in float32 and in the order of `tensors`, the scales of a matrix's
+    rows, or the numbers of a vector (columns 0).
+    """
+    refuse_what_the_page_cannot_compute(encoder)
+    config: Any = encoder.backbone.config
+    weights = dict(encoder.backbone.named_parameters())
+    positions = weights["embeddings.position_embeddings.weight"][: encoder.max_length]
+    positions = positions + weights["embeddings.token_type_embeddings.weight"][0]
+    tensors = {
+        "embeddings.word": weights["embeddings.word_embeddings.weight"],
+        "embeddings.position": positions,
+        "embeddings_norm": weights["embeddings.LayerNorm.weight"],
+        "embeddings_norm.bias": weights["embeddings.LayerNorm.bias"],
+    }
+    for layer in range(config.num_hidden_layers):
+        for ours, theirs in PARTS.items():
+            place = f"encoder.layer.{layer}.{theirs}"
+            tensors[f"layers.{layer}.{ours}"] = weights[f"{place}.weight"]
+            tensors[f"layers.{layer}.{ours}.bias"] = weights[f"{place}.bias"]
+    shapes, large, small = [], [], []
+    for name, tensor in tensors.items():
+        shapes.append([name, tensor.shape[0], tensor.shape[1] if tensor.ndim == 2 else 0])
+        if tensor.ndim == 2:
+            values, scales = quantised(tensor)
+            large.append(values.tobytes())
+            small.append(scales.tobytes())
+        else:
+            small.append(_numbers(tensor).tobytes())
+    tokenizer = encoder.tokenizer
+    pieces = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    return {
+        "config": {
+            "width": config.hidden_size,
+            "layers": config.num_hidden_layers,
+            "heads": config.num_attention_heads,
+            "epsilon": config.layer_norm_eps,
+            "max_length": encoder.max_length,
+            "pooling": encoder.pooling,
+            "cls": tokenizer.cls_token_id,
+            "sep": tokenizer.sep_token_id,
+            "unk": tokenizer.unk_token_id,
+        },
+        "vocabulary": "\n".join(piece for piece, _ in pieces),
+        "tensors": shapes,
+        "small": base64.b64encode(b"".join(small)).decode(),
+        "large": base64.b64encode(b"".join(large)).decode(),
+    }
+
+
+def quantised(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """A matrix (R, C) as int8 (R, C) and float32 scales (R,), whose product it is up to half a scale."""
+    numbers = _numbers(matrix)
+    scales = np.maximum(np.abs(numbers).max(axis=1) / LARGEST, 1e-12).astype(np.float32)
+    return np.rint(numbers / scales[:, None]).astype(np.int8), scales
+
+
+def refuse_what_the_page_cannot_compute(encoder: Encoder) -> None:
+    """Raise ValueError for an encoder whose vectors `encoder.js` would not give."""
+    config: Any = encoder.backbone.config
+    activation = getattr(config, "hidden_act", "gelu")
+    rules: Any = json.loads(encoder.tokenizer.backend_tokenizer.to_str())
+    normalizer = rules["normalizer"] or {}
+    pieces = sorted(encoder.tokenizer.get_vocab().values())
+    wrong = {
+        f"its architecture is {config.model_type}, not bert": config.model_type != "bert",
+        f"its activation is {activation}, not gelu": activation != "gelu",
+        f"its pooling is {encoder.pooling}, not cls or mean": encoder.pooling not in ("cls", "mean"),
+        "its vectors are changed after pooling (post)": encoder.post is not None,
+        "its tokenizer is not BERT's WordPiece": rules["model"]["type"] != "WordPiece",
+        "its tokenizer is cased or keeps accents": not normalizer.get("lowercase")
+        or normalizer.get("strip_accents") is False,
+        "its vocabulary has gaps": pieces != list(range(len(pieces))),
+    }
+    if found := [what for what, holds in wrong.items() if holds]:
+        raise ValueError(f"this encoder cannot run inside a page: {'; '.join(found)}")
+
+
+def _numbers(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().cpu().float().numpy()
