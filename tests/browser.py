@@ -47,7 +47,7 @@ class Browser:
             self.problems.append(str(about["args"]))
         elif event == "Log.entryAdded" and about["entry"]["level"] == "error":
             self.problems.append(str(about["entry"]))
-        elif event == "Network.requestWillBeSent" and not about["request"]["url"].startswith(("file:", "data:")):
+        elif event == "Network.requestWillBeSent" and not about["request"]["url"].startswith(("file:", "data:", "blob:")):
             self.problems.append(about["request"]["url"])
 
     def open(

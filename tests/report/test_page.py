@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from browser import Browser
+from in_int8 import rounded
 from transformers import BertConfig, BertForMaskedLM, DistilBertConfig, DistilBertForMaskedLM
 
 from sentlab import data
 from sentlab.encoder import Encoder
 from sentlab.evaluation.metrics import cosine_similarity, spearman
-from sentlab.report.page import ASSETS, export, packed, quantised
+from sentlab.report.page import ASSETS, export, packed
 
 TEXTS = [
     "A man is playing a guitar.",
@@ -37,22 +37,6 @@ TEXTS = [
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     return Encoder.from_pretrained("tiny")
-
-
-def rounded(encoder: Encoder) -> Encoder:
-    """The encoder with the matrices that its script holds."""
-    own = copy.deepcopy(encoder)
-    with torch.no_grad():
-        for name, weight in own.backbone.named_parameters():
-            if weight.ndim == 2 and "token_type" not in name and "position" not in name:
-                values, scales = quantised(weight)
-                weight.copy_(torch.from_numpy(values.astype(np.float32) * scales[:, None]))
-        places, kinds = (
-            own.backbone.get_parameter(f"embeddings.{x}_embeddings.weight") for x in ("position", "token_type")
-        )
-        values, scales = quantised(places + kinds[0])
-        places.copy_(torch.from_numpy(values.astype(np.float32) * scales[:, None]) - kinds[0])
-    return own
 
 
 def show(browser: Browser, folder: Path, encoder: Encoder) -> None:

@@ -140,8 +140,14 @@ function sentlabEncoder(scope) {
     return x;
   }
 
+  /** Dropout: zero a share p of the numbers, and make up for it in the others; without p, nothing. */
+  function drop(x, p) {
+    if (p) for (let i = 0; i < x.length; i++) x[i] = Math.random() < p ? 0 : x[i] / (1 - p);
+    return x;
+  }
+
   /** Softmax attention of each head: queries, keys and values (T, D) -> (T, D). */
-  function attention(queries, keys, values, rows, heads, out) {
+  function attention(queries, keys, values, rows, heads, out, p) {
     const width = queries.length / rows;
     const size = width / heads;
     const scale = 1 / Math.sqrt(size);
@@ -161,8 +167,10 @@ function sentlabEncoder(scope) {
         }
         let total = 0;
         for (let s = 0; s < rows; s++) total += shares[s] = Math.exp(shares[s] - most);
+        for (let s = 0; s < rows; s++) shares[s] /= total;
+        drop(shares, p);
         for (let s = 0; s < rows; s++) {
-          const share = shares[s] / total;
+          const share = shares[s];
           const theirs = s * width + offset;
           for (let i = 0; i < size; i++) out[mine + i] += share * values[theirs + i];
         }
@@ -201,23 +209,23 @@ function sentlabEncoder(scope) {
       return { ids: all.map((one) => one[0]), places: all.map((one) => [one[1], one[2]]) };
     }
 
-    /** The last hidden states of one text's tokens, Float64Array (T, D). */
-    hidden(ids) {
+    /** The last hidden states of one text's tokens, Float64Array (T, D); with dropout p as in training. */
+    hidden(ids, p = 0) {
       const { width, heads, layers, epsilon } = this.config;
       const rows = ids.length;
       const own = (layer, name) => this.tensors[`layers.${layer}.${name}`];
-      let x = this.embedded(ids);
+      const x = drop(this.embedded(ids), p);
       const [q, k, v, mixed] = [0, 1, 2, 3].map(() => new Float64Array(rows * width));
       const inner = layers ? new Float64Array(rows * own(0, "up.bias").length) : null;
       for (let layer = 0; layer < layers; layer++) {
         linear(x, rows, own(layer, "query"), own(layer, "query.bias"), q);
         linear(x, rows, own(layer, "key"), own(layer, "key.bias"), k);
         linear(x, rows, own(layer, "value"), own(layer, "value.bias"), v);
-        attention(q, k, v, rows, heads, mixed);
-        linear(mixed, rows, own(layer, "output"), own(layer, "output.bias"), q);
+        attention(q, k, v, rows, heads, mixed, p);
+        drop(linear(mixed, rows, own(layer, "output"), own(layer, "output.bias"), q), p);
         addAndNormalise(x, q, rows, own(layer, "norm1"), own(layer, "norm1.bias"), epsilon);
         gelu(linear(x, rows, own(layer, "up"), own(layer, "up.bias"), inner));
-        linear(inner, rows, own(layer, "down"), own(layer, "down.bias"), q);
+        drop(linear(inner, rows, own(layer, "down"), own(layer, "down.bias"), q), p);
         addAndNormalise(x, q, rows, own(layer, "norm2"), own(layer, "norm2.bias"), epsilon);
       }
       return x;
@@ -239,9 +247,9 @@ function sentlabEncoder(scope) {
     }
 
     /** One vector per text, Float64Array (D): "cls", or the "mean" over all tokens with [CLS] and [SEP]. */
-    encode(text, pooling = this.config.pooling) {
+    encode(text, pooling = this.config.pooling, p = 0) {
       const { width } = this.config;
-      const hidden = this.hidden(this.tokenize(text).ids);
+      const hidden = this.hidden(this.tokenize(text).ids, p);
       const rows = pooling === "cls" ? 1 : hidden.length / width;
       const vector = new Float64Array(width);
       for (let i = 0; i < rows * width; i++) vector[i % width] += hidden[i] / rows;
@@ -278,12 +286,12 @@ function sentlabEncoder(scope) {
   /** Answer {id, name, load | texts | tokens} with {id, result | error}. */
   function serve(port) {
     const encoders = new Map();
-    port.onmessage = ({ data: { id, name, load, texts, tokens, pooling } }) => {
+    port.onmessage = ({ data: { id, name, load, texts, tokens, pooling, p } }) => {
       try {
         if (load) encoders.set(name, new Encoder(load));
         const encoder = encoders.get(name);
         if (!encoder) throw new Error(`no encoder ${name} was loaded`);
-        const result = texts ? texts.map((text) => encoder.encode(text, pooling))
+        const result = texts ? texts.map((text) => encoder.encode(text, pooling, p))
           : tokens !== undefined ? encoder.encodeTokens(tokens) : true;
         port.postMessage({ id, result });
       } catch (error) {

@@ -1,0 +1,383 @@
+// What readers can try on a page: all encoders run here, in a worker, without a network.
+// Text that a reader types only ever becomes a text node.
+"use strict";
+
+const sentlabWidgets = (() => {
+  const { cosine } = sentlabEncoder({});
+  const SVG = "http://www.w3.org/2000/svg";
+  const DRAWN = new Set(["svg", "g", "rect", "line", "circle", "text", "path"]);
+  const WAIT = 120; // milliseconds after the last key
+
+  /** An element with attributes; children that are strings are text. */
+  function make(name, attributes = {}, ...children) {
+    const node = DRAWN.has(name) ? document.createElementNS(SVG, name) : document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    node.append(...children);
+    return node;
+  }
+
+  const labelled = (label, node) => make("label", {}, label, " ", node);
+  const shown = (number) => number.toFixed(2).replace("-", "−");
+
+  /** A range with its value beside it. */
+  function slider(label, { min, max, step, value }, change, told = String) {
+    const input = make("input", { type: "range", min, max, step, value, "aria-label": label });
+    const output = make("output", { class: "sw-number" }, told(value));
+    input.addEventListener("input", () => {
+      output.textContent = told(Number(input.value));
+      change(Number(input.value));
+    });
+    return { node: make("label", {}, label, input, output), input };
+  }
+
+  /** Calls a function once, a moment after the last of many calls. */
+  function later(act) {
+    let timer = 0;
+    return () => {
+      clearTimeout(timer);
+      timer = setTimeout(act, WAIT);
+    };
+  }
+
+  // ---- one worker for the page, with every encoder that the page holds ------------------------------------------------
+
+  let worker = null;
+  const waiting = new Map();
+  const loaded = new Set();
+
+  /** Ask the worker; an encoder is handed over before its first question. */
+  function ask(name, question) {
+    if (!worker) {
+      const source = `"use strict";(${sentlabEncoder})(self).serve(self)`;
+      worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+      worker.onmessage = ({ data: { id, result, error } }) => {
+        const [resolve, reject] = waiting.get(id);
+        waiting.delete(id);
+        if (error) reject(new Error(error));
+        else resolve(result);
+      };
+    }
+    if (!loaded.has(name)) {
+      loaded.add(name);
+      post(name, { load: globalThis.sentlabEncoders[name] });
+    }
+    return post(name, question);
+  }
+
+  let number = 0;
+  function post(name, question) {
+    return new Promise((resolve, reject) => {
+      waiting.set(++number, [resolve, reject]);
+      worker.postMessage({ id: number, name, ...question });
+    });
+  }
+
+  // ---- two sentences ----------------------------------------------------------------------------------------------------
+
+  /** data: rows [{label, encoder, pooling}], pairs [{label, first, second}]. */
+  function compare(root, { rows, pairs }) {
+    const first = make("input", { type: "text", "aria-label": "first sentence", value: pairs[0].first });
+    const second = make("input", { type: "text", "aria-label": "second sentence", value: pairs[0].second });
+    const choose = make("select", { class: "sw-wide", "aria-label": "example" });
+    pairs.forEach((pair, i) => choose.append(make("option", { value: i }, pair.label)));
+    const bars = make("div", { class: "sw-bars", "aria-live": "polite" });
+    const cells = rows.map(({ label }) => {
+      const fill = make("i");
+      const value = make("span", { class: "sw-number" }, "…");
+      bars.append(make("span", {}, label), make("span", { class: "sw-bar" }, fill), value);
+      return { fill, value };
+    });
+    let asked = 0;
+    const update = async () => {
+      const mine = ++asked;
+      const texts = [first.value, second.value];
+      await Promise.all(rows.map(async ({ encoder, pooling }, i) => {
+        const [u, v] = await ask(encoder, { texts, pooling });
+        if (mine !== asked) return; // another key was pressed
+        const value = cosine(u, v);
+        cells[i].fill.style.width = `${100 * Math.max(0, value)}%`;
+        cells[i].value.textContent = shown(value);
+      }));
+      if (mine === asked) root.dataset.done = asked;
+    };
+    choose.addEventListener("change", () => {
+      const pair = pairs[Number(choose.value)];
+      [first.value, second.value] = [pair.first, pair.second];
+      update();
+    });
+    [first, second].forEach((input) => input.addEventListener("input", later(update)));
+    root.append(labelled("Example", choose), labelled("First sentence", first), labelled("Second sentence", second), bars);
+    root.append(make("p", { class: "sw-muted" }, "Cosine of the two vectors; 1 is the same direction."));
+    update();
+  }
+
+  // ---- spans --------------------------------------------------------------------------------------------------------------
+
+  /** Words of a text as [start, end): runs of letters and digits, and single marks. */
+  function wordsOf(text) {
+    const found = text.matchAll(/[\p{L}\p{N}_][\p{L}\p{N}\p{M}_]*(?:['’][\p{L}\p{N}_][\p{L}\p{N}\p{M}_]*)*|[^\s\p{L}\p{N}_]/gu);
+    return [...found].map((one) => [one.index, one.index + one[0].length]);
+  }
+
+  /** The sum of the vectors of each word's pieces: Float64Array (W, D), for the words that have pieces. */
+  function wordSums({ vectors, places }, words) {
+    const width = vectors.length / places.length;
+    const kept = words.filter(([start, end]) => places.some(([from]) => from >= start && from < end));
+    const sums = new Float64Array(kept.length * width);
+    places.forEach(([from], t) => {
+      const word = kept.findIndex(([start, end]) => from >= start && from < end);
+      if (word >= 0) for (let i = 0; i < width; i++) sums[word * width + i] += vectors[t * width + i];
+    });
+    return { sums, kept, width };
+  }
+
+  /** Cosine of a query with every span of up to `longest` words: scores[start][size - 1]. */
+  function spanScores(query, sums, width, longest) {
+    const count = sums.length / width;
+    return Array.from({ length: count }, (_, start) => {
+      const sum = new Float64Array(width);
+      return Array.from({ length: Math.min(longest, count - start) }, (_, size) => {
+        for (let i = 0; i < width; i++) sum[i] += sums[(start + size) * width + i];
+        return cosine(query, sum);
+      });
+    });
+  }
+
+  /** A colour from dark blue over green to yellow, of a share from 0 to 1. */
+  function colour(share) {
+    const stops = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
+    const place = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
+    const low = Math.min(Math.floor(place), stops.length - 2);
+    const mixed = stops[low].map((value, i) => Math.round(value + (place - low) * (stops[low + 1][i] - value)));
+    return `rgb(${mixed.join(",")})`;
+  }
+
+  /** data: rows [{label, encoder}], passage, phrase, longest. */
+  function spans(root, { rows, passage, phrase, longest }) {
+    const text = make("textarea", { rows: 4, "aria-label": "passage" });
+    text.value = passage;
+    const wanted = make("input", { type: "text", "aria-label": "phrase", value: phrase });
+    const choose = make("select", { "aria-label": "encoder" });
+    rows.forEach(({ label }, i) => choose.append(make("option", { value: i }, label)));
+    const range = slider("Longest span", { min: 1, max: longest, step: 1, value: Math.min(8, longest) }, () => update());
+    const lit = make("p", { class: "sw-passage" });
+    const told = make("p", { class: "sw-muted", "aria-live": "polite" });
+    const map = make("svg", { tabindex: 0, role: "application", "aria-label": "all spans; arrow keys walk" });
+    let held = null;
+    let here = [0, 0];
+    let asked = 0;
+
+    function point(start, size, tell = true) {
+      if (!held.scores.length) return;
+      here = [Math.min(Math.max(start, 0), held.scores.length - 1), 0];
+      here[1] = Math.min(Math.max(size, 0), held.scores[here[0]].length - 1);
+      map.querySelectorAll(".sw-here").forEach((cell) => cell.classList.remove("sw-here"));
+      map.querySelector(`[data-at="${here.join()}"]`).classList.add("sw-here");
+      const from = held.kept[here[0]][0];
+      const to = held.kept[here[0] + here[1]][1];
+      lit.replaceChildren(held.text.slice(0, from), make("mark", {}, held.text.slice(from, to)), held.text.slice(to));
+      if (tell) told.textContent = `“${held.text.slice(from, to)}”: ${shown(held.scores[here[0]][here[1]])}`;
+    }
+
+    function draw() {
+      const { scores } = held;
+      const all = scores.flat();
+      const [low, high] = [Math.min(...all), Math.max(...all)];
+      const rowsShown = Math.max(0, ...scores.map((row) => row.length));
+      const size = 14;
+      map.setAttribute("viewBox", `0 0 ${Math.max(1, scores.length) * size} ${Math.max(1, rowsShown) * size}`);
+      map.style.maxWidth = `${scores.length * 22}px`;
+      map.replaceChildren();
+      scores.forEach((row, start) => row.forEach((score, more) => {
+        const fill = colour(high > low ? (score - low) / (high - low) : 1);
+        const box = { x: start * size, y: more * size, width: size - 1, height: size - 1, fill };
+        map.append(make("rect", { class: "sw-cell", "data-at": `${start},${more}`, ...box }));
+      }));
+      const start = scores.findIndex((row) => row.includes(high));
+      if (start < 0) return;
+      const more = scores[start].indexOf(high);
+      map.querySelector(`[data-at="${start},${more}"]`).classList.add("sw-best");
+      point(start, more);
+    }
+
+    const update = async () => {
+      const mine = ++asked;
+      const { encoder } = rows[Number(choose.value)];
+      const content = text.value;
+      const [tokens, query] = await Promise.all(
+        [content, wanted.value].map((tokenized) => ask(encoder, { tokens: tokenized }))
+      );
+      if (mine !== asked) return;
+      const { sums, kept, width } = wordSums(tokens, wordsOf(content));
+      const vector = new Float64Array(width || 1);
+      query.vectors.forEach((value, i) => { vector[i % width] += value; });
+      held = { text: content, kept, scores: spanScores(vector, sums, width, Number(range.input.value)) };
+      draw();
+      root.dataset.done = mine;
+    };
+    map.addEventListener("pointermove", ({ target }) => {
+      if (target.dataset.at) point(...target.dataset.at.split(",").map(Number));
+    });
+    map.addEventListener("pointerdown", ({ target }) => {
+      if (target.dataset.at) point(...target.dataset.at.split(",").map(Number));
+    });
+    map.addEventListener("keydown", (event) => {
+      const moves = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+      if (!moves[event.key] || !held) return;
+      event.preventDefault();
+      point(here[0] + moves[event.key][0], here[1] + moves[event.key][1]);
+    });
+    choose.addEventListener("change", update);
+    [text, wanted].forEach((input) => input.addEventListener("input", later(update)));
+    const controls = make("div", { class: "sw-row" }, labelled("Encoder", choose), range.node);
+    root.append(labelled("Phrase", wanted), labelled("Passage", text), controls, lit, told, map);
+    const how = "A column per first word, a row per length, from one word at the top. Brighter is more similar.";
+    root.append(make("p", { class: "sw-muted" }, how));
+    update();
+  }
+
+  // ---- the bootstrap ------------------------------------------------------------------------------------------------------
+
+  /** Ranks from 1, ties sharing their mean. */
+  function ranks(values) {
+    const order = [...values.keys()].sort((a, b) => values[a] - values[b]);
+    const found = new Float64Array(values.length);
+    for (let i = 0; i < order.length; ) {
+      let j = i;
+      while (j < order.length && values[order[j]] === values[order[i]]) j++;
+      for (let k = i; k < j; k++) found[order[k]] = (i + j + 1) / 2;
+      i = j;
+    }
+    return found;
+  }
+
+  function spearman(x, y) {
+    const [a, b] = [ranks(x), ranks(y)];
+    const mean = (a.length + 1) / 2;
+    let ab = 0, aa = 0, bb = 0;
+    for (let i = 0; i < a.length; i++) {
+      ab += (a[i] - mean) * (b[i] - mean);
+      aa += (a[i] - mean) ** 2;
+      bb += (b[i] - mean) ** 2;
+    }
+    return aa && bb ? ab / Math.sqrt(aa * bb) : 0;
+  }
+
+  const RESAMPLES = 200;
+
+  /** data: gold [n], rows [{label, cosines [n]}]. */
+  function bootstrap(root, { gold, rows }) {
+    const out = make("div", {});
+    const sizes = { min: 30, max: gold.length, step: 10, value: Math.min(200, gold.length) };
+    const range = slider("Pairs", sizes, () => update());
+    const again = make("button", { type: "button" }, "Draw other pairs");
+    let pool = [];
+    const choose = () => { pool = [...gold.keys()].map((i) => [Math.random(), i]).sort((a, b) => a[0] - b[0]).map((own) => own[1]); };
+    const interval = (values) => {
+      const sorted = Float64Array.from(values).sort();
+      return [sorted[Math.floor(0.025 * RESAMPLES)], sorted[Math.ceil(0.975 * RESAMPLES) - 1]];
+    };
+
+    function update() {
+      const chosen = pool.slice(0, Number(range.input.value));
+      const score = (row, items) => 100 * spearman(items.map((i) => row.cosines[i]), items.map((i) => gold[i]));
+      const whole = rows.map((row) => score(row, chosen));
+      const drawn = rows.map(() => []);
+      for (let r = 0; r < RESAMPLES; r++) {
+        const items = chosen.map(() => chosen[Math.floor(Math.random() * chosen.length)]);
+        rows.forEach((row, i) => drawn[i].push(score(row, items)));
+      }
+      const lines = rows.map((row, i) => ({ label: row.label, value: whole[i], ends: interval(drawn[i]) }));
+      for (let i = 1; i < rows.length; i++) {
+        const ends = interval(drawn[i].map((value, r) => value - drawn[0][r]));
+        lines.push({ label: `${rows[i].label} − ${rows[0].label}`, value: whole[i] - whole[0], ends, difference: true });
+      }
+      out.replaceChildren(picture(lines));
+      root.dataset.done = Number(root.dataset.done || 0) + 1;
+    }
+
+    /** Points with intervals: scores on one scale, differences on another that shows 0. */
+    function picture(lines) {
+      const height = 34;
+      const svg = make("svg", { viewBox: `0 0 340 ${lines.length * height}`, role: "img", "aria-label": "scores and differences with 95% intervals" });
+      for (const kind of [false, true]) {
+        const own = lines.filter((line) => Boolean(line.difference) === kind);
+        const numbers = own.flatMap((line) => [...line.ends, line.value]).concat(kind ? [0] : []);
+        const [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+        const x = (value) => 10 + (320 * (value - low)) / (high - low || 1);
+        for (const line of own) {
+          const y = lines.indexOf(line) * height + 24;
+          const sure = line.difference && (line.ends[0] > 0 || line.ends[1] < 0);
+          const look = { stroke: sure ? "#d55e00" : "var(--sw-accent)", "stroke-width": 3 };
+          const ends = line.ends.map(shown).join(" to ");
+          if (kind) svg.append(make("line", { x1: x(0), x2: x(0), y1: y - 6, y2: y + 6, stroke: "currentColor" }));
+          svg.append(
+            make("text", { x: 10, y: y - 9 }, `${line.label}: ${shown(line.value)} (${ends})`),
+            make("line", { x1: x(line.ends[0]), x2: x(line.ends[1]), y1: y, y2: y, ...look }),
+            make("circle", { cx: x(line.value), cy: y, r: 4.5, fill: look.stroke })
+          );
+        }
+      }
+      return svg;
+    }
+
+    again.addEventListener("click", () => { choose(); update(); });
+    root.append(make("div", { class: "sw-row" }, range.node, again), out);
+    const how = `Spearman × 100 with 95% intervals from ${RESAMPLES} resamples. Orange: the interval of a difference leaves out 0.`;
+    root.append(make("p", { class: "sw-muted" }, how));
+    choose();
+    update();
+  }
+
+  // ---- dropout ------------------------------------------------------------------------------------------------------------
+
+  const COPIES = 24;
+
+  /** data: encoder, pooling, sentence, others [text], highest. */
+  function dropout(root, { encoder, pooling, sentence, others, highest }) {
+    const own = make("input", { type: "text", "aria-label": "sentence", value: sentence });
+    const range = slider("Dropout p", { min: 0, max: highest, step: 0.01, value: 0.1 }, later(() => update()), (p) => p.toFixed(2));
+    const out = make("div", {});
+    const told = make("p", { "aria-live": "polite" });
+    let asked = 0;
+    const update = async () => {
+      const mine = ++asked;
+      const p = Number(range.input.value);
+      const [plain, far, noisy] = await Promise.all([
+        ask(encoder, { texts: [own.value], pooling }),
+        ask(encoder, { texts: others, pooling }),
+        ask(encoder, { texts: Array(COPIES).fill(own.value), pooling, p }),
+      ]);
+      if (mine !== asked) return;
+      const copies = noisy.map((vector) => cosine(plain[0], vector));
+      const rest = far.map((vector) => cosine(plain[0], vector));
+      out.replaceChildren(dots([["the same sentence, with dropout", copies, "#d55e00"], ["other sentences, without", rest, "var(--sw-accent)"]]));
+      const nearer = rest.filter((value) => value > copies.reduce((a, b) => a + b) / COPIES).length;
+      told.textContent = `${nearer} of ${rest.length} other sentences are nearer to the sentence than its own copies are on average.`;
+      root.dataset.done = mine;
+    };
+
+    function dots(lines) {
+      const height = 46;
+      const svg = make("svg", { viewBox: `0 0 340 ${lines.length * height + 16}`, role: "img", "aria-label": "cosines with the sentence's vector" });
+      const low = Math.min(0, ...lines.flatMap((line) => line[1]));
+      const x = (value) => 10 + (320 * (value - low)) / (1 - low);
+      lines.forEach(([label, values, fill], i) => {
+        svg.append(make("text", { x: 10, y: i * height + 14 }, label));
+        values.forEach((value) => svg.append(make("circle", { cx: x(value), cy: i * height + 30, r: 5, fill, "fill-opacity": 0.55 })));
+      });
+      const bottom = lines.length * height;
+      svg.append(make("line", { x1: 10, x2: 330, y1: bottom, y2: bottom, stroke: "currentColor" }));
+      [low, (1 + low) / 2, 1].forEach((value, i) =>
+        svg.append(make("text", { x: x(value), y: bottom + 13, "text-anchor": ["start", "middle", "end"][i] }, shown(value))));
+      return svg;
+    }
+
+    own.addEventListener("input", later(update));
+    root.append(labelled("Sentence", own), make("div", { class: "sw-row" }, range.node), out, told);
+    root.append(make("p", { class: "sw-muted" }, "Cosine with the sentence's vector without dropout."));
+    update();
+  }
+
+  return { compare, spans, bootstrap, dropout, wordsOf, wordSums, spanScores, spearman };
+})();

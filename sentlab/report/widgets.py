@@ -1,0 +1,135 @@
+"""Widgets that think: HTML in which an encoder runs on the reader's machine, without a network or a kernel.
+
+Show one with `IPython.display.HTML`. A page may hold several. A page with JavaScript off shows a sentence instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from sentlab.encoder import Encoder
+from sentlab.report.page import ASSETS, packed
+
+WITHOUT = "This picture needs JavaScript, which is off in this browser."
+PAIRS = (
+    ("paraphrase", "A man is playing a guitar.", "Someone plays the guitar."),
+    ("negation", "The film was good.", "The film was not good."),
+    ("word order", "The dog bit the man.", "The man bit the dog."),
+    ("one word", "A woman is slicing an onion.", "A woman is slicing a potato."),
+    ("unrelated", "A man is playing a guitar.", "The bank raised its interest rates."),
+)
+
+
+def compare(
+    rows: Mapping[str, tuple[Encoder, str]], pairs: Sequence[tuple[str, str, str]] = PAIRS, *, weights: bool = True
+) -> str:
+    """Return a widget that shows the cosine of two sentences under several vectors, updated while one types.
+
+    Args:
+        rows: label -> encoder and pooling (`cls` or `mean`). Rows that share an encoder share its weights.
+        pairs: label, first and second sentence of each example; the first is shown at the start.
+        weights: include the encoders; a later widget of the page with the same encoders needs them no more.
+
+    Raises:
+        ValueError: an encoder that a page cannot compute (`sentlab.report.page.export`).
+
+    Example:
+        tiny = sentlab.Encoder.from_pretrained()
+        IPython.display.HTML(widgets.compare({"raw [CLS]": (tiny, "cls"), "raw mean": (tiny, "mean")}))
+    """
+    data = {
+        "rows": [{"label": label, "encoder": _key(own), "pooling": pooling} for label, (own, pooling) in rows.items()],
+        "pairs": [{"label": label, "first": first, "second": second} for label, first, second in pairs],
+    }
+    return _widget("compare", data, [own for own, _ in rows.values()] if weights else [])
+
+
+def spans(
+    encoders: Mapping[str, Encoder], passage: str, phrase: str, *, longest: int = 20, weights: bool = True
+) -> str:
+    """Return a widget that shows the similarity of a phrase with every span of a passage.
+
+    The numbers are those of `sentlab.spans.span_scores` on whole words.
+
+    Args:
+        encoders: label -> encoder.
+        passage, phrase: shown at the start.
+        longest: words of the longest span that one can choose.
+        weights: as in `compare`.
+
+    Example:
+        IPython.display.HTML(widgets.spans({"raw": encoder}, "The room is small, but the view is great.", "nice view"))
+    """
+    rows = [{"label": label, "encoder": _key(own)} for label, own in encoders.items()]
+    data = {"rows": rows, "passage": passage, "phrase": phrase, "longest": longest}
+    return _widget("spans", data, list(encoders.values()) if weights else [])
+
+
+def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> str:
+    """Return a widget that draws pairs again and again, and shows how far scores and differences of encoders move.
+
+    Args:
+        gold: the human score of each pair, (n,).
+        cosines: label -> the cosine of each pair, (n,). Differences are from the first.
+
+    Raises:
+        ValueError: lengths that differ.
+
+    Example:
+        IPython.display.HTML(widgets.bootstrap([row.score for row in corpus], {"raw": cosines}))
+    """
+    for label, values in cosines.items():
+        if len(values) != len(gold):
+            raise ValueError(f"{label} has {len(values)} cosines for {len(gold)} gold scores: give one for each pair")
+    rows = [{"label": label, "cosines": [round(float(x), 5) for x in values]} for label, values in cosines.items()]
+    return _widget("bootstrap", {"gold": [float(x) for x in gold], "rows": rows}, [])
+
+
+def dropout(
+    encoder: Encoder, sentence: str, others: Sequence[str], *, highest: float = 0.3, weights: bool = True
+) -> str:
+    """Return a widget that shows how far dropout moves a sentence's vector, beside the vectors of other sentences.
+
+    Args:
+        encoder: its pooling makes the vectors.
+        sentence: shown at the start.
+        others: sentences to compare with.
+        highest: the largest probability that one can choose.
+        weights: as in `compare`.
+
+    Example:
+        IPython.display.HTML(widgets.dropout(encoder, "A man plays a guitar.", ["A dog runs.", "It rains."]))
+    """
+    data = {"encoder": _key(encoder), "pooling": encoder.pooling, "sentence": sentence, "others": list(others)}
+    return _widget("dropout", {**data, "highest": highest}, [encoder] if weights else [])
+
+
+def _key(encoder: Encoder) -> str:
+    """The name of an encoder's weights in a page: the same for the same weights."""
+    return encoder.fingerprint()
+
+
+def _widget(kind: str, data: Mapping[str, Any], encoders: Sequence[Encoder]) -> str:
+    """HTML that holds all it needs. What the data says cannot end an element early."""
+    parts = []
+    for key, encoder in {_key(encoder): encoder for encoder in encoders}.items():
+        parts.append(f"(globalThis.sentlabEncoders ??= {{}})[{_json(key)}] ??= {_json(packed(encoder))};")
+    for name, made in (("encoder", "sentlabEncoder"), ("widgets", "sentlabWidgets")):
+        source = (ASSETS / f"{name}.js").read_text(encoding="utf-8")
+        parts.append(f"globalThis.{made} ??= (() => {{ {source}\nreturn {made}; }})();")
+    place = f"sentlab-{uuid4().hex[:12]}"  # JupyterLab runs scripts without saying where they are
+    parts.append(
+        f"{{ const root = document.getElementById('{place}'); root.querySelector('p').remove();"
+        f" root.onkeydown = event => event.stopPropagation();"  # JupyterLab has shortcuts of its own
+        f" sentlabWidgets.{kind}(root, {_json(data)}); }}"
+    )
+    style = (ASSETS / "widgets.css").read_text(encoding="utf-8")
+    scripts = "".join(f"<script>{part}</script>" for part in parts)
+    return f'<div class="sentlab-widget" id="{place}"><style>{style}</style><p>{WITHOUT}</p></div>{scripts}'
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
