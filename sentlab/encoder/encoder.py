@@ -121,22 +121,12 @@ class Encoder(nn.Module):
             (1, 128)
         """
         parts = load_parts(locate(source), revision, pooling)
-        saved = parts.settings
-        longest = min(parts.tokenizer.model_max_length, positions(parts.model.base_model))
-        assumed = max_length is None and not saved.get("max_length")
+        longest = min(parts["tokenizer"].model_max_length, positions(parts["model"].base_model))
+        assumed = max_length is None and not parts.get("max_length")
         if max_length is None:
-            max_length = min(saved.get("max_length") or DEFAULT_MAX_LENGTH, longest)
-        encoder = cls(
-            parts.model,
-            parts.tokenizer,
-            pooling or saved.get("pooling", DEFAULT_POOLING),
-            max_length,
-            parts.post,
-            parts.pseudo,
-            normalize=saved.get("normalize", False),
-            prompts=saved.get("prompts"),
-            default_prompt_name=saved.get("default_prompt_name"),
-        )
+            max_length = min(parts.get("max_length") or DEFAULT_MAX_LENGTH, longest)
+        pooling = pooling or parts.get("pooling", DEFAULT_POOLING)
+        encoder = cls(**parts | {"pooling": pooling, "max_length": max_length})
         if assumed and max_length < longest and source not in BUNDLED:
             encoder.assumed_length = max_length
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
