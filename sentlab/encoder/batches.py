@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +28,17 @@ class TokenBatch:
 
 def checked(texts: Iterable[str]) -> list[str]:
     """The texts as a list; TypeError for a bare string, or for an item that is no string (the message says which)."""
+    return list(strings(texts))
+
+
+def strings(texts: Iterable[str]) -> Iterator[str]:
+    """Each of the texts, as `checked`."""
     if isinstance(texts, str):
         raise TypeError(f"texts is one string, {texts[:40]!r}; put it into a list: [text]")
-    texts = list(texts)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string: {text!r:.60}")
-    return texts
+        yield text
 
 
 def distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:
@@ -45,15 +49,7 @@ def distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:
 
 
 def token_batches(encodings: list[Any], start: int, budget: int, pad_id: int, device: torch.device) -> list[TokenBatch]:
-    """Batch a fast tokenizer's encodings from long to short.
-
-    Args:
-        encodings: one a text.
-        start: the position of the first text.
-        budget: padded tokens in a batch.
-        pad_id: the id of the padding token.
-        device: for the tensors.
-    """
+    """Batch encodings, one a text, from long to short; `start`: the first text's position, `budget`: padded tokens."""
     lengths = np.array([len(encoding) for encoding in encodings])
     order = np.argsort(-lengths, kind="stable")
     batches: list[TokenBatch] = []

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
     from sentlab.encoder import Encoder
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 SECONDS_BEFORE_PROGRESS = 3.0
 TOKENS_PER_BATCH = {"cpu": 512, "cuda": 65_536}  # padded tokens; the CPU's fits the caches (benchmarks/encode.py)
@@ -93,7 +90,9 @@ def fast_arithmetic(device: torch.device) -> Callable[[], contextlib.AbstractCon
     return contextlib.nullcontext
 
 
-def in_threads(compute: Callable[[Item], Result], batches: list[Item], device: torch.device) -> Iterator[Result]:
+def in_threads(
+    compute: Callable[[TokenBatch], np.ndarray], batches: list[TokenBatch], device: torch.device
+) -> Iterator[np.ndarray]:
     """`compute` of each batch, in order; on a CPU a batch a thread, which wastes less than all threads on each."""
     threads = torch.get_num_threads()
     workers = min(threads, len(batches)) if device.type == "cpu" else 1
@@ -125,8 +124,6 @@ def without_recording_hooks(model: PreTrainedModel) -> PreTrainedModel:
 
     transformers puts them into a model that is asked for hidden states, and does so again with this one when needed.
     """
-    if not any("_output_capturing_hooks_installed" in part.__dict__ for part in model.modules()):
-        return model
     shared = {id(value): value for value in chain(model.parameters(), model.buffers())}
     twin = copy.deepcopy(model, shared)
     for part in twin.modules():
@@ -137,11 +134,11 @@ def without_recording_hooks(model: PreTrainedModel) -> PreTrainedModel:
     return twin
 
 
-def progress_bar(total: int, progress: bool | None, **settings: Any) -> tqdm:
+def progress_bar(total: int | None, progress: bool | None, **settings: Any) -> tqdm:
     """Open a bar; TQDM_DISABLE=1 in the environment hides it whatever `progress` says.
 
     Args:
-        total: how many updates there will be.
+        total: how many updates there will be; None: nobody knows.
         progress: True shows the bar, False none; None shows it once the work has taken three seconds.
         settings: of tqdm, such as `desc` and `unit`.
     """

@@ -24,10 +24,10 @@ from tempfile import mkdtemp
 import numpy as np
 import torch
 from torch.nn import functional as F
-from tqdm import tqdm
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.encoder import SECONDS_BEFORE_PROGRESS, checked
+from sentlab.encoder.batches import checked, strings
+from sentlab.encoder.inference import progress_bar
 from sentlab.search.passages import encode_words
 from sentlab.search.phrase_index_files import (
     DTYPES,
@@ -46,20 +46,13 @@ CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of
 
 @dataclass(frozen=True)
 class Hit:
-    """A span of words that was found.
+    """A span of words that was found: the characters [start, end) of a text."""
 
-    Args:
-        text: which text it is in, counted from 0 in the order in which texts were added.
-        start, end: its characters [start, end) there.
-        words: the characters themselves.
-        similarity: its cosine with the phrase.
-    """
-
-    text: int
+    text: int  # counted from 0 in the order in which texts were added
     start: int
     end: int
     words: str
-    similarity: float
+    similarity: float  # cosine with the phrase
 
 
 class PhraseIndex:
@@ -68,9 +61,9 @@ class PhraseIndex:
     A text longer than the encoder's max_length is encoded in passages. They end with a sentence or at least a word, so
     nothing is left out.
 
-    Until it is saved an index is in a temporary folder. From then on it is in the folder where it was saved, or that it
-    was loaded from, and what is added is committed there, a segment of about a million characters at a time. Several
-    processes may add to one folder. Each of them sees the segments of the others once it has added or loaded again.
+    An index is in a temporary folder until it is saved. From then on what is added is committed where it was saved or
+    loaded from, a segment of about a million characters at a time. Several processes may add to one folder. Each of
+    them sees the segments of the others once it has added or loaded again.
 
     Args:
         encoder: gives each token its vector. SLICE trains one for this.
@@ -82,12 +75,14 @@ class PhraseIndex:
         ValueError: sizes or a dtype that there are not.
     """
 
+    _scratch: weakref.finalize | None = None  # removes the folder of an index that is not saved
+
     def __init__(self, encoder: Encoder, *, min_size: int = 1, max_size: int = 20, dtype: str = "float16") -> None:
         check_sizes(min_size, max_size)
         if dtype not in DTYPES:
             raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
         folder = Path(mkdtemp(prefix="sentlab-phrases-")).resolve()
-        self._scratch: weakref.finalize | None = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._scratch = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         dim = encoder.backbone.config.hidden_size
         manifest = Manifest(encoder.fingerprint(tokens=True), min_size, max_size, dtype, dim)
         manifest.write(folder)
@@ -111,7 +106,6 @@ class PhraseIndex:
         """
         folder = Path(folder).expanduser().resolve()
         index = cls.__new__(cls)
-        index._scratch = None
         index._open(folder, read_manifest(folder), encoder, skip_damaged)
         index._check_encoder()
         for number, segment in enumerate(index._segments):
@@ -120,12 +114,12 @@ class PhraseIndex:
 
     def __len__(self) -> int:
         """The number of texts."""
-        return sum(segment.extent.texts for segment in self._segments)
+        return int(self._first_texts[-1])
 
     @property
     def words(self) -> int:
         """The number of words of all texts."""
-        return sum(segment.extent.words for segment in self._segments)
+        return int(self._first_words[-1])
 
     def __repr__(self) -> str:
         sizes = f"spans of {self.min_size} to {self.max_size}"
@@ -148,15 +142,11 @@ class PhraseIndex:
             RuntimeError: the folder holds another index since this one was opened.
             TimeoutError: another process holds the lock of the index for a minute.
         """
-        if isinstance(texts, str):
-            checked(texts)  # says what to do instead
         self._check_encoder()
-        delay = 0.0 if progress else SECONDS_BEFORE_PROGRESS
         total = len(texts) if isinstance(texts, Sized) else None
-        bar = tqdm(total=total, unit=" texts", disable=progress is False, delay=delay, desc="add")
-        with bar, staging(self.folder) as stage:
+        with progress_bar(total, progress, unit=" texts", desc="add") as bar, staging(self.folder) as stage:
             first = 0
-            for group in _groups(texts):
+            for group in _groups(strings(texts)):
                 extent = write_segment(stage, group, encode_words(self.encoder, group), self.dtype, first)
                 self._follow(commit(self.folder, stage, extent, self._manifest))
                 first += len(group)
@@ -191,18 +181,17 @@ class PhraseIndex:
         if not seen.all():
             raise ValueError(f"phrases[{seen.argmin()}] has no words to search for: {phrases[seen.argmin()]!r:.60}")
         unit = F.normalize(torch.from_numpy(queries), dim=1)
-        firsts = np.cumsum([0, *(segment.extent.words for segment in self._segments)])
         sound = []
         for number, segment in enumerate(self._segments):
-            sound.append(self._is_sound(number, segment.check()))
+            if self._is_sound(number, segment.check()):
+                sound.append((int(self._first_words[number]), segment))
         blocks = (
-            Scored(rows, int(first) + start, scores)
-            for first, segment, usable in zip(firsts[:-1], self._segments, sound, strict=True)
-            if usable
+            Scored(rows, first + start, scores)
+            for first, segment in sound
             for rows, start, scores in scored(unit, segment.vectors, segment.words, self.min_size, self.max_size)
         )
         found = apart(blocks, len(phrases), k, self.min_size, self.max_size)
-        return [[self._hit(firsts, *span) for span in spans] for spans in found]
+        return [[self._hit(*span) for span in spans] for spans in found]
 
     def save(self, folder: str | Path) -> None:
         """Keep the index in a folder, which it is in from then on: what is added later is committed there.
@@ -215,7 +204,6 @@ class PhraseIndex:
         if target == self.folder:  # all that was added is there
             if self._scratch is not None:
                 self._scratch.detach()
-            self._scratch = None
             return
         if target.is_relative_to(self.folder):
             raise ValueError(f"{target} is inside the index itself; choose another folder")
@@ -228,7 +216,6 @@ class PhraseIndex:
         copy_index(self.folder, target, self._manifest)
         if self._scratch is not None:
             self._scratch()
-        self._scratch = None
         self._open(target, self._manifest, self.encoder)
 
     def verify(self) -> list[str]:
@@ -247,6 +234,8 @@ class PhraseIndex:
         new = manifest.segments[len(self._segments) :]
         self._segments += [Segment(self.folder, extent, manifest.dtype, manifest.dim) for extent in new]
         self._manifest = manifest
+        self._first_texts = np.cumsum([0, *(extent.texts for extent in manifest.segments)])  # of each segment
+        self._first_words = np.cumsum([0, *(extent.words for extent in manifest.segments)])
 
     def _check_encoder(self) -> None:
         if (now := self.encoder.fingerprint(tokens=True)) != self._manifest.encoder:
@@ -256,9 +245,9 @@ class PhraseIndex:
                 "encoder that made it, or make a new index"
             )
 
-    def _is_sound(self, number: int, damage: str | None) -> bool:
+    def _is_sound(self, number: int, damage: str) -> bool:
         """Whether a segment can be searched; a damaged one is an error or a warning."""
-        if damage is None:
+        if not damage:
             return True
         what = f"the phrase index in {self.folder} is damaged: {self._described(number, damage)}"
         if not self._skip_damaged:
@@ -267,26 +256,22 @@ class PhraseIndex:
         return False
 
     def _described(self, number: int, damage: str) -> str:
-        first = sum(segment.extent.texts for segment in self._segments[:number])
-        return f"{damage}; it holds texts {first} to {first + self._segments[number].extent.texts - 1}"
+        return f"{damage}; it holds texts {self._first_texts[number]} to {self._first_texts[number + 1] - 1}"
 
-    def _hit(self, firsts: np.ndarray, similarity: float, start: int, end: int) -> Hit:
-        """The hit that the words [start, end) of the whole index are; `firsts`: where its segments begin."""
-        number = int(np.searchsorted(firsts, start, side="right")) - 1
-        segment, first = self._segments[number], int(firsts[number])
+    def _hit(self, similarity: float, start: int, end: int) -> Hit:
+        """The hit that the words [start, end) of the whole index are."""
+        number = int(np.searchsorted(self._first_words, start, side="right")) - 1
+        segment, first = self._segments[number], int(self._first_words[number])
         text = int(np.searchsorted(segment.words, start - first, side="right")) - 1
         begin, stop = int(segment.spans[start - first, 0]), int(segment.spans[end - first - 1, 1])
-        before = sum(segment.extent.texts for segment in self._segments[:number])
-        return Hit(before + text, begin, stop, segment.text(text)[begin:stop], similarity)
+        return Hit(int(self._first_texts[number]) + text, begin, stop, segment.text(text)[begin:stop], similarity)
 
 
 def _groups(texts: Iterable[str]) -> Iterator[list[str]]:
     """The texts in order, about CHARACTERS of them at a time."""
     group: list[str] = []
     size = 0
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string: {text!r:.60}")
+    for text in texts:
         group.append(text)
         size += len(text)
         if size >= CHARACTERS:
