@@ -53,12 +53,21 @@ def token_batches(encodings: list[Any], start: int, budget: int, pad_id: int, de
     lengths = np.array([len(encoding) for encoding in encodings])
     order = np.argsort(-lengths, kind="stable")
     batches: list[TokenBatch] = []
-    first = 0
-    while first < len(order):
-        longest = int(lengths[order[first]])
-        rows = order[first : first + max(1, budget // longest)]
-        batches.append(_padded([encodings[i] for i in rows], rows + start, longest, pad_id, device))
-        first += len(rows)
+    while len(order):
+        rows, order = np.split(order, [max(1, budget // lengths[order[0]])])
+        batch = [encodings[i] for i in rows]
+        mask = np.arange(lengths[rows[0]]) < lengths[rows, None]  # (B, L)
+        ids = np.full(mask.shape, pad_id)
+        ids[mask] = np.concatenate([encoding.ids for encoding in batch])
+        batches.append(
+            TokenBatch(
+                rows + start,
+                torch.from_numpy(ids).to(device),
+                torch.from_numpy(mask.astype(np.int64)).to(device),
+                [np.array(encoding.offsets, dtype=np.int64) for encoding in batch],
+                [np.array(encoding.special_tokens_mask, dtype=bool) for encoding in batch],
+            )
+        )
     return batches
 
 
@@ -71,18 +80,3 @@ def warn_if_cut(encoder: Encoder, encodings: list[Any]) -> None:
             "give max_length to from_pretrained",
             stacklevel=2,
         )
-
-
-def _padded(encodings: list[Any], rows: np.ndarray, longest: int, pad_id: int, device: torch.device) -> TokenBatch:
-    ids = np.full((len(rows), longest), pad_id, dtype=np.int64)  # (B, L)
-    mask = np.zeros((len(rows), longest), dtype=np.int64)
-    for i, encoding in enumerate(encodings):
-        ids[i, : len(encoding)] = encoding.ids
-        mask[i, : len(encoding)] = 1
-    return TokenBatch(
-        rows,
-        torch.from_numpy(ids).to(device),
-        torch.from_numpy(mask).to(device),
-        [np.array(encoding.offsets, dtype=np.int64) for encoding in encodings],
-        [np.array(encoding.special_tokens_mask, dtype=bool) for encoding in encodings],
-    )

@@ -31,8 +31,7 @@ TEXTS_PER_CHUNK = 16_384  # tokenised and sorted at a time, which bounds the mem
 class PackedLinear(TorchFunctionMode):
     """While active, linear layers on the CPU run in oneDNN, each weight laid out for it once: the same float32 sums.
 
-    The default is a BLAS call that lays out the weight anew each time, and on processors not made by Intel is a slower
-    one; the layout is what `torch.compile` does to frozen weights too.
+    The default is a BLAS call that lays out the weight anew each time.
     """
 
     def __init__(self) -> None:
@@ -122,7 +121,7 @@ def evaluating(module: nn.Module) -> Iterator[None]:
 def without_recording_hooks(model: PreTrainedModel) -> PreTrainedModel:
     """A model with the same parameters, without the hooks that record hidden states: pickle knows no local functions.
 
-    transformers puts them into a model that is asked for hidden states, and does so again with this one when needed.
+    transformers puts them into a model when it is asked for hidden states.
     """
     shared = {id(value): value for value in chain(model.parameters(), model.buffers())}
     twin = copy.deepcopy(model, shared)
@@ -135,13 +134,7 @@ def without_recording_hooks(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def progress_bar(total: int | None, progress: bool | None, **settings: Any) -> tqdm:
-    """Open a bar; TQDM_DISABLE=1 in the environment hides it whatever `progress` says.
-
-    Args:
-        total: how many updates there will be; None: nobody knows.
-        progress: True shows the bar, False none; None shows it once the work has taken three seconds.
-        settings: of tqdm, such as `desc` and `unit`.
-    """
+    """Open a bar; None shows it once the work has taken three seconds. TQDM_DISABLE=1 hides it in any case."""
     if progress is False:  # tqdm reads the environment for what it is not told, so True must not be passed on
         settings["disable"] = True
     elif progress is None:

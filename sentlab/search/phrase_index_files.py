@@ -179,7 +179,7 @@ def _segment_to_disk(place: Path) -> None:
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
-    """A folder to write segments in; what is not committed goes with it, and so does what killed processes have left."""
+    """A folder to write segments in. It goes at the end, and so does what killed processes have left."""
     with ExitStack() as stack:
         with FileLock(folder / LOCK, timeout=SECONDS):  # so nobody finds the stage without its own lock
             _sweep(folder, {extent.name for extent in read_manifest(folder).segments})
