@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from sentlab.encoder.batches import TokenBatch, checked, distinct, warn_if_cut
 from sentlab.encoder.files import BUNDLED, load_parts, locate, positions
 from sentlab.encoder.fingerprint import fingerprint
-from sentlab.encoder.inference import SECONDS_BEFORE_PROGRESS, computed, without_recording_hooks
+from sentlab.encoder.inference import computed, drop_recording_hooks
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.saving import save
@@ -23,7 +23,7 @@ from sentlab.encoder.vector_maps import Flow, Whitening
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["SECONDS_BEFORE_PROGRESS", "Encoder", "checked"]
+__all__ = ["Encoder", "checked"]
 
 DEFAULT_POOLING, DEFAULT_MAX_LENGTH = "cls", 64
 # In most masked-LM models the head is what is left without the backbone; in this one a bare function sits in between.
@@ -110,13 +110,12 @@ class Encoder(nn.Module):
             >>> encoder.encode(["A man plays the guitar."]).shape
             (1, 128)
         """
-        parts = load_parts(locate(source), revision, pooling)
+        parts = {"pooling": DEFAULT_POOLING, "max_length": None} | load_parts(locate(source), revision, pooling)
         longest = min(parts["tokenizer"].model_max_length, positions(parts["model"].base_model))
-        assumed = max_length is None and not parts.get("max_length")
+        assumed = max_length is None and not parts["max_length"]
         if max_length is None:
-            max_length = min(parts.get("max_length") or DEFAULT_MAX_LENGTH, longest)
-        pooling = pooling or parts.get("pooling", DEFAULT_POOLING)
-        encoder = cls(**parts | {"pooling": pooling, "max_length": max_length})
+            max_length = min(parts["max_length"] or DEFAULT_MAX_LENGTH, longest)
+        encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": max_length})
         if assumed and max_length < longest and source not in BUNDLED:
             encoder.assumed_length = max_length
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -153,9 +152,7 @@ class Encoder(nn.Module):
         if self.model is self.backbone:
             return None
         rest = {name: part for name, part in self.model.named_children() if part is not self.backbone}
-        names = HEAD_MODULES.get(self.model.config.model_type) or [
-            n for n in rest if any(True for _ in rest[n].parameters())
-        ]
+        names = HEAD_MODULES.get(self.model.config.model_type) or [n for n in rest if list(rest[n].parameters())]
         return rest[names[0]] if len(names) == 1 else nn.Sequential(*(rest[name] for name in names))
 
     @property
@@ -298,8 +295,9 @@ class Encoder(nn.Module):
         save(self, folder)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what pickle, torch.save and deepcopy keep: all but the hooks that transformers leaves in a model."""
-        return self.__dict__ | {"_modules": self._modules | {"model": without_recording_hooks(self.model)}}
+        """Return what pickle, torch.save, copy and deepcopy keep."""
+        drop_recording_hooks(self.model)
+        return self.__dict__ | {"_modules": dict(self._modules)}  # so that a copy may get another `post`
 
 
 def _unknown(pooling: str) -> str:

@@ -51,11 +51,7 @@ def quiet() -> Iterator[None]:
 
 
 def locate(source: str | Path) -> str:
-    """Return the folder, or the name on the hub.
-
-    Raises:
-        FileNotFoundError: no such folder, and the source cannot be a name on the hub.
-    """
+    """Return the folder, or the name on the hub; a FileNotFoundError if it can be neither."""
     from huggingface_hub.utils import HFValidationError, validate_repo_id
 
     if source in BUNDLED:
@@ -107,12 +103,9 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
     config = AutoConfig.from_pretrained(place, trust_remote_code=False, **hub)
     config.output_hidden_states = False  # `save` may have set it for sentence-transformers; here it is asked for a call
     architecture = (config.architectures or [""])[0]
-    auto: Any = AutoModel
-    extra = {}
-    if architecture.endswith("ForMaskedLM"):
-        auto = AutoModelForMaskedLM
-    elif "add_pooling_layer" in inspect.signature(cast(Any, MODEL_MAPPING[type(config)])).parameters:
-        extra = {"add_pooling_layer": False}
+    auto: Any = AutoModelForMaskedLM if architecture.endswith("ForMaskedLM") else AutoModel
+    takes = inspect.signature(cast(Any, MODEL_MAPPING[type(config)])).parameters
+    extra = {"add_pooling_layer": False} if auto is AutoModel and "add_pooling_layer" in takes else {}
     model, report = auto.from_pretrained(
         place,
         config=config,
@@ -209,12 +202,9 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
 
 
 def _only_cached(place: str, revision: str | None) -> bool:
-    """Whether to load from the hub's cache alone because the hub does not answer.
+    """Whether to load from the hub's cache alone because the hub does not answer; an OSError if it is not there.
 
     We ask it once. Its client repeats each question for 24 seconds before it gives up.
-
-    Raises:
-        OSError: the cache does not hold the model either.
     """
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError
@@ -222,9 +212,8 @@ def _only_cached(place: str, revision: str | None) -> bool:
     answer = "is turned off by HF_HUB_OFFLINE"
     if not constants.HF_HUB_OFFLINE:
         try:
-            get_hf_file_metadata(hf_hub_url(place, "config.json", revision=revision))
-            return False
-        except HfHubHTTPError:  # an answer, if only that there is no such model, which is said better when loading
+            with contextlib.suppress(HfHubHTTPError):  # an answer, if only that there is no such model; loading says so
+                get_hf_file_metadata(hf_hub_url(place, "config.json", revision=revision))
             return False
         except Exception as error:  # no connection, in the classes of whichever HTTP client the hub uses
             answer = f"does not answer ({error})"
@@ -259,8 +248,7 @@ def _damaged(place: str, hub: dict[str, Any]) -> Iterator[str]:
 
 def _require_finite(where: str, tensors: Iterable[tuple[str, Tensor]]) -> None:
     for name, value in tensors:
-        if not value.isfinite().all():
-            count = int((~value.isfinite()).sum())
+        if count := int((~value.isfinite()).sum()):
             raise ValueError(
                 f"{where}: {name} holds {count} of {value.numel()} numbers that are nan or infinite; take an earlier "
                 "checkpoint of this model, or get its files anew"

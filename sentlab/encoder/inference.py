@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,19 +116,13 @@ def evaluating(module: nn.Module) -> Iterator[None]:
             part.training = training
 
 
-def without_recording_hooks(model: PreTrainedModel) -> PreTrainedModel:
-    """A model with the same parameters, without the hooks that record hidden states: pickle knows no local functions.
-
-    transformers puts them into a model when it is asked for hidden states.
-    """
-    shared = {id(value): value for value in chain(model.parameters(), model.buffers())}
-    twin = copy.deepcopy(model, shared)
-    for part in twin.modules():
+def drop_recording_hooks(model: PreTrainedModel) -> None:
+    """Drop the hooks that record hidden states, which pickle cannot take; transformers adds them when it needs them."""
+    for part in model.modules():
         part.__dict__.pop("_output_capturing_hooks_installed", None)
         for key, hook in list(part._forward_hooks.items()):
             if hook.__module__ == "transformers.utils.output_capturing":
                 del part._forward_hooks[key]
-    return twin
 
 
 def progress_bar(total: int | None, progress: bool | None, **settings: Any) -> tqdm:

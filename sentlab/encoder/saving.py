@@ -55,10 +55,9 @@ def save(encoder: Encoder, folder: str | Path) -> None:
 
 
 def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
-    """Write beside the model what `SentenceTransformer(folder)` reads; its WeightedLayerPooling averages layers.
+    """Write beside the model what `SentenceTransformer(folder)` reads: its modules, by which a Whitening is a Dense.
 
-    A Whitening is its Dense. A Flow, and pseudo tokens where they make the vector, are written as the classes that they
-    are, which it refuses to load.
+    A Flow, and pseudo tokens where they make the vector, go by our classes, which it refuses to load.
     """
     modules = [("", "sentence_transformers.models.Transformer")]
 
@@ -103,8 +102,8 @@ def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
         settings["post"] = describe(post)
         if isinstance(post, Whitening):
             dense = {"in_features": post.in_dim, "out_features": post.out_dim, "bias": True}
-            dense["activation_function"] = "torch.nn.modules.linear.Identity"
-            add("Dense", dense, post.state_dict(), "post")
+            activation = {"activation_function": "torch.nn.modules.linear.Identity"}
+            add("Dense", dense | activation, post.state_dict(), "post")
         else:
             add(Flow, settings["post"], post.state_dict(), "post")
     if encoder.normalize:

@@ -59,7 +59,7 @@ class Whitening(nn.Module):
 
     @property
     def in_dim(self) -> int:
-        """D, of the vectors that it was fitted to."""
+        """D."""
         return self._made().in_features
 
     @property
@@ -161,13 +161,8 @@ class Flow(nn.Module):
         seed: int = 0,
     ):
         super().__init__()
-        self.settings: dict[str, Any] = {
-            "steps": steps,
-            "width": width,
-            "epochs": epochs,
-            "batch_size": batch_size,
-            "learning_rate": learning_rate,
-        }
+        self.settings: dict[str, Any] = {"steps": steps, "width": width, "epochs": epochs}
+        self.settings |= {"batch_size": batch_size, "learning_rate": learning_rate}
         for name, value in self.settings.items():
             if value <= 0:
                 raise ValueError(f"{name} must be positive; it is {value}")
@@ -229,9 +224,8 @@ class Flow(nn.Module):
                     (-likelihood).backward()
                     nn.utils.clip_grad_norm_(self.parameters(), 1.0)
                     optimizer.step()
+                    bar.set_postfix(likelihood=float(likelihood.detach()), refresh=False)
                     bar.update()
-                    if bar.n % 50 == 0:
-                        bar.set_postfix(likelihood=float(likelihood.detach()))
 
     def forward(self, vectors: Tensor) -> Tensor:
         """x to z: (..., D) -> (..., D)."""
@@ -274,16 +268,8 @@ def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[
         >>> white.dim
         64
     """
-    result = type(encoder)(
-        encoder.model,
-        encoder.tokenizer,
-        encoder.pooling,
-        encoder.max_length,
-        pseudo=encoder.pseudo,
-        normalize=encoder.normalize,
-        prompts=encoder.prompts,
-        default_prompt_name=encoder.default_prompt_name,
-    )
+    result = copy.copy(encoder)
+    result.post, result.prompts = None, dict(encoder.prompts)
     vectors = torch.from_numpy(result.encode(sentences, normalize=False)).to(encoder.device)  # (N, D)
     result.post = copy.deepcopy(kind).fit(vectors)
     return result

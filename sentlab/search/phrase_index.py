@@ -16,6 +16,7 @@ from __future__ import annotations
 import shutil
 import warnings
 import weakref
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,17 +29,9 @@ from torch.nn import functional as F
 from sentlab.encoder import Encoder
 from sentlab.encoder.batches import checked, strings
 from sentlab.encoder.inference import progress_bar
+from sentlab.search import phrase_index_files as files
 from sentlab.search.passages import encode_words
-from sentlab.search.phrase_index_files import (
-    DTYPES,
-    Manifest,
-    Segment,
-    commit,
-    copy_index,
-    read_manifest,
-    staging,
-    write_segment,
-)
+from sentlab.search.phrase_index_files import DTYPES, Manifest, Segment
 from sentlab.search.spans import Scored, apart, check_sizes, scored
 
 CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of work on one core
@@ -58,8 +51,7 @@ class Hit:
 class PhraseIndex:
     """All spans of the texts that are added, to be searched by meaning.
 
-    A text longer than the encoder's max_length is encoded in passages. They end with a sentence or at least a word, so
-    nothing is left out.
+    A text longer than the encoder's max_length is encoded in passages, so nothing is left out.
 
     An index is in a temporary folder until it is saved. From then on what is added is committed where it was saved or
     loaded from, a segment of about a million characters at a time. Several processes may add to one folder. Each of
@@ -106,20 +98,19 @@ class PhraseIndex:
         """
         folder = Path(folder).expanduser().resolve()
         index = cls.__new__(cls)
-        index._open(folder, read_manifest(folder), encoder, skip_damaged)
+        index._open(folder, files.read_manifest(folder), encoder, skip_damaged)
         index._check_encoder()
-        for number, segment in enumerate(index._segments):
-            index._is_sound(number, segment.damage)
+        index._sound(read=False)
         return index
 
     def __len__(self) -> int:
         """The number of texts."""
-        return int(self._first_texts[-1])
+        return sum(segment.extent.texts for segment in self._segments)
 
     @property
     def words(self) -> int:
         """The number of words of all texts."""
-        return int(self._first_words[-1])
+        return sum(segment.extent.words for segment in self._segments)
 
     def __repr__(self) -> str:
         sizes = f"spans of {self.min_size} to {self.max_size}"
@@ -136,28 +127,26 @@ class PhraseIndex:
             progress: True shows a bar, False none; None shows one once the work has taken three seconds.
 
         Raises:
-            TypeError: a bare string, or an item that is not a string (the message says which). Texts before it may
-                have been added: `len(index)` tells.
+            TypeError: an item is not a string. Texts before it may have been added: `len(index)` tells.
             ValueError: the encoder has changed, or a text has a vector that float16 cannot hold.
             RuntimeError: the folder holds another index since this one was opened.
             TimeoutError: another process holds the lock of the index for a minute.
         """
         self._check_encoder()
         total = len(texts) if isinstance(texts, Sized) else None
-        with progress_bar(total, progress, unit=" texts", desc="add") as bar, staging(self.folder) as stage:
+        with progress_bar(total, progress, unit=" texts", desc="add") as bar, files.staging(self.folder) as stage:
             first = 0
             for group in _groups(strings(texts)):
-                extent = write_segment(stage, group, encode_words(self.encoder, group), self.dtype, first)
-                self._follow(commit(self.folder, stage, extent, self._manifest))
+                extent = files.write_segment(stage, group, encode_words(self.encoder, group), self.dtype, first)
+                self._follow(files.commit(self.folder, stage, extent, self._manifest))
                 first += len(group)
                 bar.update(len(group))
 
     def search(self, phrases: Iterable[str], k: int = 10) -> list[list[Hit]]:
         """The spans that mean most nearly the same as each phrase; no two of a phrase's hits overlap.
 
-        A phrase's vector is the mean of its own tokens' vectors, special tokens left out: what a span's is (SLICE,
-        section 3.1). Every span of every text is compared, a chunk of words at a time, so memory does not grow with
-        the index.
+        A phrase's vector is the mean of its own tokens' vectors, as a span's is (SLICE, section 3.1). Every span of
+        every text is compared, a chunk of words at a time, so memory does not grow with the index.
 
         Args:
             phrases: Q texts.
@@ -167,7 +156,6 @@ class PhraseIndex:
             For each phrase its hits by falling similarity, of equals the first text's first.
 
         Raises:
-            TypeError: as `Encoder.encode`.
             ValueError: a phrase without any word, k below 1, an encoder that has changed since the texts were added,
                 or a damaged segment (see `load`).
         """
@@ -181,13 +169,9 @@ class PhraseIndex:
         if not seen.all():
             raise ValueError(f"phrases[{seen.argmin()}] has no words to search for: {phrases[seen.argmin()]!r:.60}")
         unit = F.normalize(torch.from_numpy(queries), dim=1)
-        sound = []
-        for number, segment in enumerate(self._segments):
-            if self._is_sound(number, segment.check()):
-                sound.append((int(self._first_words[number]), segment))
         blocks = (
-            Scored(rows, first + start, scores)
-            for first, segment in sound
+            Scored(rows, segment.first_word + start, scores)
+            for segment in self._sound(read=True)
             for rows, start, scores in scored(unit, segment.vectors, segment.words, self.min_size, self.max_size)
         )
         found = apart(blocks, len(phrases), k, self.min_size, self.max_size)
@@ -213,15 +197,14 @@ class PhraseIndex:
             )
         if damaged := self.verify():
             raise ValueError(f"cannot save the phrase index in {self.folder}, which is damaged: {'; '.join(damaged)}")
-        copy_index(self.folder, target, self._manifest)
+        files.copy_index(self.folder, target, self._manifest)
         if self._scratch is not None:
             self._scratch()
         self._open(target, self._manifest, self.encoder)
 
     def verify(self) -> list[str]:
         """Read all files, compare their checksums, and return a line for each damaged segment."""
-        checks = [segment.check(again=True) for segment in self._segments]
-        return [self._described(number, damage) for number, damage in enumerate(checks) if damage]
+        return [damage for segment in self._segments if (damage := segment.check(again=True))]
 
     def _open(self, folder: Path, manifest: Manifest, encoder: Encoder, skip_damaged: bool = False) -> None:
         self.encoder, self.folder, self._skip_damaged = encoder, folder, skip_damaged
@@ -231,11 +214,9 @@ class PhraseIndex:
 
     def _follow(self, manifest: Manifest) -> None:
         """Open the segments that a newer manifest has in addition."""
-        new = manifest.segments[len(self._segments) :]
-        self._segments += [Segment(self.folder, extent, manifest.dtype, manifest.dim) for extent in new]
+        for extent in manifest.segments[len(self._segments) :]:
+            self._segments.append(Segment(self.folder, extent, manifest.dtype, manifest.dim, len(self), self.words))
         self._manifest = manifest
-        self._first_texts = np.cumsum([0, *(extent.texts for extent in manifest.segments)])  # of each segment
-        self._first_words = np.cumsum([0, *(extent.words for extent in manifest.segments)])
 
     def _check_encoder(self) -> None:
         if (now := self.encoder.fingerprint(tokens=True)) != self._manifest.encoder:
@@ -245,30 +226,32 @@ class PhraseIndex:
                 "encoder that made it, or make a new index"
             )
 
-    def _is_sound(self, number: int, damage: str) -> bool:
-        """Whether a segment can be searched; a damaged one is an error or a warning."""
-        if not damage:
-            return True
-        what = f"the phrase index in {self.folder} is damaged: {self._described(number, damage)}"
-        if not self._skip_damaged:
-            raise ValueError(f"{what}. Load it with skip_damaged=True to search the other texts, or make it anew")
-        warnings.warn(f"{what}, which are left out", stacklevel=3)
-        return False
-
-    def _described(self, number: int, damage: str) -> str:
-        return f"{damage}; it holds texts {self._first_texts[number]} to {self._first_texts[number + 1] - 1}"
+    def _sound(self, *, read: bool) -> list[Segment]:
+        """The segments that can be searched, by what we know or `read`; a damaged one is an error or a warning."""
+        sound = []
+        for segment in self._segments:
+            if damage := segment.check() if read else segment.damage:
+                what = f"the phrase index in {self.folder} is damaged: {damage}"
+                if not self._skip_damaged:
+                    raise ValueError(
+                        f"{what}. Load it with skip_damaged=True to search the other texts, or make it anew"
+                    )
+                warnings.warn(f"{what}, which are left out", stacklevel=3)
+            else:
+                sound.append(segment)
+        return sound
 
     def _hit(self, similarity: float, start: int, end: int) -> Hit:
         """The hit that the words [start, end) of the whole index are."""
-        number = int(np.searchsorted(self._first_words, start, side="right")) - 1
-        segment, first = self._segments[number], int(self._first_words[number])
-        text = int(np.searchsorted(segment.words, start - first, side="right")) - 1
-        begin, stop = int(segment.spans[start - first, 0]), int(segment.spans[end - first - 1, 1])
-        return Hit(int(self._first_texts[number]) + text, begin, stop, segment.text(text)[begin:stop], similarity)
+        segment = self._segments[bisect_right(self._segments, start, key=lambda segment: segment.first_word) - 1]
+        first, last = start - segment.first_word, end - segment.first_word - 1
+        text = int(np.searchsorted(segment.words, first, side="right")) - 1
+        begin, stop = int(segment.spans[first, 0]), int(segment.spans[last, 1])
+        return Hit(segment.first_text + text, begin, stop, segment.text(text)[begin:stop], similarity)
 
 
 def _groups(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The texts in order, about CHARACTERS of them at a time."""
+    """The texts in order, about CHARACTERS of characters at a time."""
     group: list[str] = []
     size = 0
     for text in texts:

@@ -4,7 +4,6 @@ A folder of the index holds a manifest and segments, each of some texts::
 
     phrases.json           the manifest: what the index is, and its segments with their sizes and checksums
     phrases.lock           locked while a process changes the list of segments
-
     segment-HEX/vectors    float16 or float32 (W, D)
     segment-HEX/spans      int32 (W, 2), a word's characters
     segment-HEX/words      int64 (n + 1,), each text's first word
@@ -30,7 +29,7 @@ import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -76,10 +75,15 @@ class Manifest:
 
 
 class Segment:
-    """The files of a segment, mapped into memory; `damage` says what is wrong with them, as far as we know."""
+    """The files of a segment, mapped into memory; `damage` says what is wrong with them, as far as we know.
 
-    def __init__(self, folder: Path, extent: Extent, dtype: str, dim: int) -> None:
-        self.extent, self.damage = extent, ""
+    `first_text` and `first_word` are the places in the index of the first ones.
+    """
+
+    def __init__(
+        self, folder: Path, extent: Extent, dtype: str, dim: int, first_text: int = 0, first_word: int = 0
+    ) -> None:
+        self.extent, self.first_text, self.first_word, self.damage = extent, first_text, first_word, ""
         self._place, self._read = folder / extent.name, False
         self.vectors = self._mapped("vectors", dtype, extent.words, dim)
         self.spans = self._mapped("spans", "int32", extent.words, 2)
@@ -110,7 +114,9 @@ class Segment:
         return np.memmap(path, dtype, "r", shape=shape) if size and found == size else np.empty(shape, dtype)
 
     def _damaged(self, name: str, what: str) -> None:
-        self.damage = self.damage or f"{self.extent.name}/{name} {what}"
+        last = self.first_text + self.extent.texts - 1
+        what = f"{self.extent.name}/{name} {what}; it holds texts {self.first_text} to {last}"
+        self.damage = self.damage or what
 
 
 def checksum(path: Path) -> str:
@@ -249,22 +255,24 @@ def read_manifest(folder: Path) -> Manifest:
 def _problem(found: dict[str, Any]) -> str | None:
     """What is wrong with the entries of a manifest."""
     kinds = {"encoder": str, "min_size": int, "max_size": int, "dtype": str, "dim": int, "segments": list}
-    if {key: type(value) for key, value in found.items()} != kinds:
+    if _kinds(found) != kinds:
         return f"must hold {', '.join(sorted(kinds))}"
     if found["dtype"] not in DTYPES or not 1 <= found["min_size"] <= found["max_size"] or found["dim"] < 1:
         return f"has values that no index has: {', '.join(f'{key} {found[key]!r}' for key in list(kinds)[1:5])}"
-    names, entries = set(), [field.name for field in fields(Extent)]
+    kinds = {"name": str, "texts": int, "words": int, "bytes": int, "checksums": dict}
     for number, extent in enumerate(found["segments"]):
-        if not isinstance(extent, dict) or set(extent) != set(entries):
-            return f"must hold {', '.join(entries)} of segments[{number}]"
-        name, *counts, checksums = (extent[entry] for entry in entries)
-        if not isinstance(name, str) or not SEGMENT.fullmatch(name):
+        if _kinds(extent) != kinds:
+            return f"must hold {', '.join(kinds)} of segments[{number}]"
+        name, *counts, checksums = (extent[key] for key in kinds)
+        if not SEGMENT.fullmatch(name):
             return f"names a segment that sentlab does not write: {name!r}"
-        if name in names:
-            return "names a segment twice"
-        if not all(type(count) is int and count >= 0 for count in counts):
+        if min(counts) < 0:
             return f"has no counts of segments[{number}]: {counts}"
-        if not isinstance(checksums, dict) or set(checksums) != set(FILES):
+        if set(checksums) != set(FILES):
             return f"must hold checksums of {', '.join(FILES)} of segments[{number}]"
-        names.add(name)
-    return None
+    names = {extent["name"] for extent in found["segments"]}
+    return "names a segment twice" if len(names) < len(found["segments"]) else None
+
+
+def _kinds(entries: Any) -> dict[str, type]:
+    return {key: type(value) for key, value in entries.items()} if isinstance(entries, dict) else {}
