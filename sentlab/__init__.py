@@ -24,33 +24,23 @@ if TYPE_CHECKING:
     from sentlab.search import PhraseIndex
     from sentlab.training import History, TrainConfig, fit, set_seed
 
-_PLACES = {  # "module:name", or "module:" for the module itself
-    "Encoder": "encoder:Encoder",
-    "History": "training:History",
-    "PhraseIndex": "search:PhraseIndex",
-    "TrainConfig": "training:TrainConfig",
-    "data": "data:",
-    "evaluate_sts": "evaluation:evaluate_sts",
-    "fit": "training:fit",
-    "methods": "methods:",
-    "metrics": "metrics:",
-    "pair_cosines": "evaluation:pair_cosines",
-    "plots": "report.plots:",
-    "preset": "experiments.presets:preset",
-    "published": "published:",
-    "records": "experiments.records:",
-    "set_seed": "training:set_seed",
-    "spans": "spans:",
-    "sts_dev": "evaluation:sts_dev",
-    "watch_geometry": "evaluation:watch_geometry",
+_OBJECTS = {
+    "encoder": ("Encoder",),
+    "evaluation": ("evaluate_sts", "pair_cosines", "sts_dev", "watch_geometry"),
+    "experiments.presets": ("preset",),
+    "search": ("PhraseIndex",),
+    "training": ("History", "TrainConfig", "fit", "set_seed"),
 }
-__all__ = list(_PLACES)
+_MODULES = ("data", "experiments.records", "methods", "metrics", "published", "report.plots", "spans")
+_PLACES = {name: f"sentlab.{module}:{name}" for module, names in _OBJECTS.items() for name in names}
+_PLACES |= {module.rpartition(".")[2]: f"sentlab.{module}:" for module in _MODULES}
+__all__ = sorted(_PLACES)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'sentlab' has no attribute {name!r}")
-    return resolve_name(f"sentlab.{_PLACES[name]}")
+    return resolve_name(_PLACES[name])
 
 
 def __dir__() -> list[str]:

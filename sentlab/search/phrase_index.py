@@ -87,13 +87,11 @@ class PhraseIndex:
         We check the sizes of the files here. The first search reads them all and compares their checksums.
 
         Args:
-            folder: where it was saved.
             encoder: with the weights, the tokenizer and the max_length that it was made with.
             skip_damaged: True leaves damaged segments out, with a warning that names them. The texts of the others keep
                 their numbers. False: a damaged segment is an error, here or in the first search.
 
         Raises:
-            FileNotFoundError: no such folder.
             ValueError: the folder is no phrase index, it is damaged, or it was made with another encoder.
         """
         folder = Path(folder).expanduser().resolve()
@@ -119,8 +117,8 @@ class PhraseIndex:
     def add(self, texts: Iterable[str], *, progress: bool | None = None) -> None:
         """Add texts after those that are there.
 
-        A kill costs the segment that is being written, and nothing else. Where several processes add to one folder,
-        their segments follow each other in the order in which they are committed.
+        A kill costs the segment that is being written, and nothing else. Segments of several processes follow each
+        other in the order in which they are committed.
 
         Args:
             texts: any iterable; it is read as it is encoded. An empty text counts, and is never found.
