@@ -22,8 +22,7 @@ class TokenBatch:
     rows: np.ndarray
     input_ids: Tensor  # (B, L)
     attention_mask: Tensor  # (B, L)
-    offsets: list[np.ndarray]  # a text: (its tokens, 2) character start and end
-    special: list[np.ndarray]  # a text: (its tokens,) True at [CLS], [SEP]
+    encodings: list[Any]  # the tokenizer's, one a text
 
 
 def checked(texts: Iterable[str]) -> list[str]:
@@ -59,15 +58,8 @@ def token_batches(encodings: list[Any], start: int, budget: int, pad_id: int, de
         mask = np.arange(lengths[rows[0]]) < lengths[rows, None]  # (B, L)
         ids = np.full(mask.shape, pad_id)
         ids[mask] = np.concatenate([encoding.ids for encoding in batch])
-        batches.append(
-            TokenBatch(
-                rows + start,
-                torch.from_numpy(ids).to(device),
-                torch.from_numpy(mask.astype(np.int64)).to(device),
-                [np.array(encoding.offsets, dtype=np.int64) for encoding in batch],
-                [np.array(encoding.special_tokens_mask, dtype=bool) for encoding in batch],
-            )
-        )
+        padded = torch.from_numpy(ids).to(device)
+        batches.append(TokenBatch(rows + start, padded, torch.from_numpy(mask).long().to(device), batch))
     return batches
 
 

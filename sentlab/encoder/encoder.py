@@ -278,8 +278,9 @@ class Encoder(nn.Module):
             return self.hidden_states(batch.input_ids, batch.attention_mask)[-1].float().cpu().numpy()
 
         for batch, result in computed(self, last_layer, unique, tokens_per_batch, progress):
-            for row, vectors, offsets, special in zip(batch.rows, result, batch.offsets, batch.special, strict=True):
-                found[row] = vectors[: len(special)][~special], offsets[~special]
+            for row, vectors, encoding in zip(batch.rows, result, batch.encodings, strict=True):
+                kept = ~np.array(encoding.special_tokens_mask, dtype=bool)
+                found[row] = vectors[: len(kept)][kept], np.array(encoding.offsets, dtype=np.int64)[kept]
         return [found[i] for i in inverse]
 
     def save(self, folder: str | Path) -> None:

@@ -62,8 +62,8 @@ class WordVectors:
 
         Args:
             path: the file, plain or .gz.
-            vocabulary: read no other words, which saves most of the time and memory (`tokens` says what words texts
-                have); None: all.
+            vocabulary: read no other words, which saves most of the time and memory. `tokens` says what words texts
+                have. None: all.
             limit: look at the first so many words of the file only, which are the most frequent ones; None: at all.
 
         Raises:

@@ -4,6 +4,7 @@ A folder of the index holds a manifest and segments, each of some texts::
 
     phrases.json           the manifest: what the index is, and its segments with their sizes and checksums
     phrases.lock           locked while a process changes the list of segments
+
     segment-HEX/vectors    float16 or float32 (W, D)
     segment-HEX/spans      int32 (W, 2), a word's characters
     segment-HEX/words      int64 (n + 1,), each text's first word
@@ -83,7 +84,8 @@ class Segment:
     def __init__(
         self, folder: Path, extent: Extent, dtype: str, dim: int, first_text: int = 0, first_word: int = 0
     ) -> None:
-        self.extent, self.first_text, self.first_word, self.damage = extent, first_text, first_word, ""
+        self.extent, self.first_text, self.first_word = extent, first_text, first_word
+        self.damage: str | None = None
         self._place, self._read = folder / extent.name, False
         self.vectors = self._mapped("vectors", dtype, extent.words, dim)
         self.spans = self._mapped("spans", "int32", extent.words, 2)
@@ -91,8 +93,8 @@ class Segment:
         self.bytes = self._mapped("bytes", "int64", extent.texts + 1)
         self.texts = self._mapped("texts", "uint8", extent.bytes)
 
-    def check(self, *, again: bool = False) -> str:
-        """Read all files, at the first call or `again`, and return what is wrong with them; "" if nothing is."""
+    def check(self, *, again: bool = False) -> str | None:
+        """Read all files, at the first call or `again`, and return what is wrong with them; None if nothing is."""
         if again or not self._read:
             self._read = True
             for name, expected in self.extent.checksums.items():
