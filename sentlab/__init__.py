@@ -10,7 +10,8 @@ vectors = encoder.encode(["A man plays the guitar."])  # (1, D)
 Each name is imported when it is first used, so that `import sentlab` is quick and needs no optional package.
 """
 
-import importlib
+# ruff: noqa: F401  the imports are for type checkers, which cannot follow __getattr__
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,54 +24,24 @@ if TYPE_CHECKING:
     from sentlab.search import PhraseIndex
     from sentlab.training import History, TrainConfig, fit, set_seed
 
-__all__ = [
-    "Encoder",
-    "History",
-    "PhraseIndex",
-    "TrainConfig",
-    "data",
-    "evaluate_sts",
-    "fit",
-    "methods",
-    "metrics",
-    "pair_cosines",
-    "plots",
-    "preset",
-    "published",
-    "records",
-    "set_seed",
-    "spans",
-    "sts_dev",
-    "watch_geometry",
-]
-
-_PLACES = {
-    "Encoder": "encoder",
-    "History": "training",
-    "PhraseIndex": "search",
-    "TrainConfig": "training",
-    "evaluate_sts": "evaluation",
-    "fit": "training",
-    "pair_cosines": "evaluation",
-    "plots": "report",
-    "preset": "experiments.presets",
-    "records": "experiments",
-    "set_seed": "training",
-    "sts_dev": "evaluation",
-    "watch_geometry": "evaluation",
+_OBJECTS = {
+    "encoder": ("Encoder",),
+    "evaluation": ("evaluate_sts", "pair_cosines", "sts_dev", "watch_geometry"),
+    "experiments.presets": ("preset",),
+    "search": ("PhraseIndex",),
+    "training": ("History", "TrainConfig", "fit", "set_seed"),
 }
+_MODULES = ("data", "experiments.records", "methods", "metrics", "published", "report.plots", "spans")
+_PLACES = {name: f"sentlab.{module}:{name}" for module, names in _OBJECTS.items() for name in names}
+_PLACES |= {module.rpartition(".")[2]: f"sentlab.{module}:" for module in _MODULES}
+__all__ = sorted(_PLACES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'sentlab' has no attribute {name!r}")
     if name not in _PLACES:
-        return importlib.import_module(f"sentlab.{name}")
-    place = f"sentlab.{_PLACES[name]}"
-    if name in ("plots", "records"):  # modules, with names of their own
-        return importlib.import_module(f"{place}.{name}")
-    return getattr(importlib.import_module(place), name)
+        raise AttributeError(f"module 'sentlab' has no attribute {name!r}")
+    return resolve_name(_PLACES[name])
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

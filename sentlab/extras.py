@@ -7,17 +7,10 @@ from types import ModuleType
 
 
 def need(package: str, extra: str) -> ModuleType:
-    """Import a package that an extra of sentlab brings.
-
-    Args:
-        package: what to import, such as `pandas` or `scipy.stats`.
-        extra: `data`, `eval`, `plots`, or another extra of `pyproject.toml` that brings it.
+    """Import a package, such as `scipy.stats`, that an extra of `pyproject.toml`, such as `eval`, brings.
 
     Raises:
         ImportError: the package is not installed; says how to install the extra.
-
-    Example:
-        pandas = need("pandas", "eval")
     """
     name = package.partition(".")[0]
     try:

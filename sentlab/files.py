@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 def replacing(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside `path`, which is moved onto it when the block ends well and removed when it fails.
 
-    The file is on the disk before it is moved: after a power failure `path` holds the old file or the new one.
+    After a power failure too `path` holds the old file or the new one.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,11 +33,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Name the file in the error of reading it, where it is no JSON, no UTF-8, or no safetensors file, or cut off.
-
-    Raises:
-        ValueError: the block raised an error of that kind.
-    """
+    """Raise a ValueError that names the file where it is no JSON, no UTF-8, or no safetensors file, or cut off."""
     try:
         yield
     except (json.JSONDecodeError, UnicodeDecodeError, SafetensorError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,19 +22,22 @@ class TokenBatch:
     rows: np.ndarray
     input_ids: Tensor  # (B, L)
     attention_mask: Tensor  # (B, L)
-    offsets: list[np.ndarray]  # a text: (its tokens, 2) character start and end
-    special: list[np.ndarray]  # a text: (its tokens,) True at [CLS], [SEP]
+    encodings: list[Any]  # the tokenizer's, one a text
 
 
 def checked(texts: Iterable[str]) -> list[str]:
     """The texts as a list; TypeError for a bare string, or for an item that is no string (the message says which)."""
+    return list(strings(texts))
+
+
+def strings(texts: Iterable[str]) -> Iterator[str]:
+    """Each of the texts, as `checked`."""
     if isinstance(texts, str):
         raise TypeError(f"texts is one string, {texts[:40]!r}; put it into a list: [text]")
-    texts = list(texts)
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string: {text!r:.60}")
-    return texts
+        yield text
 
 
 def distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:
@@ -45,24 +48,18 @@ def distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:
 
 
 def token_batches(encodings: list[Any], start: int, budget: int, pad_id: int, device: torch.device) -> list[TokenBatch]:
-    """Batch a fast tokenizer's encodings from long to short.
-
-    Args:
-        encodings: one a text.
-        start: the position of the first text.
-        budget: padded tokens in a batch.
-        pad_id: the id of the padding token.
-        device: for the tensors.
-    """
+    """Batch encodings, one a text, from long to short; `start`: the first text's position, `budget`: padded tokens."""
     lengths = np.array([len(encoding) for encoding in encodings])
     order = np.argsort(-lengths, kind="stable")
     batches: list[TokenBatch] = []
-    first = 0
-    while first < len(order):
-        longest = int(lengths[order[first]])
-        rows = order[first : first + max(1, budget // longest)]
-        batches.append(_padded([encodings[i] for i in rows], rows + start, longest, pad_id, device))
-        first += len(rows)
+    while len(order):
+        rows, order = np.split(order, [max(1, budget // lengths[order[0]])])
+        batch = [encodings[i] for i in rows]
+        mask = np.arange(lengths[rows[0]]) < lengths[rows, None]  # (B, L)
+        ids = np.full(mask.shape, pad_id)
+        ids[mask] = np.concatenate([encoding.ids for encoding in batch])
+        padded = torch.from_numpy(ids).to(device)
+        batches.append(TokenBatch(rows + start, padded, torch.from_numpy(mask).long().to(device), batch))
     return batches
 
 
@@ -75,18 +72,3 @@ def warn_if_cut(encoder: Encoder, encodings: list[Any]) -> None:
             "give max_length to from_pretrained",
             stacklevel=2,
         )
-
-
-def _padded(encodings: list[Any], rows: np.ndarray, longest: int, pad_id: int, device: torch.device) -> TokenBatch:
-    ids = np.full((len(rows), longest), pad_id, dtype=np.int64)  # (B, L)
-    mask = np.zeros((len(rows), longest), dtype=np.int64)
-    for i, encoding in enumerate(encodings):
-        ids[i, : len(encoding)] = encoding.ids
-        mask[i, : len(encoding)] = 1
-    return TokenBatch(
-        rows,
-        torch.from_numpy(ids).to(device),
-        torch.from_numpy(mask).to(device),
-        [np.array(encoding.offsets, dtype=np.int64) for encoding in encodings],
-        [np.array(encoding.special_tokens_mask, dtype=bool) for encoding in encodings],
-    )

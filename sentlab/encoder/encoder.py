@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from sentlab.encoder.batches import TokenBatch, checked, distinct, warn_if_cut
 from sentlab.encoder.files import BUNDLED, load_parts, locate, positions
 from sentlab.encoder.fingerprint import fingerprint
-from sentlab.encoder.inference import SECONDS_BEFORE_PROGRESS, computed, without_recording_hooks
+from sentlab.encoder.inference import computed, drop_recording_hooks
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.saving import save
@@ -23,7 +23,7 @@ from sentlab.encoder.vector_maps import Flow, Whitening
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["SECONDS_BEFORE_PROGRESS", "Encoder", "checked"]
+__all__ = ["Encoder", "checked"]
 
 DEFAULT_POOLING, DEFAULT_MAX_LENGTH = "cls", 64
 # In most masked-LM models the head is what is left without the backbone; in this one a bare function sits in between.
@@ -38,8 +38,8 @@ class Encoder(nn.Module):
         tokenizer: its fast tokenizer.
         pooling: a name in `sentlab.encoder.pooling.POOLINGS`, or "pseudo" for what `pseudo` makes of the last layer.
         max_length: tokens a text, special tokens included. Longer texts are cut at the end.
-        post: a fitted map that every pooled vector goes through, or None. It belongs to the pooling and the weights
-            that it was fitted with. After a change of either, fit again (`sentlab.encoder.vector_maps.postprocessed`).
+        post: a fitted map that every pooled vector goes through, or None. After a change of the pooling or the weights,
+            fit again (`sentlab.encoder.vector_maps.postprocessed`).
         pseudo: the pseudo tokens that PT-BERT has trained with this model, or None.
         normalize: `encode` scales vectors to length 1 unless it is told otherwise. `forward` does not.
         prompts: name -> words to put before a text.
@@ -47,8 +47,7 @@ class Encoder(nn.Module):
             `encode_tokens` read texts without it.
 
     Raises:
-        ValueError: an unknown pooling, a max_length the model has no positions for, or a map of vectors of another
-            dimension.
+        ValueError: an unknown pooling, a max_length that the model has no positions for, or a `post` of another width.
     """
 
     def __init__(
@@ -70,19 +69,11 @@ class Encoder(nn.Module):
             raise ValueError(f"max_length is {max_length}; this model takes {shortest} to {longest} tokens")
         if not tokenizer.is_fast:
             raise ValueError("the tokenizer has no fast version (tokenizer.json), so it knows no character offsets")
-        if post is not None and post.in_dim != model.config.hidden_size:
-            raise ValueError(
-                f"post maps vectors of {post.in_dim} dimensions; this model has {model.config.hidden_size}"
-            )
-        self.model = model
-        self.post = post
-        self.pseudo = pseudo
-        self.tokenizer = tokenizer
-        self.pooling = pooling
-        self.max_length = max_length
-        self.normalize = normalize
-        self.prompts = dict(prompts or {})
-        self.default_prompt_name = default_prompt_name
+        if post is not None and post.in_dim != (width := model.config.hidden_size):
+            raise ValueError(f"post maps vectors of {post.in_dim} dimensions; this model has {width}")
+        self.model, self.tokenizer, self.post, self.pseudo = model, tokenizer, post, pseudo
+        self.pooling, self.max_length, self.normalize = pooling, max_length, normalize
+        self.prompts, self.default_prompt_name = dict(prompts or {}), default_prompt_name
         self.assumed_length: int | None = None  # a max_length that neither the caller nor the folder has chosen
 
     @classmethod
@@ -109,60 +100,40 @@ class Encoder(nn.Module):
         A sentence-transformers folder also sets `normalize` (its last module is Normalize) and `prompts`.
 
         Raises:
-            FileNotFoundError: no such folder.
             OSError: neither a folder nor a hub model that can be reached, or one without safetensors weights.
-            ValueError: weights that the model needs are missing, not finite or of another shape. A tokenizer has no
-                vocabulary. A model needs code of its own (`trust_remote_code` is False). A saved pooling is not known
-                here, or `pooling` is not the one that a saved `post` was fitted with.
+            ValueError: weights that the model needs are missing, not finite or of another shape. The tokenizer has no
+                vocabulary. The model needs code of its own. A saved pooling is not known here, or `pooling` is not the
+                one that a saved `post` was fitted with.
 
         Example:
             >>> encoder = sentlab.Encoder.from_pretrained("tiny", pooling="mean")
             >>> encoder.encode(["A man plays the guitar."]).shape
             (1, 128)
         """
-        parts = load_parts(locate(source), revision, pooling)
-        saved = parts.settings
-        longest = min(parts.tokenizer.model_max_length, positions(parts.model.base_model))
-        assumed = max_length is None and not saved.get("max_length")
+        parts = {"pooling": DEFAULT_POOLING, "max_length": None} | load_parts(locate(source), revision, pooling)
+        longest = min(parts["tokenizer"].model_max_length, positions(parts["model"].base_model))
+        assumed = max_length is None and not parts["max_length"]
         if max_length is None:
-            max_length = min(saved.get("max_length") or DEFAULT_MAX_LENGTH, longest)
-        encoder = cls(
-            parts.model,
-            parts.tokenizer,
-            pooling or saved.get("pooling", DEFAULT_POOLING),
-            max_length,
-            parts.post,
-            parts.pseudo,
-            normalize=saved.get("normalize", False),
-            prompts=saved.get("prompts"),
-            default_prompt_name=saved.get("default_prompt_name"),
-        )
+            max_length = min(parts["max_length"] or DEFAULT_MAX_LENGTH, longest)
+        encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": max_length})
         if assumed and max_length < longest and source not in BUNDLED:
             encoder.assumed_length = max_length
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     @property
     def pooling(self) -> str:
-        """How hidden states become one vector: a name in `POOLINGS`, or "pseudo" where there are pseudo tokens.
-
-        Raises:
-            ValueError: an unknown name is set.
-        """
+        """How hidden states become one vector: a name in `POOLINGS`, or "pseudo" where there are pseudo tokens."""
         return self._pooling
 
     @pooling.setter
     def pooling(self, name: str) -> None:
-        if name not in POOLINGS and not (name == "pseudo" and self.pseudo is not None):
+        if name not in POOLINGS and (name != "pseudo" or self.pseudo is None):
             raise ValueError(_unknown(name))
         self._pooling = name
 
     @property
     def prompt(self) -> str:
-        """What `encode` puts before each text: the prompt that `default_prompt_name` names, or nothing.
-
-        Raises:
-            ValueError: `prompts` has no such name.
-        """
+        """What `encode` puts before each text: the prompt that `default_prompt_name` names, or nothing."""
         if self.default_prompt_name is None:
             return ""
         if self.default_prompt_name not in self.prompts:
@@ -181,9 +152,7 @@ class Encoder(nn.Module):
         if self.model is self.backbone:
             return None
         rest = {name: part for name, part in self.model.named_children() if part is not self.backbone}
-        names = HEAD_MODULES.get(self.model.config.model_type) or [
-            n for n in rest if any(True for _ in rest[n].parameters())
-        ]
+        names = HEAD_MODULES.get(self.model.config.model_type) or [n for n in rest if list(rest[n].parameters())]
         return rest[names[0]] if len(names) == 1 else nn.Sequential(*(rest[name] for name in names))
 
     @property
@@ -204,9 +173,8 @@ class Encoder(nn.Module):
     def fingerprint(self, *, tokens: bool = False) -> str:
         """Return 16 hexadecimal digits that change with anything that decides the vectors of `encode`.
 
-        They cover the backbone's weights and architecture, the tokenizer, the pooling, `max_length`, `post` and
-        `pseudo`. They do not cover the masked-LM head, dropout, the device or the name of the source, and they
-        survive `save`. It takes about 20 ms for the bundled encoder, and a second for 400 MB of weights.
+        The masked-LM head, dropout, the device and the name of the source do not, and `save` keeps the digits. It takes
+        about 20 ms for the bundled encoder, and a second for 400 MB of weights.
 
         Args:
             tokens: True covers only what decides the vectors of `encode_tokens`, so that another pooling does not
@@ -295,9 +263,7 @@ class Encoder(nn.Module):
     def encode_tokens(
         self, texts: Iterable[str], *, tokens_per_batch: int | None = None, progress: bool | None = None
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The last layer's vectors of each text's tokens, special tokens left out.
-
-        They are read without a prompt, and neither `post` nor `normalize` touches them.
+        """The last layer's vectors of each text's tokens, special tokens left out, without prompt, `post`, `normalize`.
 
         Args and Raises: as in `encode`.
 
@@ -312,19 +278,16 @@ class Encoder(nn.Module):
             return self.hidden_states(batch.input_ids, batch.attention_mask)[-1].float().cpu().numpy()
 
         for batch, result in computed(self, last_layer, unique, tokens_per_batch, progress):
-            for row, vectors, offsets, special in zip(batch.rows, result, batch.offsets, batch.special, strict=True):
-                found[row] = vectors[: len(special)][~special], offsets[~special]
+            for row, vectors, encoding in zip(batch.rows, result, batch.encodings, strict=True):
+                kept = ~np.array(encoding.special_tokens_mask, dtype=bool)
+                found[row] = vectors[: len(kept)][kept], np.array(encoding.offsets, dtype=np.int64)[kept]
         return [found[i] for i in inverse]
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `from_pretrained` and `sentence_transformers.SentenceTransformer` load.
 
-        With a `Flow` as `post`, or the pooling "pseudo", only `from_pretrained` loads it. sentence_transformers could
-        only give other vectors, so it refuses the folder. An encoder saved there before is replaced, and only once the
-        new one is written in full. A README.md stays. A link to a folder stays, and the folder is replaced.
-
-        Args:
-            folder: the folder; `~` is your home.
+        With a `Flow` as `post`, or the pooling "pseudo", sentence_transformers refuses it, as it could only give other
+        vectors. An encoder saved there before is replaced, once the new one is written in full. A README.md stays.
 
         Raises:
             FileExistsError: the folder holds something that is no part of a saved encoder, or it is the working
@@ -333,8 +296,9 @@ class Encoder(nn.Module):
         save(self, folder)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what pickle, torch.save and deepcopy keep: all but the hooks that transformers leaves in a model."""
-        return self.__dict__ | {"_modules": self._modules | {"model": without_recording_hooks(self.model)}}
+        """Return what pickle, torch.save, copy and deepcopy keep."""
+        drop_recording_hooks(self.model)
+        return self.__dict__ | {"_modules": dict(self._modules)}  # so that a copy may get another `post`
 
 
 def _unknown(pooling: str) -> str:

@@ -6,7 +6,6 @@ import contextlib
 import inspect
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,7 +17,7 @@ from torch import Tensor, nn
 
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
-from sentlab.encoder.vector_maps import Flow, Whitening, restore
+from sentlab.encoder.vector_maps import restore
 
 if TYPE_CHECKING:  # it takes seconds to import, and only loading and saving need it
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -33,17 +32,6 @@ LEGACY_POOLINGS = {
     "weightedmean_tokens": "weightedmean",
     "lasttoken": "lasttoken",
 }
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What an encoder is made of; `settings` are those of its folder: pooling, max_length, normalize, prompts."""
-
-    model: PreTrainedModel
-    tokenizer: PreTrainedTokenizerBase
-    settings: dict[str, Any]
-    post: Whitening | Flow | None
-    pseudo: PseudoTokens | None
 
 
 @contextlib.contextmanager
@@ -63,11 +51,9 @@ def quiet() -> Iterator[None]:
 
 
 def locate(source: str | Path) -> str:
-    """Return the folder, or the name on the hub.
+    """Return the folder, or the name on the hub; a FileNotFoundError if it can be neither."""
+    from huggingface_hub.utils import HFValidationError, validate_repo_id
 
-    Raises:
-        FileNotFoundError: no such folder, and the source cannot be a name on the hub.
-    """
     if source in BUNDLED:
         source = BUNDLED[str(source)]
     elif isinstance(source, str) and source.startswith("package:"):
@@ -77,38 +63,37 @@ def locate(source: str | Path) -> str:
     path = Path(source).expanduser()
     if path.is_dir():
         return str(path)
-    if path.exists() or not (isinstance(source, str) and _may_be_on_the_hub(source)):
-        raise FileNotFoundError(
-            f'no folder {path}; give "tiny", a folder that holds an encoder, or a hub model\'s name'
-        )
-    return source
+    if isinstance(source, str) and not path.exists():
+        with contextlib.suppress(HFValidationError):
+            validate_repo_id(source)
+            return source
+    raise FileNotFoundError(f'no folder {path}; give "tiny", a folder that holds an encoder, or a hub model\'s name')
 
 
-def load_parts(place: str, revision: str | None, pooling: str | None) -> Parts:
-    """Load all that makes an encoder from a folder or the hub. See `Encoder.from_pretrained` for what it raises."""
+def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[str, Any]:
+    """Load the arguments of `Encoder` from a folder or the hub; those that it does not say are left out or None.
+
+    See `Encoder.from_pretrained` for what it raises.
+    """
     is_folder = Path(place).is_dir()
     hub = {"revision": revision, "local_files_only": is_folder or _only_cached(place, revision)}
-    with quiet():
-        try:
-            model = load_model(place, hub)
-            tokenizer = load_tokenizer(place, hub)
-            settings = saved_settings(place, hub, read_pooling=pooling is None)
-            post = load_post(place, hub, settings, pooling)
-            pseudo = load_pseudo(place, hub, settings)
-        except (json.JSONDecodeError, SafetensorError) as error:  # which name no file
-            damaged = ", ".join(_damaged(place, hub))
-            raise ValueError(f"files of {place} are damaged or cut off: {damaged} ({error}); get them anew") from error
-        except OSError as error:
-            tried = f"the folder {place}" if is_folder else f"the hub model {place!r}, revision {revision or 'main'}"
-            raise OSError(f"cannot load an encoder from {tried}; it needs safetensors weights: {error}") from error
-        except ValueError as error:
-            if "trust_remote_code" in str(error):
-                raise ValueError(
-                    f"{place} brings Python code that its model needs; sentlab never runs code that comes with a model "
-                    "(trust_remote_code=False), so take a model of a kind that transformers knows"
-                ) from error
-            raise
-    return Parts(model, tokenizer, settings, post, pseudo)
+    try:
+        with quiet():
+            parts = {"model": load_model(place, hub), "tokenizer": load_tokenizer(place, hub)}
+            return parts | saved_settings(place, hub, pooling)
+    except (json.JSONDecodeError, SafetensorError) as error:  # which name no file
+        damaged = ", ".join(_damaged(place, hub))
+        raise ValueError(f"files of {place} are damaged or cut off: {damaged} ({error}); get them anew") from error
+    except OSError as error:
+        tried = f"the folder {place}" if is_folder else f"the hub model {place!r}, revision {revision or 'main'}"
+        raise OSError(f"cannot load an encoder from {tried}; it needs safetensors weights: {error}") from error
+    except ValueError as error:
+        if "trust_remote_code" in str(error):
+            raise ValueError(
+                f"{place} brings Python code that its model needs; sentlab never runs code that comes with a model "
+                "(trust_remote_code=False), so take a model of a kind that transformers knows"
+            ) from error
+        raise
 
 
 def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
@@ -118,12 +103,9 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
     config = AutoConfig.from_pretrained(place, trust_remote_code=False, **hub)
     config.output_hidden_states = False  # `save` may have set it for sentence-transformers; here it is asked for a call
     architecture = (config.architectures or [""])[0]
-    auto: Any = AutoModel
-    extra = {}
-    if architecture.endswith("ForMaskedLM"):
-        auto = AutoModelForMaskedLM
-    elif "add_pooling_layer" in inspect.signature(cast(Any, MODEL_MAPPING[type(config)])).parameters:
-        extra = {"add_pooling_layer": False}
+    auto: Any = AutoModelForMaskedLM if architecture.endswith("ForMaskedLM") else AutoModel
+    takes = inspect.signature(cast(Any, MODEL_MAPPING[type(config)])).parameters
+    extra = {"add_pooling_layer": False} if auto is AutoModel and "add_pooling_layer" in takes else {}
     model, report = auto.from_pretrained(
         place,
         config=config,
@@ -135,18 +117,16 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
         **extra,
         **hub,
     )
-    missing = sorted(report["missing_keys"])
-    mismatched = sorted(str(entry[0]) for entry in report["mismatched_keys"])
-    if missing or mismatched:
-        parts = [
-            f"{kind}: {', '.join(names)}"
-            for kind, names in (("missing", missing), ("other shape", mismatched))
-            if names
-        ]
+    unfilled = {
+        "missing": sorted(report["missing_keys"]),
+        "other shape": sorted(str(entry[0]) for entry in report["mismatched_keys"]),
+    }
+    if any(unfilled.values()):
+        named = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in unfilled.items() if names)
         raise ValueError(
             f"the weights of {place} do not fill {architecture or type(model).__name__}, the rest would be random; "
-            f"{'; '.join(parts)}. Take a complete checkpoint, or name in its config.json (`architectures`) "
-            "the class that it was saved from"
+            f"{named}. Take a complete checkpoint, or name in its config.json (`architectures`) the class that it was "
+            "saved from"
         )
     _require_finite(place, model.named_parameters())
     return model
@@ -174,8 +154,8 @@ def positions(backbone: nn.Module) -> int:
     return backbone.config.max_position_embeddings  # type: ignore[union-attr,return-value]
 
 
-def saved_settings(place: str, hub: dict[str, Any], *, read_pooling: bool) -> dict[str, Any]:
-    """Return what a folder says of `pooling`, `max_length`, `normalize` and prompts, saved here or elsewhere.
+def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict[str, Any]:
+    """What a folder, saved here or elsewhere, says of the arguments of `Encoder`; `pooling`: the one that is asked for.
 
     Whatever sentence-transformers keeps too is read from its files, so that both read the same.
     """
@@ -184,21 +164,35 @@ def saved_settings(place: str, hub: dict[str, Any], *, read_pooling: bool) -> di
         path = _cached(place, name, hub, required=False)
         return None if path is None else json.loads(path.read_text(encoding="utf-8"))
 
+    def tensors(name: str) -> dict[str, Tensor]:
+        found = load_file(str(_cached(place, name, hub)))
+        _require_finite(f"{place}/{name}", found.items())
+        return found
+
     if (modules := read("modules.json")) is None:
         return {}
     kinds = [module["type"].rsplit(".", 1)[-1] for module in modules]
     prompts = read("config_sentence_transformers.json") or {}
-    saved: dict[str, Any] = {
-        "normalize": "Normalize" in kinds,
-        "prompts": prompts.get("prompts"),
-        "default_prompt_name": prompts.get("default_prompt_name"),
-    }
+    saved: dict[str, Any] = {name: prompts.get(name) for name in ("prompts", "default_prompt_name")}
+    saved["normalize"] = "Normalize" in kinds
     if (ours := read("sentlab.json")) is not None:
-        return saved | ours
+        saved |= ours
+        if post := saved.get("post"):
+            if pooling not in (None, saved["pooling"]):
+                raise ValueError(
+                    f"{place} holds a {post['kind']} that was fitted to {saved['pooling']!r} vectors, not to "
+                    f"{pooling!r}: leave pooling out, set `post` of what you get to None, and choose another `pooling` "
+                    "then"
+                )
+            saved["post"] = restore(post, tensors("post/model.safetensors"))
+        if pseudo := saved.get("pseudo"):
+            saved["pseudo"] = PseudoTokens(**pseudo)
+            saved["pseudo"].load_state_dict(tensors("pseudo/model.safetensors"))
+        return saved
     # where sentence-transformers has it, up to version 5 and from 6 on
     limits = read("sentence_bert_config.json") or {}
     saved["max_length"] = limits.get("max_seq_length") or (read("tokenizer_config.json") or {}).get("model_max_length")
-    if read_pooling:
+    if pooling is None:
         if kinds[:2] != ["Transformer", "Pooling"] or set(kinds[2:]) - {"Normalize"}:
             raise ValueError(
                 f"{place} is made of {', '.join(kinds)}, which is not known here; choose a pooling to go without"
@@ -207,44 +201,10 @@ def saved_settings(place: str, hub: dict[str, Any], *, read_pooling: bool) -> di
     return saved
 
 
-def load_post(place: str, hub: dict[str, Any], saved: dict[str, Any], pooling: str | None) -> Whitening | Flow | None:
-    """Load the map of pooled vectors that was saved with the encoder, if one was."""
-    if (settings := saved.get("post")) is None:
-        return None
-    if pooling not in (None, saved["pooling"]):
-        raise ValueError(
-            f"{place} holds a {settings['kind']} that was fitted to {saved['pooling']!r} vectors, not to {pooling!r}: "
-            "leave pooling out, set `post` of what you get to None, and choose another `pooling` then"
-        )
-    return restore(settings, _tensors(place, "post/model.safetensors", hub))
-
-
-def load_pseudo(place: str, hub: dict[str, Any], saved: dict[str, Any]) -> PseudoTokens | None:
-    """Load the pseudo tokens that were saved with the encoder, if any were."""
-    if (settings := saved.get("pseudo")) is None:
-        return None
-    pseudo = PseudoTokens(**settings)
-    pseudo.load_state_dict(_tensors(place, "pseudo/model.safetensors", hub))
-    return pseudo
-
-
-def _may_be_on_the_hub(name: str) -> bool:
-    from huggingface_hub.utils import HFValidationError, validate_repo_id
-
-    try:
-        validate_repo_id(name)
-    except HFValidationError:
-        return False
-    return True
-
-
 def _only_cached(place: str, revision: str | None) -> bool:
-    """Whether to load from the hub's cache alone because the hub does not answer.
+    """Whether to load from the hub's cache alone because the hub does not answer; an OSError if it is not there.
 
     We ask it once. Its client repeats each question for 24 seconds before it gives up.
-
-    Raises:
-        OSError: the cache does not hold the model either.
     """
     from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError
@@ -252,9 +212,8 @@ def _only_cached(place: str, revision: str | None) -> bool:
     answer = "is turned off by HF_HUB_OFFLINE"
     if not constants.HF_HUB_OFFLINE:
         try:
-            get_hf_file_metadata(hf_hub_url(place, "config.json", revision=revision))
-            return False
-        except HfHubHTTPError:  # an answer, if only that there is no such model, which is said better when loading
+            with contextlib.suppress(HfHubHTTPError):  # an answer, if only that there is no such model; loading says so
+                get_hf_file_metadata(hf_hub_url(place, "config.json", revision=revision))
             return False
         except Exception as error:  # no connection, in the classes of whichever HTTP client the hub uses
             answer = f"does not answer ({error})"
@@ -287,23 +246,16 @@ def _damaged(place: str, hub: dict[str, Any]) -> Iterator[str]:
             yield path.relative_to(folder).as_posix()
 
 
-def _tensors(place: str, name: str, hub: dict[str, Any]) -> dict[str, Tensor]:
-    tensors = load_file(str(_cached(place, name, hub)))
-    _require_finite(f"{place}/{name}", tensors.items())
-    return tensors
-
-
 def _require_finite(where: str, tensors: Iterable[tuple[str, Tensor]]) -> None:
     for name, value in tensors:
-        if not value.isfinite().all():
-            count = int((~value.isfinite()).sum())
+        if count := int((~value.isfinite()).sum()):
             raise ValueError(
                 f"{where}: {name} holds {count} of {value.numel()} numbers that are nan or infinite; take an earlier "
                 "checkpoint of this model, or get its files anew"
             )
 
 
-def _pooling(place: str, config: dict[str, Any], prompts: dict[str, Any]) -> str:
+def _pooling(place: str, config: dict[str, Any], saved: dict[str, Any]) -> str:
     """The pooling that sentence-transformers' module of that name was saved with."""
     modes = config.get("pooling_mode") or [
         name for flag, name in LEGACY_POOLINGS.items() if config.get(f"pooling_mode_{flag}")
@@ -311,7 +263,7 @@ def _pooling(place: str, config: dict[str, Any], prompts: dict[str, Any]) -> str
     mode = modes if isinstance(modes, str) else "+".join(modes)
     if mode not in ("cls", "mean", "max"):
         raise ValueError(f"{place} pools by {mode!r}, which is not known here; choose one of {', '.join(POOLINGS)}")
-    if not config.get("include_prompt", True) and prompts["default_prompt_name"] is not None:
+    if not config.get("include_prompt", True) and saved["default_prompt_name"] is not None:
         raise ValueError(
             f"{place} leaves the tokens of its default prompt out of the pooling, which is not known here; choose a "
             "pooling to count them"

@@ -16,19 +16,10 @@ if TYPE_CHECKING:
     from sentlab.encoder import Encoder
 
 # Entries of config.json that decide no vector: where a model comes from, how it is trained, and what else it returns.
-NO_PART = {
-    "_name_or_path",
-    "architectures",
-    "bos_token_id",
-    "dtype",
-    "eos_token_id",
-    "initializer_range",
-    "output_hidden_states",
-    "tie_word_embeddings",
-    "torch_dtype",
-    "transformers_version",
-    "use_cache",
-}
+NO_PART = """
+_name_or_path architectures bos_token_id dtype eos_token_id initializer_range output_hidden_states tie_word_embeddings
+torch_dtype transformers_version use_cache
+""".split()
 
 
 def fingerprint(encoder: Encoder, *, tokens: bool = False) -> str:
@@ -55,10 +46,7 @@ def fingerprint(encoder: Encoder, *, tokens: bool = False) -> str:
 
 
 def _architecture(config: PreTrainedConfig) -> dict[str, Any]:
-    """The entries that decide vectors and differ from their defaults, so that new ones with a default change nothing.
-
-    Dropout is none of them: vectors are made without it.
-    """
+    """The entries that decide vectors (dropout does not) and differ from their defaults, as new ones should not."""
     defaults = type(config)().to_dict()
     return {"model_type": config.model_type} | {
         key: value

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
 
     from sentlab.encoder import Encoder
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
 SECONDS_BEFORE_PROGRESS = 3.0
 TOKENS_PER_BATCH = {"cpu": 512, "cuda": 65_536}  # padded tokens; the CPU's fits the caches (benchmarks/encode.py)
 TEXTS_PER_CHUNK = 16_384  # tokenised and sorted at a time, which bounds the memory
@@ -34,8 +29,7 @@ TEXTS_PER_CHUNK = 16_384  # tokenised and sorted at a time, which bounds the mem
 class PackedLinear(TorchFunctionMode):
     """While active, linear layers on the CPU run in oneDNN, each weight laid out for it once: the same float32 sums.
 
-    The default is a BLAS call that lays out the weight anew each time, and on processors not made by Intel is a slower
-    one; the layout is what `torch.compile` does to frozen weights too.
+    The default is a BLAS call that lays out the weight anew each time.
     """
 
     def __init__(self) -> None:
@@ -93,7 +87,9 @@ def fast_arithmetic(device: torch.device) -> Callable[[], contextlib.AbstractCon
     return contextlib.nullcontext
 
 
-def in_threads(compute: Callable[[Item], Result], batches: list[Item], device: torch.device) -> Iterator[Result]:
+def in_threads(
+    compute: Callable[[TokenBatch], np.ndarray], batches: list[TokenBatch], device: torch.device
+) -> Iterator[np.ndarray]:
     """`compute` of each batch, in order; on a CPU a batch a thread, which wastes less than all threads on each."""
     threads = torch.get_num_threads()
     workers = min(threads, len(batches)) if device.type == "cpu" else 1
@@ -120,31 +116,17 @@ def evaluating(module: nn.Module) -> Iterator[None]:
             part.training = training
 
 
-def without_recording_hooks(model: PreTrainedModel) -> PreTrainedModel:
-    """A model with the same parameters, without the hooks that record hidden states: pickle knows no local functions.
-
-    transformers puts them into a model that is asked for hidden states, and does so again with this one when needed.
-    """
-    if not any("_output_capturing_hooks_installed" in part.__dict__ for part in model.modules()):
-        return model
-    shared = {id(value): value for value in chain(model.parameters(), model.buffers())}
-    twin = copy.deepcopy(model, shared)
-    for part in twin.modules():
+def drop_recording_hooks(model: PreTrainedModel) -> None:
+    """Drop the hooks that record hidden states, which pickle cannot take; transformers adds them when it needs them."""
+    for part in model.modules():
         part.__dict__.pop("_output_capturing_hooks_installed", None)
         for key, hook in list(part._forward_hooks.items()):
             if hook.__module__ == "transformers.utils.output_capturing":
                 del part._forward_hooks[key]
-    return twin
 
 
-def progress_bar(total: int, progress: bool | None, **settings: Any) -> tqdm:
-    """Open a bar; TQDM_DISABLE=1 in the environment hides it whatever `progress` says.
-
-    Args:
-        total: how many updates there will be.
-        progress: True shows the bar, False none; None shows it once the work has taken three seconds.
-        settings: of tqdm, such as `desc` and `unit`.
-    """
+def progress_bar(total: int | None, progress: bool | None, **settings: Any) -> tqdm:
+    """Open a bar; None shows it once the work has taken three seconds. TQDM_DISABLE=1 hides it in any case."""
     if progress is False:  # tqdm reads the environment for what it is not told, so True must not be passed on
         settings["disable"] = True
     elif progress is None:

@@ -70,11 +70,4 @@ def embedding_last(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
     return masked_mean((hidden_states[0] + hidden_states[-1]) / 2, mask)
 
 
-POOLINGS: dict[str, Pooling] = {
-    "cls": cls,
-    "mean": mean,
-    "max": max,
-    "last2": last2,
-    "first_last": first_last,
-    "embedding_last": embedding_last,
-}
+POOLINGS: dict[str, Pooling] = {each.__name__: each for each in (cls, mean, max, last2, first_last, embedding_last)}

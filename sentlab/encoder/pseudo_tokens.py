@@ -1,7 +1,7 @@
 """A sentence mapped to pseudo tokens and back by one attention: the part of PT-BERT that an encoder keeps.
 
-Tan et al. (2022), "A Sentence is Worth 128 Pseudo Tokens". `sentlab.methods.PTBERT` trains it; this file stands with
-the encoder because the vector h that it makes is one of those an encoder can be used with, its pooling "pseudo".
+Tan et al. (2022), "A Sentence is Worth 128 Pseudo Tokens". `sentlab.methods.PTBERT` trains it; the vector h that it
+makes is an encoder's pooling "pseudo".
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None)
 class PseudoTokens(nn.Module):
     """Pseudo tokens P (m, D) and the attention that maps a sentence Y to them (Eq. 1) and back (Eq. 3), to a vector h.
 
-    Nothing is added to what the attention puts out: there is no residual connection, no bias and no layer norm.
+    There is no residual connection, no bias and no layer norm.
 
     Args:
         dim: D of the hidden states.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors.torch import save_file
+from torch import Tensor
 
 from sentlab.encoder.files import LEGACY_POOLINGS, quiet
 from sentlab.encoder.pseudo_tokens import PseudoTokens
@@ -54,76 +55,66 @@ def save(encoder: Encoder, folder: str | Path) -> None:
 
 
 def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
-    """Write beside the model what `SentenceTransformer(folder)` reads; its WeightedLayerPooling averages layers.
+    """Write beside the model what `SentenceTransformer(folder)` reads: its modules, by which a Whitening is a Dense.
 
-    A Whitening is its Dense. A Flow, and pseudo tokens where they make the vector, are written as the classes that they
-    are, which it refuses to load.
+    A Flow, and pseudo tokens where they make the vector, go by our classes, which it refuses to load.
     """
+    modules = [("", "sentence_transformers.models.Transformer")]
 
     def write(name: str, content: Any) -> None:
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
-    modules = [("", "Transformer"), ("1_Pooling", "Pooling")]
+    def add(kind: str | type, config: Any, tensors: dict[str, Tensor] | None = None, path: str | None = None) -> None:
+        path = path or f"{len(modules)}_{kind}"
+        write(f"{path}/config.json", config)
+        if tensors is not None:
+            save_file(tensors, folder / path / "model.safetensors")
+        if isinstance(kind, type):
+            (folder / path / "README.md").write_text(NOTE.format(name=kind.__name__), encoding="utf-8")
+            modules.append((path, f"{kind.__module__}.{kind.__name__}"))
+        else:
+            modules.append((path, f"sentence_transformers.models.{kind}"))
+
     layers, width = encoder.backbone.config.num_hidden_layers, encoder.backbone.config.hidden_size
+    settings: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.max_length}
     averaged = {"last2": layers - 1, "first_last": 1, "embedding_last": 0}.get(encoder.pooling)
     if averaged is not None:
-        modules.insert(1, ("1_WeightedLayerPooling", "WeightedLayerPooling"))
-        modules[2] = ("2_Pooling", "Pooling")
         weights = torch.zeros(layers + 1)
         weights[averaged] += 1
         weights[layers] += 1
-        write(
-            "1_WeightedLayerPooling/config.json",
-            {"word_embedding_dimension": width, "layer_start": 0, "num_hidden_layers": layers},
-        )
-        save_file({"layer_weights": weights}, folder / "1_WeightedLayerPooling" / "model.safetensors")
+        sizes = {"word_embedding_dimension": width, "layer_start": 0, "num_hidden_layers": layers}
+        add("WeightedLayerPooling", sizes, {"layer_weights": weights})
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         write("config.json", config | {"output_hidden_states": True})
-    if encoder.pooling != "pseudo":
-        mode = encoder.pooling if averaged is None else "mean"
-        flags = {f"pooling_mode_{flag}": name == mode for flag, name in LEGACY_POOLINGS.items()}
-        write(f"{modules[-1][0]}/config.json", {"word_embedding_dimension": width} | flags)
-    write("sentence_bert_config.json", {"max_seq_length": encoder.max_length, "do_lower_case": False})
-    write(
-        "config_sentence_transformers.json",
-        {
-            "__version__": {"transformers": version("transformers"), "pytorch": torch.__version__},
-            "prompts": encoder.prompts,
-            "default_prompt_name": encoder.default_prompt_name,
-        },
-    )
-    types = [(path, f"sentence_transformers.models.{kind}") for path, kind in modules]
-    settings: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.max_length}
-    if (post := encoder.post) is not None:
-        settings["post"] = describe(post)
-        if isinstance(post, Whitening):
-            types.append(("post", "sentence_transformers.models.Dense"))
-            dense = {"in_features": post.in_dim, "out_features": post.out_dim, "bias": True}
-            write("post/config.json", {**dense, "activation_function": "torch.nn.modules.linear.Identity"})
-        else:
-            types.append(("post", f"{Flow.__module__}.{Flow.__name__}"))
-            write("post/config.json", settings["post"])
-            _note(folder / "post", "A flow")
-        save_file(post.state_dict(), folder / "post" / "model.safetensors")
     if (pseudo := encoder.pseudo) is not None:
         settings["pseudo"] = pseudo.settings
         (folder / "pseudo").mkdir()
         save_file(pseudo.state_dict(), folder / "pseudo" / "model.safetensors")
-        if encoder.pooling == "pseudo":
-            types[1] = ("pseudo", f"{PseudoTokens.__module__}.{PseudoTokens.__name__}")
-            _note(folder / "pseudo", "Pseudo tokens")
+    if encoder.pooling == "pseudo":
+        add(PseudoTokens, settings["pseudo"], path="pseudo")
+    else:
+        mode = encoder.pooling if averaged is None else "mean"
+        flags = {f"pooling_mode_{flag}": name == mode for flag, name in LEGACY_POOLINGS.items()}
+        add("Pooling", {"word_embedding_dimension": width} | flags)
+    if (post := encoder.post) is not None:
+        settings["post"] = describe(post)
+        if isinstance(post, Whitening):
+            dense = {"in_features": post.in_dim, "out_features": post.out_dim, "bias": True}
+            activation = {"activation_function": "torch.nn.modules.linear.Identity"}
+            add("Dense", dense | activation, post.state_dict(), "post")
+        else:
+            add(Flow, settings["post"], post.state_dict(), "post")
     if encoder.normalize:
-        types.append((f"{len(types)}_Normalize", "sentence_transformers.models.Normalize"))
-        write(f"{types[-1][0]}/config.json", {})
-    entries = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(types)]
+        add("Normalize", {})
+    prompts = {"prompts": encoder.prompts, "default_prompt_name": encoder.default_prompt_name}
+    versions = {"transformers": version("transformers"), "pytorch": torch.__version__}
+    write("config_sentence_transformers.json", {"__version__": versions} | prompts)
+    write("sentence_bert_config.json", {"max_seq_length": encoder.max_length, "do_lower_case": False})
+    entries = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(modules)]
     write("modules.json", entries)
     write("sentlab.json", settings)
-
-
-def _note(folder: Path, name: str) -> None:
-    (folder / "README.md").write_text(NOTE.format(name=name), encoding="utf-8")
 
 
 def _replace(target: Path, new: Path) -> None:

@@ -1,7 +1,7 @@
 """Post-processing baselines, maps of finished sentence vectors behind a fixed encoder: BERT-whitening and BERT-flow.
 
 Su, Cao, Liu and Ou (2021), "Whitening Sentence Representations for Better Semantics and Faster Retrieval": shift and
-turn the vectors so that they have mean 0 and covariance I; the leading directions alone may be kept.
+turn the vectors so that they have mean 0 and covariance I.
 Li, Zhou, He, Wang, Yang and Li (2020), "On the Sentence Embeddings from Pre-trained Language Models": learn an
 invertible map, a small Glow (Kingma and Dhariwal 2018), under which the vectors look like draws from N(0, I).
 
@@ -45,10 +45,7 @@ class Whitening(nn.Module):
     U and s are the singular vectors and values of the covariance, the largest first.
 
     Args:
-        dim: K, the directions that are kept; None: all, K = D.
-
-    Raises:
-        ValueError: dim is below 1.
+        dim: K, the directions that are kept, at least 1; None: all, K = D.
 
     Source: Su et al. (2021), Algorithm 1.
     """
@@ -62,7 +59,7 @@ class Whitening(nn.Module):
 
     @property
     def in_dim(self) -> int:
-        """D, of the vectors that it was fitted to."""
+        """D."""
         return self._made().in_features
 
     @property
@@ -71,19 +68,15 @@ class Whitening(nn.Module):
         return self._made().out_features
 
     def allocate(self, in_dim: int) -> Whitening:
-        """Make room for what `fit` finds, or a file holds, for vectors of `in_dim` dimensions."""
+        """Make room for what `fit` finds or a file holds."""
         self.linear = nn.utils.skip_init(nn.Linear, in_dim, self.settings["dim"] or in_dim)
         return self.requires_grad_(False)
 
     def fit(self, vectors: Vectors) -> Whitening:
-        """Find mu and W, in float64.
-
-        Args:
-            vectors: (N, D); the result lies on their device.
+        """Find mu and W of vectors (N, D) in float64; they lie on the vectors' device.
 
         Raises:
-            ValueError: the vectors do not vary in `dim` directions, because they are too few, or because they lie in
-                a subspace, as they do behind a final layer norm.
+            ValueError: the vectors do not vary in `dim` directions. They are too few, or lie in a subspace.
         """
         given = _matrix(vectors)
         x = given.cpu().double()
@@ -102,9 +95,7 @@ class Whitening(nn.Module):
                 f"vector's numbers a constant, {in_dim - 1} are the most there can be.)"
             )
         weight = directions[:, :kept] / variances[:kept].sqrt()  # (D, K)
-        linear = self.allocate(in_dim)._made()
-        linear.weight.copy_(weight.T)
-        linear.bias.copy_(-mean @ weight)
+        self.allocate(in_dim).load_state_dict({"linear.weight": weight.T, "linear.bias": -mean @ weight})
         return self.to(given.device)
 
     def forward(self, vectors: Tensor) -> Tensor:
@@ -156,9 +147,6 @@ class Flow(nn.Module):
         learning_rate: Adam's, the same throughout.
         seed: of the orders, the first weights and the mini-batches. Global random state does not change.
 
-    Raises:
-        ValueError: a setting is not positive.
-
     Source: Li et al. (2020); additive coupling and the sizes as in their released settings.
     """
 
@@ -173,13 +161,8 @@ class Flow(nn.Module):
         seed: int = 0,
     ):
         super().__init__()
-        self.settings: dict[str, Any] = {
-            "steps": steps,
-            "width": width,
-            "epochs": epochs,
-            "batch_size": batch_size,
-            "learning_rate": learning_rate,
-        }
+        self.settings: dict[str, Any] = {"steps": steps, "width": width, "epochs": epochs}
+        self.settings |= {"batch_size": batch_size, "learning_rate": learning_rate}
         for name, value in self.settings.items():
             if value <= 0:
                 raise ValueError(f"{name} must be positive; it is {value}")
@@ -197,18 +180,14 @@ class Flow(nn.Module):
         return self.in_dim
 
     def allocate(self, in_dim: int) -> Flow:
-        """Make the steps for vectors of `in_dim` dimensions, with the weights that training starts from."""
+        """Make the steps, with the weights that training starts from."""
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.settings["seed"])
             self.steps = nn.ModuleList(FlowStep(in_dim, self.settings["width"]) for _ in range(self.settings["steps"]))
         return self.requires_grad_(False)
 
     def fit(self, vectors: Vectors, *, progress: bool = True) -> Flow:
-        """Train from the start, on the vectors' device.
-
-        Args:
-            vectors: (N, D), D at least 2.
-            progress: show a bar, with the mean log-likelihood of the last mini-batch in nats.
+        """Train from the start on vectors (N, D), D at least 2, on their device; `progress` shows a bar.
 
         Raises:
             ValueError: a dimension is the same in all vectors, so that there is no density to learn.
@@ -245,9 +224,8 @@ class Flow(nn.Module):
                     (-likelihood).backward()
                     nn.utils.clip_grad_norm_(self.parameters(), 1.0)
                     optimizer.step()
+                    bar.set_postfix(likelihood=float(likelihood.detach()), refresh=False)
                     bar.update()
-                    if bar.n % 50 == 0:
-                        bar.set_postfix(likelihood=float(likelihood.detach()))
 
     def forward(self, vectors: Tensor) -> Tensor:
         """x to z: (..., D) -> (..., D)."""
@@ -282,27 +260,16 @@ def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[
     Args:
         encoder: is not changed; a `post` that it has is left out. The result shares its model, so fit again after
             training that.
-        kind: `Whitening(...)` or `Flow(...)`; a copy of it is fitted.
-        sentences: N texts, encoded once. A text that occurs twice counts twice.
-
-    Raises:
-        ValueError: the vectors are too few or too alike; see `Whitening.fit` and `Flow.fit`.
+        kind: `Whitening(...)` or `Flow(...)`; a copy of it is fitted, which raises as its `fit`.
+        sentences: N texts. A text that occurs twice counts twice.
 
     Example:
         >>> white = postprocessed(encoder, Whitening(64), sentences)
         >>> white.dim
         64
     """
-    result = type(encoder)(
-        encoder.model,
-        encoder.tokenizer,
-        encoder.pooling,
-        encoder.max_length,
-        pseudo=encoder.pseudo,
-        normalize=encoder.normalize,
-        prompts=encoder.prompts,
-        default_prompt_name=encoder.default_prompt_name,
-    )
+    result = copy.copy(encoder)
+    result.post, result.prompts = None, dict(encoder.prompts)
     vectors = torch.from_numpy(result.encode(sentences, normalize=False)).to(encoder.device)  # (N, D)
     result.post = copy.deepcopy(kind).fit(vectors)
     return result
@@ -310,8 +277,8 @@ def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[
 
 def restore(settings: dict[str, Any], tensors: dict[str, Tensor]) -> Whitening | Flow:
     """A fitted map again, from what `describe` said of it and its `state_dict`."""
-    kinds: dict[str, type[Whitening] | type[Flow]] = {"Whitening": Whitening, "Flow": Flow}
-    post = kinds[settings["kind"]](**settings["settings"]).allocate(settings["in_dim"])
+    kind = {"Whitening": Whitening, "Flow": Flow}[settings["kind"]]
+    post: Whitening | Flow = kind(**settings["settings"]).allocate(settings["in_dim"])
     post.load_state_dict(tensors)
     return post
 

@@ -28,17 +28,11 @@ def tokens(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How much of some texts their word vectors cover.
+    """How much of some texts their word vectors cover."""
 
-    Args:
-        words: words in all texts, repeats included.
-        unknown: word -> how often it occurs, for each word without a vector.
-        empty: positions of the texts without any known word, whose vectors are zero.
-    """
-
-    words: int
-    unknown: Counter[str]
-    empty: list[int]
+    words: int  # in all texts, repeats included
+    unknown: Counter[str]  # how often each word without a vector occurs
+    empty: list[int]  # positions of the texts without any known word, whose vectors are zero
 
     def __str__(self) -> str:
         share = 1 - self.unknown.total() / self.words if self.words else 0.0
@@ -50,19 +44,12 @@ class Coverage:
 
 @dataclass(frozen=True, repr=False)
 class WordVectors:
-    """Words and their vectors; `encode` makes it a `sentlab.evaluation.TextEncoder`.
+    """Words and their vectors; `encode` makes it a `sentlab.evaluation.TextEncoder`."""
 
-    Args:
-        places: word -> row of `vectors`.
-        vectors: float32 (V, D).
-        source: where they come from, in words.
-        duplicates: lines of the file that were left out because an earlier one has the same word.
-    """
-
-    places: dict[str, int]
-    vectors: np.ndarray
-    source: str
-    duplicates: int = 0
+    places: dict[str, int]  # word -> row of `vectors`
+    vectors: np.ndarray  # float32 (V, D)
+    source: str  # where they come from, in words
+    duplicates: int = 0  # lines of the file that were left out because an earlier one has the same word
 
     @classmethod
     def read(
@@ -75,16 +62,15 @@ class WordVectors:
 
         Args:
             path: the file, plain or .gz.
-            vocabulary: read no other words, which saves most of the time and memory (`tokens` says what words texts
-                have); None: all. The numbers of other words are counted but not looked at.
+            vocabulary: read no other words, which saves most of the time and memory. `tokens` says what words texts
+                have. None: all.
             limit: look at the first so many words of the file only, which are the most frequent ones; None: at all.
 
         Raises:
             ValueError: a line has no word, too few or too many values, or one that is no number; the header promises
                 another number of words; the file is cut off; or no word was read. The message names file and line.
         """
-        path = Path(path)
-        wanted = None if vocabulary is None else frozenset(vocabulary)
+        path, wanted = Path(path), None if vocabulary is None else frozenset(vocabulary)
         if limit is not None and limit < 1:
             raise ValueError(f"limit must be 1 or more, or None for the whole file; it is {limit}")
         places: dict[str, int] = {}
@@ -110,9 +96,8 @@ class WordVectors:
         if promised not in (None, lines) and lines != limit:
             raise ValueError(f"{path}:1: the header promises {promised} words, but {lines} follow; get the file anew")
         if not rows:
-            raise ValueError(
-                f"{path}: none of its {lines} words {'is in the vocabulary' if lines else 'could be read'}"
-            )
+            why = "is in the vocabulary" if lines else "could be read"
+            raise ValueError(f"{path}: none of its {lines} words {why}")
         return cls(places, np.stack(rows), path.name, duplicates)
 
     @property
@@ -130,15 +115,9 @@ class WordVectors:
     def encode(self, texts: Iterable[str]) -> np.ndarray:
         """The mean vector of each text's known words (`tokens`), every occurrence counting.
 
-        Args:
-            texts: n texts.
-
         Returns:
             float32 (n, D), in order. A text without a known word is a zero vector, whose cosine with any other is 0 in
             `sentlab.evaluate_sts`; `coverage` says how many there are.
-
-        Raises:
-            TypeError: a bare string, or an item that is not a string.
         """
         texts = checked(texts)
         result = np.zeros((len(texts), self.dim), dtype=np.float32)
@@ -148,7 +127,7 @@ class WordVectors:
         return result
 
     def coverage(self, texts: Iterable[str]) -> Coverage:
-        """What of the texts `encode` can and cannot see. Raises as `encode`."""
+        """What of the texts `encode` can and cannot see."""
         count, unknown, empty = 0, Counter[str](), []
         for i, text in enumerate(checked(texts)):
             words = tokens(text)
@@ -179,17 +158,9 @@ def _split(line: str, dim: int, where: str) -> tuple[str, list[str]]:
         raise ValueError(
             f"{where}: expected a word and {dim or 'its'} values, found {line.count(' ')} values: {line:.60}"
         )
-    if " " in word and _is_number(word.rsplit(" ", 1)[1]):
+    if re.search(r" [-+]?(\d+\.?\d*|\.\d+|nan|inf)(e[-+]?\d+)?$", word, re.IGNORECASE):
         raise ValueError(f"{where}: expected a word and {dim} values, found more values: {line:.60}")
     return word, values
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _numbers(values: list[str], where: str) -> np.ndarray:

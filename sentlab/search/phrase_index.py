@@ -16,6 +16,7 @@ from __future__ import annotations
 import shutil
 import warnings
 import weakref
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,21 +25,13 @@ from tempfile import mkdtemp
 import numpy as np
 import torch
 from torch.nn import functional as F
-from tqdm import tqdm
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.encoder import SECONDS_BEFORE_PROGRESS, checked
+from sentlab.encoder.batches import checked, strings
+from sentlab.encoder.inference import progress_bar
+from sentlab.search import phrase_index_files as files
 from sentlab.search.passages import encode_words
-from sentlab.search.phrase_index_files import (
-    DTYPES,
-    Manifest,
-    Segment,
-    commit,
-    copy_index,
-    read_manifest,
-    staging,
-    write_segment,
-)
+from sentlab.search.phrase_index_files import DTYPES, Manifest, Segment
 from sentlab.search.spans import Scored, apart, check_sizes, scored
 
 CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of work on one core
@@ -46,31 +39,23 @@ CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of
 
 @dataclass(frozen=True)
 class Hit:
-    """A span of words that was found.
+    """A span of words that was found: the characters [start, end) of a text."""
 
-    Args:
-        text: which text it is in, counted from 0 in the order in which texts were added.
-        start, end: its characters [start, end) there.
-        words: the characters themselves.
-        similarity: its cosine with the phrase.
-    """
-
-    text: int
+    text: int  # counted from 0 in the order in which texts were added
     start: int
     end: int
     words: str
-    similarity: float
+    similarity: float  # cosine with the phrase
 
 
 class PhraseIndex:
     """All spans of the texts that are added, to be searched by meaning.
 
-    A text longer than the encoder's max_length is encoded in passages. They end with a sentence or at least a word, so
-    nothing is left out.
+    A text longer than the encoder's max_length is encoded in passages, so nothing is left out.
 
-    Until it is saved an index is in a temporary folder. From then on it is in the folder where it was saved, or that it
-    was loaded from, and what is added is committed there, a segment of about a million characters at a time. Several
-    processes may add to one folder. Each of them sees the segments of the others once it has added or loaded again.
+    An index is in a temporary folder until it is saved. From then on what is added is committed where it was saved or
+    loaded from, a segment of about a million characters at a time. Several processes may add to one folder. Each of
+    them sees the segments of the others once it has added or loaded again.
 
     Args:
         encoder: gives each token its vector. SLICE trains one for this.
@@ -82,12 +67,14 @@ class PhraseIndex:
         ValueError: sizes or a dtype that there are not.
     """
 
+    _scratch: weakref.finalize | None = None  # removes the folder of an index that is not saved
+
     def __init__(self, encoder: Encoder, *, min_size: int = 1, max_size: int = 20, dtype: str = "float16") -> None:
         check_sizes(min_size, max_size)
         if dtype not in DTYPES:
             raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
         folder = Path(mkdtemp(prefix="sentlab-phrases-")).resolve()
-        self._scratch: weakref.finalize | None = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        self._scratch = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         dim = encoder.backbone.config.hidden_size
         manifest = Manifest(encoder.fingerprint(tokens=True), min_size, max_size, dtype, dim)
         manifest.write(folder)
@@ -100,22 +87,18 @@ class PhraseIndex:
         We check the sizes of the files here. The first search reads them all and compares their checksums.
 
         Args:
-            folder: where it was saved.
             encoder: with the weights, the tokenizer and the max_length that it was made with.
             skip_damaged: True leaves damaged segments out, with a warning that names them. The texts of the others keep
                 their numbers. False: a damaged segment is an error, here or in the first search.
 
         Raises:
-            FileNotFoundError: no such folder.
             ValueError: the folder is no phrase index, it is damaged, or it was made with another encoder.
         """
         folder = Path(folder).expanduser().resolve()
         index = cls.__new__(cls)
-        index._scratch = None
-        index._open(folder, read_manifest(folder), encoder, skip_damaged)
+        index._open(folder, files.read_manifest(folder), encoder, skip_damaged)
         index._check_encoder()
-        for number, segment in enumerate(index._segments):
-            index._is_sound(number, segment.damage)
+        index._sound(read=False)
         return index
 
     def __len__(self) -> int:
@@ -134,40 +117,34 @@ class PhraseIndex:
     def add(self, texts: Iterable[str], *, progress: bool | None = None) -> None:
         """Add texts after those that are there.
 
-        A kill costs the segment that is being written, and nothing else. Where several processes add to one folder,
-        their segments follow each other in the order in which they are committed.
+        A kill costs the segment that is being written, and nothing else. Segments of several processes follow each
+        other in the order in which they are committed.
 
         Args:
             texts: any iterable; it is read as it is encoded. An empty text counts, and is never found.
             progress: True shows a bar, False none; None shows one once the work has taken three seconds.
 
         Raises:
-            TypeError: a bare string, or an item that is not a string (the message says which). Texts before it may
-                have been added: `len(index)` tells.
+            TypeError: an item is not a string. Texts before it may have been added: `len(index)` tells.
             ValueError: the encoder has changed, or a text has a vector that float16 cannot hold.
             RuntimeError: the folder holds another index since this one was opened.
             TimeoutError: another process holds the lock of the index for a minute.
         """
-        if isinstance(texts, str):
-            checked(texts)  # says what to do instead
         self._check_encoder()
-        delay = 0.0 if progress else SECONDS_BEFORE_PROGRESS
         total = len(texts) if isinstance(texts, Sized) else None
-        bar = tqdm(total=total, unit=" texts", disable=progress is False, delay=delay, desc="add")
-        with bar, staging(self.folder) as stage:
+        with progress_bar(total, progress, unit=" texts", desc="add") as bar, files.staging(self.folder) as stage:
             first = 0
-            for group in _groups(texts):
-                extent = write_segment(stage, group, encode_words(self.encoder, group), self.dtype, first)
-                self._follow(commit(self.folder, stage, extent, self._manifest))
+            for group in _groups(strings(texts)):
+                extent = files.write_segment(stage, group, encode_words(self.encoder, group), self.dtype, first)
+                self._follow(files.commit(self.folder, stage, extent, self._manifest))
                 first += len(group)
                 bar.update(len(group))
 
     def search(self, phrases: Iterable[str], k: int = 10) -> list[list[Hit]]:
         """The spans that mean most nearly the same as each phrase; no two of a phrase's hits overlap.
 
-        A phrase's vector is the mean of its own tokens' vectors, special tokens left out: what a span's is (SLICE,
-        section 3.1). Every span of every text is compared, a chunk of words at a time, so memory does not grow with
-        the index.
+        A phrase's vector is the mean of its own tokens' vectors, as a span's is (SLICE, section 3.1). Every span of
+        every text is compared, a chunk of words at a time, so memory does not grow with the index.
 
         Args:
             phrases: Q texts.
@@ -177,7 +154,6 @@ class PhraseIndex:
             For each phrase its hits by falling similarity, of equals the first text's first.
 
         Raises:
-            TypeError: as `Encoder.encode`.
             ValueError: a phrase without any word, k below 1, an encoder that has changed since the texts were added,
                 or a damaged segment (see `load`).
         """
@@ -191,18 +167,13 @@ class PhraseIndex:
         if not seen.all():
             raise ValueError(f"phrases[{seen.argmin()}] has no words to search for: {phrases[seen.argmin()]!r:.60}")
         unit = F.normalize(torch.from_numpy(queries), dim=1)
-        firsts = np.cumsum([0, *(segment.extent.words for segment in self._segments)])
-        sound = []
-        for number, segment in enumerate(self._segments):
-            sound.append(self._is_sound(number, segment.check()))
         blocks = (
-            Scored(rows, int(first) + start, scores)
-            for first, segment, usable in zip(firsts[:-1], self._segments, sound, strict=True)
-            if usable
+            Scored(rows, segment.first_word + start, scores)
+            for segment in self._sound(read=True)
             for rows, start, scores in scored(unit, segment.vectors, segment.words, self.min_size, self.max_size)
         )
         found = apart(blocks, len(phrases), k, self.min_size, self.max_size)
-        return [[self._hit(firsts, *span) for span in spans] for spans in found]
+        return [[self._hit(*span) for span in spans] for spans in found]
 
     def save(self, folder: str | Path) -> None:
         """Keep the index in a folder, which it is in from then on: what is added later is committed there.
@@ -215,7 +186,6 @@ class PhraseIndex:
         if target == self.folder:  # all that was added is there
             if self._scratch is not None:
                 self._scratch.detach()
-            self._scratch = None
             return
         if target.is_relative_to(self.folder):
             raise ValueError(f"{target} is inside the index itself; choose another folder")
@@ -225,16 +195,14 @@ class PhraseIndex:
             )
         if damaged := self.verify():
             raise ValueError(f"cannot save the phrase index in {self.folder}, which is damaged: {'; '.join(damaged)}")
-        copy_index(self.folder, target, self._manifest)
+        files.copy_index(self.folder, target, self._manifest)
         if self._scratch is not None:
             self._scratch()
-        self._scratch = None
         self._open(target, self._manifest, self.encoder)
 
     def verify(self) -> list[str]:
         """Read all files, compare their checksums, and return a line for each damaged segment."""
-        checks = [segment.check(again=True) for segment in self._segments]
-        return [self._described(number, damage) for number, damage in enumerate(checks) if damage]
+        return [damage for segment in self._segments if (damage := segment.check(again=True))]
 
     def _open(self, folder: Path, manifest: Manifest, encoder: Encoder, skip_damaged: bool = False) -> None:
         self.encoder, self.folder, self._skip_damaged = encoder, folder, skip_damaged
@@ -244,8 +212,8 @@ class PhraseIndex:
 
     def _follow(self, manifest: Manifest) -> None:
         """Open the segments that a newer manifest has in addition."""
-        new = manifest.segments[len(self._segments) :]
-        self._segments += [Segment(self.folder, extent, manifest.dtype, manifest.dim) for extent in new]
+        for extent in manifest.segments[len(self._segments) :]:
+            self._segments.append(Segment(self.folder, extent, manifest.dtype, manifest.dim, len(self), self.words))
         self._manifest = manifest
 
     def _check_encoder(self) -> None:
@@ -256,37 +224,35 @@ class PhraseIndex:
                 "encoder that made it, or make a new index"
             )
 
-    def _is_sound(self, number: int, damage: str | None) -> bool:
-        """Whether a segment can be searched; a damaged one is an error or a warning."""
-        if damage is None:
-            return True
-        what = f"the phrase index in {self.folder} is damaged: {self._described(number, damage)}"
-        if not self._skip_damaged:
-            raise ValueError(f"{what}. Load it with skip_damaged=True to search the other texts, or make it anew")
-        warnings.warn(f"{what}, which are left out", stacklevel=3)
-        return False
+    def _sound(self, *, read: bool) -> list[Segment]:
+        """The segments that can be searched, by what we know or `read`; a damaged one is an error or a warning."""
+        sound = []
+        for segment in self._segments:
+            if damage := segment.check() if read else segment.damage:
+                what = f"the phrase index in {self.folder} is damaged: {damage}"
+                if not self._skip_damaged:
+                    raise ValueError(
+                        f"{what}. Load it with skip_damaged=True to search the other texts, or make it anew"
+                    )
+                warnings.warn(f"{what}, which are left out", stacklevel=3)
+            else:
+                sound.append(segment)
+        return sound
 
-    def _described(self, number: int, damage: str) -> str:
-        first = sum(segment.extent.texts for segment in self._segments[:number])
-        return f"{damage}; it holds texts {first} to {first + self._segments[number].extent.texts - 1}"
-
-    def _hit(self, firsts: np.ndarray, similarity: float, start: int, end: int) -> Hit:
-        """The hit that the words [start, end) of the whole index are; `firsts`: where its segments begin."""
-        number = int(np.searchsorted(firsts, start, side="right")) - 1
-        segment, first = self._segments[number], int(firsts[number])
-        text = int(np.searchsorted(segment.words, start - first, side="right")) - 1
-        begin, stop = int(segment.spans[start - first, 0]), int(segment.spans[end - first - 1, 1])
-        before = sum(segment.extent.texts for segment in self._segments[:number])
-        return Hit(before + text, begin, stop, segment.text(text)[begin:stop], similarity)
+    def _hit(self, similarity: float, start: int, end: int) -> Hit:
+        """The hit that the words [start, end) of the whole index are."""
+        segment = self._segments[bisect_right(self._segments, start, key=lambda segment: segment.first_word) - 1]
+        first, last = start - segment.first_word, end - segment.first_word - 1
+        text = int(np.searchsorted(segment.words, first, side="right")) - 1
+        begin, stop = int(segment.spans[first, 0]), int(segment.spans[last, 1])
+        return Hit(segment.first_text + text, begin, stop, segment.text(text)[begin:stop], similarity)
 
 
 def _groups(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The texts in order, about CHARACTERS of them at a time."""
+    """The texts in order, about CHARACTERS of characters at a time."""
     group: list[str] = []
     size = 0
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string: {text!r:.60}")
+    for text in texts:
         group.append(text)
         size += len(text)
         if size >= CHARACTERS:

@@ -16,6 +16,9 @@ A folder of the index holds a manifest and segments, each of some texts::
 HEX are 32 random digits, so two processes never write the same segment. A segment is complete and on the disk before
 the manifest names it, and the manifest is replaced as a whole: a kill at any moment leaves the old index or the new
 one. What a killed process leaves goes when texts are added next. No other file of the folder is ever removed.
+
+A copy is made in the folder .NAME.phrases.new beside its target NAME, and moved there when it is complete. What a
+killed process leaves of it goes when an index is next saved as NAME, or texts are added to it.
 """
 
 from __future__ import annotations
@@ -26,8 +29,8 @@ import re
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -44,7 +47,6 @@ UNFINISHED = re.compile(rf"\.{re.escape(MANIFEST)}\.\d+\.part")  # a manifest, b
 FILES = ("vectors", "spans", "words", "bytes", "texts")
 DTYPES = ("float16", "float32")
 SECONDS = 60.0  # to wait for another process, which holds the lock for some milliseconds
-BLOCK = 2**20  # bytes read at a time
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,15 @@ class Manifest:
 
 
 class Segment:
-    """The files of a segment, mapped into memory; `damage` says what is wrong with them, as far as their sizes tell."""
+    """The files of a segment, mapped into memory; `damage` says what is wrong with them, as far as we know.
 
-    def __init__(self, folder: Path, extent: Extent, dtype: str, dim: int) -> None:
-        self.extent = extent
+    `first_text` and `first_word` are the places in the index of the first ones.
+    """
+
+    def __init__(
+        self, folder: Path, extent: Extent, dtype: str, dim: int, first_text: int = 0, first_word: int = 0
+    ) -> None:
+        self.extent, self.first_text, self.first_word = extent, first_text, first_word
         self.damage: str | None = None
         self._place, self._read = folder / extent.name, False
         self.vectors = self._mapped("vectors", dtype, extent.words, dim)
@@ -88,7 +95,7 @@ class Segment:
 
     def check(self, *, again: bool = False) -> str | None:
         """Read all files, at the first call or `again`, and return what is wrong with them; None if nothing is."""
-        if self.damage is None and (again or not self._read):
+        if again or not self._read:
             self._read = True
             for name, expected in self.extent.checksums.items():
                 try:
@@ -109,14 +116,16 @@ class Segment:
         return np.memmap(path, dtype, "r", shape=shape) if size and found == size else np.empty(shape, dtype)
 
     def _damaged(self, name: str, what: str) -> None:
-        self.damage = self.damage or f"{self.extent.name}/{name} {what}"
+        last = self.first_text + self.extent.texts - 1
+        what = f"{self.extent.name}/{name} {what}; it holds texts {self.first_text} to {last}"
+        self.damage = self.damage or what
 
 
 def checksum(path: Path) -> str:
     """CRC-32 of a file, eight hexadecimal digits: it finds damage, and reads three times as fast as SHA-256."""
     value = 0
     with open(path, "rb") as file:
-        while block := file.read(BLOCK):
+        while block := file.read(2**20):
             value = zlib.crc32(block, value)
     return f"{value:08x}"
 
@@ -124,18 +133,7 @@ def checksum(path: Path) -> str:
 def write_segment(
     stage: Path, texts: list[str], encoded: Iterable[tuple[int, np.ndarray, np.ndarray]], dtype: str, first: int = 0
 ) -> Extent:
-    """Write a segment that no manifest names yet.
-
-    Args:
-        stage: a folder of `staging`.
-        texts: n texts.
-        encoded: as `sentlab.search.passages.encode_words` gives it.
-        dtype: of the vectors on the disk.
-        first: the number of the first text, for messages.
-
-    Raises:
-        ValueError: a vector that `dtype` cannot hold; the message names the text.
-    """
+    """Write a segment of texts that `encode_words` has encoded; `first` is the number of the first one in messages."""
     place = stage / f"segment-{uuid4().hex}"
     place.mkdir()
     counts = np.zeros(len(texts), dtype=np.int64)
@@ -163,9 +161,11 @@ def write_segment(
 
 def copy_index(source: Path, target: Path, manifest: Manifest) -> None:
     """Copy an index to a folder that is empty or not there, whole or not at all."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    new = target.with_name(f".{target.name}.{uuid4().hex}.new")
-    try:
+    stage = _beside(target)
+    stage.mkdir(parents=True, exist_ok=True)
+    with _alive(stage):
+        new = stage / "index"
+        shutil.rmtree(new, ignore_errors=True)  # what a killed process has left
         new.mkdir()
         for extent in manifest.segments:
             shutil.copytree(source / extent.name, new / extent.name)
@@ -173,8 +173,10 @@ def copy_index(source: Path, target: Path, manifest: Manifest) -> None:
         manifest.write(new)
         os.replace(new, target)  # an empty folder may be there
         to_disk(target.parent)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.phrases.new")
 
 
 def _segment_to_disk(place: Path) -> None:
@@ -185,50 +187,42 @@ def _segment_to_disk(place: Path) -> None:
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
-    """A folder to write segments in. What is not committed goes with it, and so does what killed processes have left.
-
-    Raises:
-        TimeoutError: another process holds the lock of the index for a minute.
-    """
-    stage = folder / f".adding-{uuid4().hex}"
-    alive = FileLock(stage / "alive")
-    with FileLock(folder / LOCK, timeout=SECONDS):  # so nobody finds the stage without its own lock
-        _sweep(folder, {extent.name for extent in read_manifest(folder).segments})
-        stage.mkdir()
-        alive.acquire()
-    try:
+    """A folder to write segments in. It goes at the end, and so does what killed processes have left."""
+    with ExitStack() as stack:
+        with FileLock(folder / LOCK, timeout=SECONDS):  # so nobody finds the stage without its own lock
+            _sweep(folder, {extent.name for extent in read_manifest(folder).segments})
+            stage = folder / f".adding-{uuid4().hex}"
+            stage.mkdir()
+            stack.enter_context(_alive(stage))
         yield stage
+
+
+@contextmanager
+def _alive(stage: Path) -> Iterator[None]:
+    """Hold the lock of a folder that nobody else removes meanwhile, and that is removed at the end."""
+    lock = FileLock(stage / "alive")
+    lock.acquire(timeout=0)
+    try:
+        yield
     finally:
-        alive.release()
+        lock.release()
         shutil.rmtree(stage, ignore_errors=True)
 
 
 def _sweep(folder: Path, committed: set[str]) -> None:
     """Remove what killed processes have left. The lock must be held: segments appear and are committed under it."""
-    for path in list(folder.iterdir()):
+    for path in [*folder.iterdir(), _beside(folder)]:
         if SEGMENT.fullmatch(path.name) and path.name not in committed:
             shutil.rmtree(path)
         elif UNFINISHED.fullmatch(path.name):
             path.unlink()
-        elif STAGE.fullmatch(path.name):
-            try:
-                with FileLock(path / "alive", timeout=0):
-                    pass
-            except (Timeout, FileNotFoundError):
-                continue  # a process is writing there, or has just removed it
-            shutil.rmtree(path, ignore_errors=True)
+        elif STAGE.fullmatch(path.name) or (path == _beside(folder) and path.is_dir()):
+            with suppress(Timeout, FileNotFoundError), _alive(path):
+                pass  # else a process is writing there, or has just removed it
 
 
 def commit(folder: Path, stage: Path, extent: Extent, opened: Manifest) -> Manifest:
-    """Move a segment from the stage into the index, and return the new manifest.
-
-    Args:
-        opened: the manifest as the caller knows it. Other processes may have committed segments since then.
-
-    Raises:
-        RuntimeError: the folder holds another index now.
-        TimeoutError: another process holds the lock of the index for a minute.
-    """
+    """Move a segment from the stage behind all that others have committed since `opened`; return the new manifest."""
     with FileLock(folder / LOCK, timeout=SECONDS):
         now = read_manifest(folder)
         if replace(now, segments=now.segments[: len(opened.segments)]) != opened:
@@ -241,12 +235,7 @@ def commit(folder: Path, stage: Path, extent: Extent, opened: Manifest) -> Manif
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of the index in a folder.
-
-    Raises:
-        FileNotFoundError: no such folder.
-        ValueError: the folder is no index, its manifest is damaged, or another version of sentlab wrote it.
-    """
+    """The manifest of the index in a folder; a ValueError if it is none that this version of sentlab wrote."""
     if not folder.is_dir():
         raise FileNotFoundError(f"no folder {folder}; give one that PhraseIndex.save has written")
     path = folder / MANIFEST
@@ -268,19 +257,24 @@ def read_manifest(folder: Path) -> Manifest:
 def _problem(found: dict[str, Any]) -> str | None:
     """What is wrong with the entries of a manifest."""
     kinds = {"encoder": str, "min_size": int, "max_size": int, "dtype": str, "dim": int, "segments": list}
-    if {key: type(value) for key, value in found.items()} != kinds:
+    if _kinds(found) != kinds:
         return f"must hold {', '.join(sorted(kinds))}"
     if found["dtype"] not in DTYPES or not 1 <= found["min_size"] <= found["max_size"] or found["dim"] < 1:
         return f"has values that no index has: {', '.join(f'{key} {found[key]!r}' for key in list(kinds)[1:5])}"
+    kinds = {"name": str, "texts": int, "words": int, "bytes": int, "checksums": dict}
     for number, extent in enumerate(found["segments"]):
-        if not isinstance(extent, dict) or set(extent) != {field.name for field in fields(Extent)}:
-            return f"must hold {', '.join(field.name for field in fields(Extent))} of segments[{number}]"
-        if not isinstance(extent["name"], str) or not SEGMENT.fullmatch(extent["name"]):
-            return f"names a segment that sentlab does not write: {extent['name']!r}"
-        counts, checksums = [extent[key] for key in ("texts", "words", "bytes")], extent["checksums"]
-        if not all(type(count) is int and count >= 0 for count in counts):
+        if _kinds(extent) != kinds:
+            return f"must hold {', '.join(kinds)} of segments[{number}]"
+        name, *counts, checksums = (extent[key] for key in kinds)
+        if not SEGMENT.fullmatch(name):
+            return f"names a segment that sentlab does not write: {name!r}"
+        if min(counts) < 0:
             return f"has no counts of segments[{number}]: {counts}"
-        if not isinstance(checksums, dict) or set(checksums) != set(FILES):
+        if set(checksums) != set(FILES):
             return f"must hold checksums of {', '.join(FILES)} of segments[{number}]"
-    names = [extent["name"] for extent in found["segments"]]
-    return "names a segment twice" if len(set(names)) < len(names) else None
+    names = {extent["name"] for extent in found["segments"]}
+    return "names a segment twice" if len(names) < len(found["segments"]) else None
+
+
+def _kinds(entries: Any) -> dict[str, type]:
+    return {key: type(value) for key, value in entries.items()} if isinstance(entries, dict) else {}

@@ -5,13 +5,12 @@ does not see the length of a vector, so the sum of the tokens x_i ... x_j-1 serv
 
     cos(q, [i, j)) = sum of q . x_t / (|q| |x_i + ... + x_j-1|)
 
-The numerators cumulate T dot products a query; the lengths, which all queries share, cumulate the dot products of each
-token with the few after it: `|x_i + ... + x_j-1|^2` is the sum of all x_s . x_t within. So T x D numbers serve T x
-K spans, whose vectors are never made, and only a chunk of the text is in work at a time.
+The numerators cumulate T dot products a query. The lengths, which all queries share, cumulate the dot products of each
+token with the few after it: `|x_i + ... + x_j-1|^2` is the sum of all x_s . x_t within. So no span's vector is made.
 
-It stays exact, to 1e-5 in float32, however long the text. Sums grow by one token with each size and are not differences
-of sums from the start of the text, so nothing large cancels. The squared length of a span whose own tokens all but
-cancel would be a small difference of large numbers. We sum up these rare spans as vectors in float64.
+It stays exact, to 1e-5 in float32, however long the text: sums grow by one token with each size, so nothing large
+cancels. Only the squared length of a span whose own tokens all but cancel would be a small difference of large numbers.
+We sum up these rare spans as vectors in float64.
 
 A zero vector, be it the query or the span, has the similarity 0. Of equal similarities the first start counts, and then
 the shortest span; similarities that differ by less than about 4e-6 (STEPS) may count as equal.
@@ -66,8 +65,8 @@ def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 
             boundaries[w + 1]. Then spans are of whole words and sizes count words. None: spans of tokens.
 
     Returns:
-        score, start and end, (Q,) each: the cosine, and the span's first token and the one after its last. They are 0
-        where the text has no span of that size. Their type and device are those of the tokens.
+        score, start and end, (Q,) each, as the tokens' type and on their device: the cosine, the span's first token and
+        the one after its last; 0 where the text has no span of that size.
 
     Raises:
         ValueError: shapes, sizes or boundaries that do not fit, or values that are not finite.
@@ -89,9 +88,7 @@ def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 
 def top_spans(
     queries: Any, tokens: Any, k: int, *, min_size: int = 1, max_size: int = 20, boundaries: Any = None
 ) -> Spans:
-    """The k spans of a text that are most similar to each query and do not overlap.
-
-    The best span, then the best of those that do not overlap with it, and so on.
+    """The span of a text that is most similar to each query, then the best that does not overlap with it, and so on.
 
     Args:
         k: spans a query, at least 1. The others, and Raises: as in `best_spans`.
@@ -124,11 +121,7 @@ def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 2
 
 
 def word_sums(tokens: Tensor, boundaries: Any) -> Tensor:
-    """The sum of the vectors of each word's tokens, (T, D) -> (W, D); spans of them are spans of whole words.
-
-    Args:
-        tokens: (T, D).
-        boundaries: (W + 1,), rising from 0 to T.
+    """The sum of the vectors of each word's tokens, (T, D) and boundaries (W + 1,) -> (W, D).
 
     Raises:
         ValueError: boundaries that do not rise from 0 to T.
@@ -144,11 +137,7 @@ def word_sums(tokens: Tensor, boundaries: Any) -> Tensor:
 def scored(queries: Tensor, tokens: Any, texts: np.ndarray, min_size: int, max_size: int) -> Iterator[Scored]:
     """The similarity of every span of some texts with every query, a chunk at a time; no span crosses a text's end.
 
-    Args:
-        queries: (Q, D), of length 1 or 0 each.
-        tokens: (N, D), anything that slices to an array or a tensor.
-        texts: (n + 1,), where each begins, and N.
-        min_size, max_size: tokens a span, min_size <= max_size.
+    Queries (Q, D) are of length 1 or 0. Tokens (N, D) slice to arrays or tensors. Texts (n + 1,): where each begins, N.
     """
     block = max(1, min(QUERIES, len(queries)))
     chunk = min(TOKENS, max(BLOCK, SCORES // (max_size * block) // BLOCK * BLOCK))
@@ -156,11 +145,13 @@ def scored(queries: Tensor, tokens: Any, texts: np.ndarray, min_size: int, max_s
         count = min(chunk, len(tokens) - first)
         reach = count + 2 * max_size + BLOCK  # all that is looked at; what the text lacks of it counts as zeros
         part = _part(tokens, first, first + reach, queries)
-        part = F.pad(part, (0, 0, 0, reach - len(part))) if len(part) < reach else part
+        if len(part) < reach:
+            part = F.pad(part, (0, 0, 0, reach - len(part)))
         inverse, cancelled = _inverse_lengths(part, count, max_size)
         any_cancelled = bool(cancelled.any())
-        ends = texts[np.searchsorted(texts, np.arange(first, first + count), side="right")]
-        left = torch.from_numpy(ends - np.arange(first, first + count)).to(part.device)  # (c,)
+        starts = np.arange(first, first + count)
+        ends = texts[np.searchsorted(texts, starts, side="right")]
+        left = torch.from_numpy(ends - starts).to(part.device)  # (c,)
         for start in range(0, len(queries), block):
             rows = slice(start, start + block)
             dots = _product(queries[rows], part[: count + max_size].T)  # (q, c + K)
@@ -185,9 +176,6 @@ def apart(
 
     Exact in bounded memory: a span overlaps with spans of fewer than 2 max_size starts, so the best starts, 2 max_size
     for each span that is wanted, hold them all.
-
-    Raises:
-        ValueError: k is below 1.
     """
     if k < 1:
         raise ValueError(f"k must be at least 1, it is {k}")
@@ -227,16 +215,15 @@ class _Text:
     def __init__(self, queries: Any, tokens: Any, min_size: int, max_size: int, boundaries: Any) -> None:
         check_sizes(min_size, max_size)
         self.is_tensor = isinstance(tokens, Tensor)
-        tokens = tokens.detach() if isinstance(tokens, Tensor) else np.asarray(tokens)
+        tokens = tokens.detach() if self.is_tensor else np.asarray(tokens)
         if tokens.ndim != 2 or queries.ndim != 2 or queries.shape[1] != tokens.shape[1]:
             raise ValueError(
                 f"queries (Q, D) and tokens (T, D) must be vectors of one dimension as rows; their shapes are "
                 f"{tuple(queries.shape)} and {tuple(tokens.shape)}"
             )
-        double = tokens.dtype in (np.float64, torch.float64)
-        like = torch.empty(0, dtype=torch.float64 if double else torch.float32)
-        like = like.to(tokens.device) if isinstance(tokens, Tensor) else like
-        self.queries = F.normalize(_part(queries, 0, len(queries), like), dim=1, eps=torch.finfo(like.dtype).tiny)
+        dtype = torch.float64 if tokens.dtype in (np.float64, torch.float64) else torch.float32
+        like = torch.empty(0, dtype=dtype, device=tokens.device if self.is_tensor else None)
+        self.queries = F.normalize(_part(queries, 0, len(queries), like), dim=1, eps=torch.finfo(dtype).tiny)
         if not self.queries.isfinite().all():
             raise ValueError("queries holds values that are nan or infinite")
         self.tokens = tokens
@@ -267,12 +254,7 @@ def _part(tokens: Any, start: int, end: int, like: Tensor) -> Tensor:
 def _inverse_lengths(tokens: Tensor, count: int, sizes: int) -> tuple[Tensor, Tensor]:
     """One over the length of each span's sum, (K, count), and which spans all but cancel, (K, count) true or false.
 
-    Args:
-        tokens: (n, D), n >= count + 2 K + BLOCK.
-        count, sizes: c starts and K sizes, from 1 to K.
-
-    Raises:
-        ValueError: values that are not finite.
+    Tokens are (n, D), n >= count + 2 K + BLOCK; `count` starts and sizes from 1 to K = `sizes`.
     """
     starts = count + sizes - 1
     blocks, width = -(-starts // BLOCK), BLOCK + sizes - 1
@@ -296,9 +278,7 @@ def _inverse_lengths(tokens: Tensor, count: int, sizes: int) -> tuple[Tensor, Te
 
 def _product(left: Tensor, right: Tensor) -> Tensor:
     """A matrix product, or many small ones; on a CPU by numpy's BLAS, which takes half the time of torch's for them."""
-    if left.device.type != "cpu":
-        return left @ right
-    return torch.from_numpy(left.numpy() @ right.numpy())
+    return torch.from_numpy(left.numpy() @ right.numpy()) if left.device.type == "cpu" else left @ right
 
 
 def _exactly(queries: Tensor, tokens: Tensor, starts: Tensor, size: int) -> Tensor:

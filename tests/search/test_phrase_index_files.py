@@ -221,6 +221,46 @@ def test_a_kill_at_any_moment_leaves_the_old_index_or_the_new(saved: Path, tmp_p
 
 @forks
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_what_a_killed_save_leaves_goes(encoder: Encoder, saved: Path, tmp_path: Path) -> None:
+    index = PhraseIndex.load(saved, encoder)
+    index.save(tmp_path / "first")  # so that nothing is imported later
+    place = tmp_path / "copies"
+    for step in itertools.count(1):
+        place.mkdir()
+        index = PhraseIndex.load(saved, encoder)
+        (status,) = in_processes(lambda step=step, index=index: (die_at(step), index.save(place / "copy")))  # type: ignore[misc]
+        if (place / "copy").exists():
+            add(place / "copy", "next")
+            assert texts_of(place / "copy") == [*TEXTS, "next"]
+        else:
+            index.save(place / "copy")
+            assert texts_of(place / "copy") == TEXTS
+        assert names(place) == {"copy"}
+        shutil.rmtree(place)
+        if status != -signal.SIGKILL:
+            break
+    assert status == 0
+    assert step > 20
+
+
+def test_a_save_in_progress_is_left_alone(
+    encoder: Encoder, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, target = shutil.copytree, tmp_path / "copy"
+
+    def copytree(source: Path, destination: Path) -> Path:
+        monkeypatch.setattr(shutil, "copytree", real)  # in the middle of the first save
+        with pytest.raises(TimeoutError):
+            PhraseIndex.load(saved, encoder).save(target)
+        return Path(real(source, destination))
+
+    monkeypatch.setattr(shutil, "copytree", copytree)
+    PhraseIndex.load(saved, encoder).save(target)
+    assert texts_of(target) == TEXTS
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_processes_that_add_at_the_same_time(saved: Path) -> None:
     def work(name: str) -> Callable[[], object]:
         return lambda: [add(saved, f"{name} {number}") for number in range(6)]
