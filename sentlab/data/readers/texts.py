@@ -14,7 +14,7 @@ from random import Random
 from sentlab.data.readers.files import (
     RawPair,
     Read,
-    lines_of,
+    columns_of,
     lines_together,
     pair_rows,
     streamed,
@@ -32,16 +32,13 @@ def read_sentences(path: str | Path) -> Read[str]:
 
     Args:
         path: plain text, also compressed as `.gz` or `.xz`.
-
-    Raises:
-        ValueError: the file is no UTF-8, or is compressed and not whole.
     """
-    return _sentences(lines_of(path))
+    return _sentences(streamed(path))
 
 
 def read_articles(path: str | Path) -> Read[str]:
     """The sentences of running text, a paragraph a line, cut at `SENTENCE_END`; else as `read_sentences`."""
-    return _sentences(sentence for line in lines_of(path) for sentence in SENTENCE_END.split(line))
+    return _sentences(sentence for line in streamed(path) for sentence in SENTENCE_END.split(line))
 
 
 def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
@@ -57,13 +54,8 @@ def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
     rows: list[Triple] = []
     known: dict[str, str] = {}
     blank = 0
-    for n, line in enumerate(islice(streamed(path), limit), 1):
-        columns = [column.strip() for column in line.split("\t")]
-        if len(columns) != 3:
-            raise ValueError(
-                f"{path}:{n}: expected query, positive and negative passage, separated by tabs; found {len(columns)} "
-                f"column{'s' * (len(columns) > 1)}"
-            )
+    lines = columns_of(path, 3, "query, positive and negative passage, separated by tabs;")
+    for columns, _ in islice(lines, limit):
         if all(columns):
             query, positive = (known.setdefault(text, text) for text in columns[:2])
             rows.append(Triple(query, positive, columns[2]))
@@ -78,9 +70,6 @@ def read_wikiqa(questions: str | Path, sentences: str | Path, labels: str | Path
     Every sentence that answers its question makes a triple with one that does not: the question's wrong sentences in
     an order that is drawn from the question, one after the other, and again from the first. Sentences that are in no
     triple are counted; most questions of the original release have no answer at all.
-
-    Raises:
-        ValueError: the files differ in length, or a label is neither 0 nor 1.
     """
     return _answers(lines_together(questions, sentences, labels))
 
@@ -90,7 +79,6 @@ def read_wikiqa_tsv(path: str | Path) -> Read[Triple]:
 
     They are `Question`, `Sentence` and `Label`; quotes are plain text. Triples are those of `read_wikiqa`.
     """
-
     return _answers(tab_columns(path, ("Question", "Sentence", "Label")))
 
 
