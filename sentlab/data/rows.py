@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from numbers import Real
 from typing import Any, Generic, TypeVar, overload
@@ -150,6 +151,11 @@ class Corpus(Sequence[Row], Generic[Row]):
             plain: Any = row if isinstance(row, str) else asdict(row)  # type: ignore[call-overload]
             digest.update(json.dumps(plain, ensure_ascii=False).encode() + b"\n")
         return digest.hexdigest()[:16]
+
+
+def added_up(*left_out: Mapping[str, int]) -> dict[str, int]:
+    """Reason -> number of rows left out, over several parts; a reason without rows is dropped."""
+    return dict(sum(map(Counter, left_out), Counter[str]()))
 
 
 # Lowest and highest score of a row; the other kinds with a score take any finite number.
