@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -85,9 +85,7 @@ def load(name: str, split: str = "test", folder: Folder = None) -> Corpus[Any]:
     return _from_hub(name, split, root) if found is None else found
 
 
-@cache  # making one takes longer than encoding it
-def _toy(name: str, split: str) -> Corpus[Any]:
-    return toy.load(name, split)
+_toy = cache(toy.load)  # making one takes longer than encoding it
 
 
 def corpora() -> pd.DataFrame:
@@ -161,21 +159,17 @@ def _from_hub(name: str, split: str, root: Path | None) -> Corpus[Any]:
 def _nowhere(name: str, split: str, looked: str, refusal: str = "") -> str:
     """What to say of a set that is nowhere to be found: where was looked, and what to do."""
     hub = PUBLIC[name].hub
-    asked = f"  Asked the hub for {hub.dataset}: {refusal}" if hub else ""
-    online = (
-        f"  - go online, so that datasets.load_dataset({hub.dataset!r}) works; it keeps a copy for later" if hub else ""
-    )
     lines = [
         f"{name} ({split}) was not found.",
         f"  Looked in {looked} for {_layouts(name, split)}",
-        asked,
+        *([f"  Asked the hub for {hub.dataset}: {refusal}"] if hub else []),
         "Do one of these:",
         f"  - load({name!r}, {split!r}, folder=...) or SENTLAB_DATA=... with a folder that holds those files "
         f"({PUBLIC[name].origin})",
-        online,
+        *([f"  - go online, so that datasets.load_dataset({hub.dataset!r}) works; it keeps a copy"] if hub else []),
         f"  - use a corpus that needs no files: {', '.join(toy.NAMES)}",
     ]
-    return "\n".join(filter(None, lines))
+    return "\n".join(lines)
 
 
 def _hub_pairs(hub: Hub, row: type, part: str) -> Iterator[RawPair]:
@@ -211,8 +205,7 @@ def _unlabelled(split: str, folder: Folder) -> Corpus[str]:
     return Corpus("sts-unlabelled", split, once, "; ".join(sources), {"repeated sentence": len(texts) - len(once)})
 
 
-def _triples(split: str, folder: Folder) -> Corpus[Triple]:
-    pairs = _nli(split, folder)
+def _triples(pairs: Corpus[LabelledPair]) -> Corpus[Triple]:
     hypotheses: dict[str, dict[str, list[str]]] = {}  # premise -> label -> hypotheses, all in file order
     for pair in pairs:
         hypotheses.setdefault(pair.text_a, {}).setdefault(pair.label, []).append(pair.text_b)
@@ -221,39 +214,25 @@ def _triples(split: str, folder: Folder) -> Corpus[Triple]:
         for premise, found in hypotheses.items()
         for positive, negative in zip(found.get("entailment", []), found.get("contradiction", []), strict=False)
     )
-    unused = len(pairs) - 2 * len(rows)
-    return Corpus("nli-triples", split, rows, pairs.source, {"neutral pair, or one without its counterpart": unused})
+    left_out = {"neutral pair, or one without its counterpart": len(pairs) - 2 * len(rows)}
+    return Corpus("nli-triples", pairs.split, rows, pairs.source, left_out)
 
 
-def _nli(split: str, folder: Folder) -> Corpus[LabelledPair]:
-    return _chained("nli", split, [load(part, split, folder) for part in ("snli", "mnli")])
+def _chained(name: str, *parts: Corpus[Any]) -> Corpus[Any]:
+    """Corpora behind each other; what they leave out is added up."""
+    rows = tuple(row for part in parts for row in part)
+    source = "; ".join(f"{part.name} {part.split}: {part.source}" for part in parts)
+    return Corpus(name, parts[0].split, rows, source, added_up(*(part.left_out for part in parts)))
 
 
-def _paraphrases(split: str, folder: Folder) -> Corpus[PhrasePair]:
-    parts = [load(part, split, folder) for part in ("ppdb-bigrams", "ppdb-synonyms")]
-    both: Corpus[PhrasePair] = _chained("paraphrases", split, parts)
+def _paraphrases(*parts: Corpus[PhrasePair]) -> Corpus[PhrasePair]:
+    both = _chained("paraphrases", *parts)
     once = distinct(both)
     return replace(both, rows=tuple(once.rows), left_out=added_up(both.left_out, once.left_out))
 
 
-def _chained(name: str, split: str, parts: Sequence[Corpus[Any]]) -> Corpus[Any]:
-    """Corpora behind each other; what they leave out is added up."""
-    rows = tuple(row for part in parts for row in part)
-    source = "; ".join(f"{part.name} {split}: {part.source}" for part in parts)
-    return Corpus(name, split, rows, source, added_up(*(part.left_out for part in parts)))
-
-
-@cache  # it takes many seconds
-def _relations() -> Corpus[PhrasePair]:
-    wordnet = lexical_relations.nltk_wordnet()
-    rows, left_out = lexical_relations.relations(wordnet)
-    source = f"WordNet {wordnet.get_version()} through NLTK"
-    return Corpus("lexical-relations", "train", tuple(rows), source, left_out)
-
-
-def _paraphrase_triples(split: str, folder: Folder) -> Corpus[Triple]:
-    pairs = load("paraphrases", split, folder)
-    known: dict[str, set[str]] = {}  # a phrase -> all that it is paired with
+def _paraphrase_triples(pairs: Corpus[PhrasePair]) -> Corpus[Triple]:
+    known: dict[str, set[str]] = {}  # a phrase -> itself and all that it is paired with
     for pair in pairs:
         known.setdefault(pair.phrase_a, {pair.phrase_a}).add(pair.phrase_b)
         known.setdefault(pair.phrase_b, {pair.phrase_b}).add(pair.phrase_a)
@@ -263,11 +242,15 @@ def _paraphrase_triples(split: str, folder: Folder) -> Corpus[Triple]:
         while other in known[pair.phrase_a]:
             other = pairs[rng.randrange(len(pairs))].phrase_b
         rows.append(Triple(pair.phrase_a, pair.phrase_b, other))
-    return Corpus("paraphrase-triples", split, tuple(rows), pairs.source, pairs.left_out)
+    return Corpus("paraphrase-triples", pairs.split, tuple(rows), pairs.source, pairs.left_out)
 
 
-def _hard(name: str) -> _Joined:
-    return _Joined(("test",), ScoredPair, name, lambda split, folder: hard_pairs(load(name, split, folder)))
+@cache  # it takes many seconds
+def _relations() -> Corpus[PhrasePair]:
+    wordnet = lexical_relations.nltk_wordnet()
+    rows, left_out = lexical_relations.relations(wordnet)
+    source = f"WordNet {wordnet.get_version()} through NLTK"
+    return Corpus("lexical-relations", "train", tuple(rows), source, left_out)
 
 
 class _Joined(NamedTuple):
@@ -279,24 +262,25 @@ class _Joined(NamedTuple):
     make: Callable[[str, Folder], Corpus[Any]]
 
 
+def _from(make: Callable[..., Corpus[Any]], *names: str) -> Callable[[str, Folder], Corpus[Any]]:
+    """Make a corpus of the same split of others."""
+    return lambda split, folder: make(*(load(name, split, folder) for name in names))
+
+
+def _triples_in_context(split: str, folder: Folder) -> Corpus[Triple]:
+    return triples_in_context(load("stsb", "train", folder), load("nli", "dev", folder))
+
+
 JOINED = {
     "sts-unlabelled": _Joined(("train",), str, "the seven STS sets", _unlabelled),
-    "nli-triples": _Joined(("train", "dev"), Triple, "SNLI and MNLI", _triples),
-    "nli": _Joined(("train", "dev"), LabelledPair, "SNLI and MNLI", _nli),
-    "paraphrases": _Joined(("train",), PhrasePair, "ppdb-bigrams and ppdb-synonyms", _paraphrases),
-    "stsb-context": _Joined(
-        ("train", "dev", "test"),
-        PhraseInContext,
-        "stsb",
-        lambda split, folder: stsb_in_context(load("stsb", split, folder)),
+    "nli-triples": _Joined(("train", "dev"), Triple, "SNLI and MNLI", _from(_triples, "nli")),
+    "nli": _Joined(("train", "dev"), LabelledPair, "SNLI and MNLI", _from(partial(_chained, "nli"), "snli", "mnli")),
+    "paraphrases": _Joined(
+        ("train",), PhrasePair, "ppdb-bigrams and ppdb-synonyms", _from(_paraphrases, "ppdb-bigrams", "ppdb-synonyms")
     ),
-    "triples-in-context": _Joined(
-        ("train",),
-        Triple,
-        "stsb and nli",
-        lambda split, folder: triples_in_context(load("stsb", "train", folder), load("nli", "dev", folder)),
-    ),
-    "paraphrase-triples": _Joined(("train",), Triple, "paraphrases", _paraphrase_triples),
+    "stsb-context": _Joined(("train", "dev", "test"), PhraseInContext, "stsb", _from(stsb_in_context, "stsb")),
+    "triples-in-context": _Joined(("train",), Triple, "stsb and nli", _triples_in_context),
+    "paraphrase-triples": _Joined(("train",), Triple, "paraphrases", _from(_paraphrase_triples, "paraphrases")),
     "lexical-relations": _Joined(("train",), PhrasePair, "NLTK's WordNet", lambda split, folder: _relations()),
-    **{f"{name}-hard": _hard(name) for name in (*YEARS, "toy-sts")},
+    **{f"{name}-hard": _Joined(("test",), ScoredPair, name, _from(hard_pairs, name)) for name in (*YEARS, "toy-sts")},
 }

@@ -45,7 +45,8 @@ GRAMMAR = r"""
 """
 CHUNKS = ("NP", "VP", "SBAR")
 _JOINS_CLAUSES = frozenset(
-    "after although as because before if lest once since so than that though till unless until whereas whether while".split()
+    "after although as because before if lest once since so than that though till unless until whereas whether "
+    "while".split()
 )
 _DETACHED = frozenset("s t m d ll re ve".split())  # the rest of a clitic between spaces: "the dog ' s tail"
 _CLITIC = re.compile(r"(?<=\w)(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)

@@ -18,6 +18,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from sentlab.data.rows import added_up
+
 Row = TypeVar("Row")
 RawPair = tuple[str, str, str, str]  # text a, text b, gold as written, where it stands (`file:line`)
 
@@ -56,17 +58,10 @@ def _whole_lines(path: str | Path) -> Iterator[str]:
 def columns_of(
     path: str | Path, width: int, expected: str, *, more: bool = False, separator: str | None = "\t"
 ) -> Iterator[tuple[list[str], str]]:
-    """The columns of each line, stripped, and where it stands (`file:line`).
-
-    Args:
-        path: the file.
-        width: the number of columns.
-        expected: what the error says about a line, up to the word "found".
-        more: later columns are allowed.
-        separator: between columns; None: white space.
+    """The columns of each line, stripped, and where it stands (`file:line`); there may be `more` than `width`.
 
     Raises:
-        ValueError: a line has another number of columns.
+        ValueError: a line has another number; `expected` is what the message says up to the word "found".
     """
     for n, line in enumerate(streamed(path), 1):
         columns = [column.strip() for column in line.split(separator)]
@@ -141,7 +136,7 @@ def pair_rows(raw: Iterable[RawPair], row: Callable[[str, str, str, str], Row], 
 
     Args:
         raw: pairs; their texts and gold lose surrounding white space.
-        row: makes a row of what is left of a raw pair. A ValueError that it raises names where the pair is.
+        row: makes a row of what is left of a raw pair, or raises a ValueError that names where the pair is.
         missing: what is written where there is no gold.
     """
     rows: list[Row] = []
@@ -161,5 +156,4 @@ def text_rows(texts: Iterable[str]) -> Read[str]:
     """Texts without surrounding white space; blank ones are left out and counted."""
     stripped = [text.strip() for text in texts]
     kept = [text for text in stripped if text]
-    blank = len(stripped) - len(kept)
-    return Read(kept, {"blank line": blank} if blank else {})
+    return Read(kept, added_up({"blank line": len(stripped) - len(kept)}))

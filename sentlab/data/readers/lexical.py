@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from sentlab.data.readers.files import Read, column_places, columns_of, score_of, streamed
-from sentlab.data.rows import LabelledPair, PhrasePair, WordPair, WordPairInContext
+from sentlab.data.rows import LabelledPair, PhrasePair, WordPair, WordPairInContext, added_up
 
 MAX_WORDS = 6  # of a phrase, as in section 3.2 of the Universal paper
 PPDB_RELATIONS = {
@@ -221,7 +221,7 @@ def _tagged_items(path: str | Path, size: int) -> Read[tuple[str, list[str], str
         if words[0] and words[1] and rest[0]:
             items.append((" ".join(words), rest, where))
     blank = len(lines) // size - len(items)
-    return Read(items, {"blank word": blank} if blank else {})
+    return Read(items, added_up({"blank word": blank}))
 
 
 def _fault(a: str, b: str) -> str | None:

@@ -12,19 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sentlab.data.readers.files import (
-    RawPair,
-    Read,
-    columns_of,
-    csv_columns,
-    lines_together,
-    pair_rows,
-    score_of,
-    streamed,
-    tab_columns,
-    text_rows,
-)
-from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair
+from sentlab.data.readers import files
+from sentlab.data.readers.files import RawPair, Read, streamed
+from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, added_up
 
 NLI_LABELS = ("entailment", "neutral", "contradiction")
 
@@ -53,19 +43,14 @@ def read_sts_year(folder: str | Path) -> Read[ScoredPair]:
     Raises:
         FileNotFoundError: no input file in the folder, or one without its gold file.
     """
-    rows: list[ScoredPair] = []
-    left_out: Counter[str] = Counter()
-    for path in _year_inputs(folder):
-        subset = path.name.removeprefix("STS.input.").removesuffix(".txt")
-        part = read_sts(path, path.with_name(f"STS.gs.{subset}.txt"), subset)
-        rows += part.rows
-        left_out.update(part.left_out)
-    return Read(rows, dict(left_out))
+    subsets = {path.name.removeprefix("STS.input.").removesuffix(".txt"): path for path in _year_inputs(folder)}
+    parts = [read_sts(path, path.with_name(f"STS.gs.{name}.txt"), name) for name, path in subsets.items()]
+    return Read([row for part in parts for row in part.rows], added_up(*(part.left_out for part in parts)))
 
 
 def read_sts_texts(folder: str | Path) -> Read[str]:
     """Both sentences of every pair of an STS year, scored or not, repeats included. Gold files are not opened."""
-    return text_rows(text for path in _year_inputs(folder) for pair in _sts_inputs(path) for text in pair)
+    return files.text_rows(text for path in _year_inputs(folder) for pair in _sts_inputs(path) for text in pair)
 
 
 def read_stsb(path: str | Path) -> Read[ScoredPair]:
@@ -74,18 +59,18 @@ def read_stsb(path: str | Path) -> Read[ScoredPair]:
     Seven columns or more; the fifth is the gold (0 to 5), the sixth and seventh are the sentences. Rows get no
     `subset`: STS-B is always scored as one set.
     """
-    lines = columns_of(path, 7, "7 tab-separated columns or more,", more=True)
+    lines = files.columns_of(path, 7, "7 tab-separated columns or more,", more=True)
     return scored_pairs((columns[5], columns[6], columns[4], where) for columns, where in lines)
 
 
 def read_sick(path: str | Path) -> Read[ScoredPair]:
     """SICK relatedness (1 to 5), tab-separated; columns are found by the names in the header row."""
-    return scored_pairs(tab_columns(path, ("sentence_A", "sentence_B", "relatedness_score")), low=1.0)
+    return scored_pairs(files.tab_columns(path, ("sentence_A", "sentence_B", "relatedness_score")), low=1.0)
 
 
 def read_snli(premises: str | Path, hypotheses: str | Path, labels: str | Path) -> Read[LabelledPair]:
     """SNLI in SentEval's layout: `s1.<split>`, `s2.<split>` and `labels.<split>`, line by line together."""
-    return labelled_pairs(lines_together(premises, hypotheses, labels))
+    return labelled_pairs(files.lines_together(premises, hypotheses, labels))
 
 
 def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
@@ -99,7 +84,7 @@ def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
 
 def read_mnli_csv(path: str | Path) -> Read[LabelledPair]:
     """MNLI as real CSV with a header row that names `premise`, `hypothesis` and `label`."""
-    records = csv_columns(path, ("premise", "hypothesis", "label"))
+    records = files.csv_columns(path, ("premise", "hypothesis", "label"))
     return labelled_pairs((a, b, label, where) for (a, b, label), where in records)
 
 
@@ -118,15 +103,15 @@ def read_quora(path: str | Path, singles: str | Path | None = None) -> Read[Dupl
     """
     rows: list[DuplicateQuestion | None] = []  # None: a question is missing
     delimiter = "\t" if Path(path).suffix == ".tsv" else ","
-    for (first, second, label), where in csv_columns(path, ("question1", "question2", "is_duplicate"), delimiter):
+    for (first, second, label), where in files.csv_columns(path, ("question1", "question2", "is_duplicate"), delimiter):
         if label not in ("0", "1"):
             raise ValueError(f"{where}: expected an is_duplicate of 0 or 1, found {label!r}")
         row = DuplicateQuestion(first, second) if label == "1" else DuplicateQuestion(second, None)
         rows.append(row if first and second else None)
-    for (question,), _ in csv_columns(singles, ("question_text",)) if singles else ():
+    for (question,), _ in files.csv_columns(singles, ("question_text",)) if singles else ():
         rows.append(DuplicateQuestion(question, None) if question else None)
     found = [row for row in rows if row]
-    return Read(found, {"missing question": len(rows) - len(found)} if len(found) < len(rows) else {})
+    return Read(found, added_up({"missing question": len(rows) - len(found)}))
 
 
 def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]:
@@ -173,16 +158,16 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
 
 def read_plain(path: str | Path) -> Read[str]:
     """Plain text, one sentence a line; blank lines are left out and counted."""
-    return text_rows(streamed(path))
+    return files.text_rows(streamed(path))
 
 
 def scored_pairs(raw: Iterable[RawPair], *, low: float = 0.0, high: float = 5.0, subset: str = "") -> Read[ScoredPair]:
     """Raw pairs as ScoredPair rows; a gold outside `low` to `high` is an error, for then a column is mistaken."""
 
     def row(a: str, b: str, gold: str, where: str) -> ScoredPair:
-        return ScoredPair(a, b, score_of(gold, where, low, high, "gold score"), subset)
+        return ScoredPair(a, b, files.score_of(gold, where, low, high, "gold score"), subset)
 
-    return pair_rows(raw, row, missing=("",))
+    return files.pair_rows(raw, row, missing=("",))
 
 
 def labelled_pairs(raw: Iterable[RawPair]) -> Read[LabelledPair]:
@@ -193,7 +178,7 @@ def labelled_pairs(raw: Iterable[RawPair]) -> Read[LabelledPair]:
             raise ValueError(f"{where}: expected a label out of {', '.join(NLI_LABELS)} or -, found {gold!r}")
         return LabelledPair(a, b, gold)
 
-    return pair_rows(raw, row, missing=("", "-"))
+    return files.pair_rows(raw, row, missing=("", "-"))
 
 
 def _year_inputs(folder: str | Path) -> list[Path]:
@@ -204,7 +189,7 @@ def _year_inputs(folder: str | Path) -> list[Path]:
 
 
 def _sts_inputs(path: str | Path) -> Iterator[tuple[str, str]]:
-    for columns, _ in columns_of(path, 2, "two tab-separated sentences,", more=True):
+    for columns, _ in files.columns_of(path, 2, "two tab-separated sentences,", more=True):
         yield columns[0], columns[1]
 
 
