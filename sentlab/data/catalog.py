@@ -153,7 +153,7 @@ def _from_hub(name: str, split: str, root: Path | None) -> Corpus[Any]:
     note = f" ({hub.note})" if hub.note else ""
     absent = f"; not in SENTLAB_DATA={root}" if root else ""
     where = f"hub {hub.dataset}, {' + '.join(hub.splits[split])}{note}{absent}"
-    return _corpus(name, split, hub.rows(raw), where)
+    return _corpus(name, split, hub.make(raw), where)
 
 
 def _nowhere(name: str, split: str, looked: str, refusal: str = "") -> str:

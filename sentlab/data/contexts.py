@@ -94,8 +94,7 @@ def stsb_in_context(
         The rows in order, as a corpus named `<name>-context`. Pairs whose text the generator does not set into a
         passage verbatim are left out and counted, as the paper does (23%).
 
-    Raises:
-        ValueError: rows that are no ScoredPair; else as `in_context`.
+    Raises: as `in_context`; ValueError for rows that are no ScoredPair.
 
     Source: SLICE, section 4.2.
     """

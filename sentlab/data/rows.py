@@ -164,12 +164,7 @@ FINITE = (-1.7e308, 1.7e308)
 
 
 def check_rows(corpus: Corpus[Any], *kinds: type, least: int = 1) -> None:
-    """Refuse a corpus whose rows are of another kind, too few, or scored by anything but a number on their scale.
-
-    Args:
-        corpus: the rows.
-        kinds: types of row that are allowed.
-        least: number of rows that are needed.
+    """Refuse a corpus whose rows are of other kinds, fewer than `least`, or have a score that is not on their scale.
 
     Raises:
         ValueError: names the corpus and, where one row is at fault, its index.

@@ -7,18 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from sentlab.data import rows
 from sentlab.data.readers import lexical, pairs, texts
 from sentlab.data.readers.files import Read
-from sentlab.data.rows import (
-    DuplicateQuestion,
-    LabelledPair,
-    PhrasePair,
-    RankingQuery,
-    ScoredPair,
-    Triple,
-    WordPair,
-    WordPairInContext,
-)
 
 Reader = Callable[..., Read[Any]]
 
@@ -38,7 +29,7 @@ class Hub:
     dataset: str
     splits: dict[str, tuple[str, ...]]
     columns: tuple[str, str, str] = ("sentence1", "sentence2", "score")
-    rows: Reader = pairs.scored_pairs
+    make: Reader = pairs.scored_pairs
     revision: str | None = None
     note: str = ""
 
@@ -57,7 +48,7 @@ class Entry:
 
     files: dict[str, tuple[Files, ...]]
     published: dict[str, int]
-    row: type = ScoredPair
+    row: type = rows.ScoredPair
     hub: Hub | None = None
     origin: str = "the layout of SentEval's data/downstream, which its data script downloads"
 
@@ -73,13 +64,13 @@ def _entry(published: dict[str, int], layouts: dict[Reader, Sequence[str]], row:
     return Entry(_files(published, layouts), {split: n for split, n in published.items() if n}, row, origin=origin)
 
 
-def _words(rows: int, origin: str, *paths: str, highest: float = 10.0) -> Entry:
-    return _entry({"test": rows}, {partial(lexical.read_word_pairs, highest=highest): paths}, WordPair, origin)
+def _words(count: int, origin: str, *paths: str, highest: float = 10.0) -> Entry:
+    return _entry({"test": count}, {partial(lexical.read_word_pairs, highest=highest): paths}, rows.WordPair, origin)
 
 
-def _sts(year: str, rows: int) -> Entry:
+def _sts(year: str, count: int) -> Entry:
     hub = Hub(f"mteb/sts{year}-sts", {"test": ("test",)}, note="names of sub-sets are not kept there")
-    return Entry(_files(["test"], {pairs.read_sts_year: [f"STS/STS{year}-en-test"]}), {"test": rows}, hub=hub)
+    return Entry(_files(["test"], {pairs.read_sts_year: [f"STS/STS{year}-en-test"]}), {"test": count}, hub=hub)
 
 
 _NLI = ("premise", "hypothesis", "label")
@@ -122,7 +113,7 @@ PUBLIC: dict[str, Entry] = {
             },
         ),
         {"train": 549367, "dev": 9842, "test": 9824},
-        LabelledPair,
+        rows.LabelledPair,
         Hub("stanfordnlp/snli", _HUB_NAMES, _NLI, pairs.labelled_pairs),
     ),
     "mnli": Entry(  # its test labels were never published; dev is matched and mismatched together
@@ -139,7 +130,7 @@ PUBLIC: dict[str, Entry] = {
             ),
         },
         {"train": 392702, "dev": 19647},
-        LabelledPair,
+        rows.LabelledPair,
         Hub(
             "nyu-mll/multi_nli",
             {"train": ("train",), "dev": ("validation_matched", "validation_mismatched")},
@@ -155,13 +146,13 @@ PUBLIC: dict[str, Entry] = {
                 "quora/quora_positive_eval.csv + quora/quora_single_questions_unlabelled.csv",
             ]
         },
-        DuplicateQuestion,
+        rows.DuplicateQuestion,
         "the first is what Quora released in 2017 as First Quora Dataset Release: Question Pairs",
     ),
     "askubuntu": _entry(
         {"dev": 200, "test": 200},
         {pairs.read_askubuntu: [f"askubuntu/text_tokenized.txt{gz} + askubuntu/{{0}}.txt" for gz in ("", ".gz")]},
-        RankingQuery,
+        rows.RankingQuery,
         "the files of the GitHub repository taolei87/askubuntu",
     ),
     "msmarco": _entry(
@@ -171,7 +162,7 @@ PUBLIC: dict[str, Entry] = {
                 f"msmarco/triples.train.small.tsv{gz}" for gz in ("", ".gz")
             ]
         },
-        Triple,
+        rows.Triple,
         "triples.train.small.tar.gz of MS MARCO's passage ranking, unpacked",
     ),
     "wikiqa": _entry(
@@ -180,7 +171,7 @@ PUBLIC: dict[str, Entry] = {
             texts.read_wikiqa_tsv: ["WikiQACorpus/WikiQA-{0}.tsv", "WikiQA/WikiQA-{0}.tsv"],
             texts.read_wikiqa: ["WikiQA/{0}_a.toks + WikiQA/{0}_b.toks + WikiQA/{0}_sim.txt"],
         },
-        Triple,
+        rows.Triple,
         "WikiQACorpus.zip by Yang et al. (2015), or the same tokenised, in three files a split",
     ),
     "wiki1m": _entry(
@@ -220,31 +211,31 @@ PUBLIC: dict[str, Entry] = {
     "scws": _entry(
         {"test": 2003},
         {lexical.read_scws: ["SCWS/ratings.txt", "wordsim/SCWS-ratings.txt"]},
-        WordPairInContext,
+        rows.WordPairInContext,
         "SCWS.zip by Huang et al. (2012)",
     ),
     "semeval-5a": _entry(
         {"train": 11722, "test": 7814},
         {lexical.read_semeval_5a: ["semeval2013-5a/en.{0}Set"]},
-        LabelledPair,
+        rows.LabelledPair,
         "SemEval-2013 task 5 (a) in English, part-of-speech tagged",
     ),
     "ppdb": _entry(
         {"train": 0},  # the paper says 1.53 million lines, before any is left out
         {lexical.read_ppdb: [f"{at}ppdb-2.0-s-phrasal{gz}" for at in ("ppdb/", "") for gz in ("", ".gz")]},
-        PhrasePair,
+        rows.PhrasePair,
         "the English phrasal paraphrases of size S of paraphrase.org",
     ),
     "ppdb-bigrams": _entry(
         {"train": 24280, "dev": 500, "test": 499},  # of 24,300 and 500 items, for some lack a word
         {lexical.read_ppdb_bigrams: ["ppdb/ppdb.xxl.b2u.{0}"]},
-        PhrasePair,
+        rows.PhrasePair,
         "the data of Yu and Dredze (2015)",
     ),
     "ppdb-synonyms": _entry(
         {"train": 16101},  # of 53,809 lines, most of which say again what another says
         {lexical.read_ppdb_synonyms: ["ppdb/ppdb_synonyms.txt"]},
-        PhrasePair,
+        rows.PhrasePair,
         "linguistic_constraints of the GitHub repository nmrksic/counter-fitting",
     ),
 }

@@ -65,10 +65,7 @@ def viewed(sentences: Sequence[str], view: View, mask_token: str = MASK) -> list
 
 @lru_cache(maxsize=2**16)
 def wordnet_synonyms(word: str) -> tuple[str, ...]:
-    """The other words of all WordNet senses of a word, as base forms, the usual senses first; some have several words.
-
-    Args:
-        word: in any inflection.
+    """The other words of all WordNet senses of a word in any inflection, as base forms, the usual senses first.
 
     Raises:
         LookupError: NLTK's WordNet is not there.
