@@ -117,18 +117,14 @@ PUBLIC: dict[str, Entry] = {
         Hub("stanfordnlp/snli", _HUB_NAMES, _NLI, pairs.labelled_pairs),
     ),
     "mnli": Entry(  # its test labels were never published; dev is matched and mismatched together
-        {
-            **_files(["train"], {pairs.read_nli_jsonl: [f"{_MNLI[0]}_{{0}}.jsonl", f"{_MNLI[1]}_{{0}}.jsonl"]}),
-            **_files(
-                ["dev"],
-                {
-                    pairs.read_mnli_csv: ["MNLI/{0}_matched_and_mismatched.csv"],
-                    pairs.read_nli_jsonl: [
-                        f"{stem}_{{0}}_matched.jsonl + {stem}_{{0}}_mismatched.jsonl" for stem in _MNLI
-                    ],
-                },
-            ),
-        },
+        _files(["train"], {pairs.read_nli_jsonl: [f"{stem}_{{0}}.jsonl" for stem in _MNLI]})
+        | _files(
+            ["dev"],
+            {
+                pairs.read_mnli_csv: ["MNLI/{0}_matched_and_mismatched.csv"],
+                pairs.read_nli_jsonl: [f"{stem}_{{0}}_matched.jsonl + {stem}_{{0}}_mismatched.jsonl" for stem in _MNLI],
+            },
+        ),
         {"train": 392702, "dev": 19647},
         rows.LabelledPair,
         Hub(

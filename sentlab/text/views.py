@@ -67,6 +67,8 @@ def viewed(sentences: Sequence[str], view: View, mask_token: str = MASK) -> list
 def wordnet_synonyms(word: str) -> tuple[str, ...]:
     """The other words of all WordNet senses of a word in any inflection, as base forms, the usual senses first.
 
+    Some have several words.
+
     Raises:
         LookupError: NLTK's WordNet is not there.
     """

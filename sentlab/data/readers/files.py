@@ -136,7 +136,7 @@ def pair_rows(raw: Iterable[RawPair], row: Callable[[str, str, str, str], Row], 
 
     Args:
         raw: pairs; their texts and gold lose surrounding white space.
-        row: makes a row of what is left of a raw pair, or raises a ValueError that names where the pair is.
+        row: makes a row of what is left of a raw pair. A ValueError that it raises names where the pair is.
         missing: what is written where there is no gold.
     """
     rows: list[Row] = []
