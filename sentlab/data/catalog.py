@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from random import Random
@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sentlab.data import lexical_relations, toy
 from sentlab.data.contexts import stsb_in_context, triples_in_context
 from sentlab.data.hard_pairs import hard_pairs
-from sentlab.data.readers import pairs as readers
 from sentlab.data.readers.files import RawPair, Read
 from sentlab.data.readers.lexical import distinct
-from sentlab.data.readers.pairs import NLI_LABELS
-from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple
+from sentlab.data.readers.pairs import NLI_LABELS, read_sts_texts
+from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple, added_up
 from sentlab.data.sources import PUBLIC, Hub
 from sentlab.extras import need
 
@@ -27,52 +26,39 @@ if TYPE_CHECKING:
 
 YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
 STS_TASKS = (*YEARS, "stsb", "sick")
-UNLABELLED, TRIPLES, NLI = "sts-unlabelled", "nli-triples", "nli"
-PARAPHRASES, RELATIONS, IN_CONTEXT = "paraphrases", "lexical-relations", "stsb-context"
-TRIPLES_IN_CONTEXT, PARAPHRASE_TRIPLES = "triples-in-context", "paraphrase-triples"
+Folder = str | Path | None
 
 
-def load(name: str, split: str = "test", folder: str | Path | None = None) -> Corpus[Any]:
+def load(name: str, split: str = "test", folder: Folder = None) -> Corpus[Any]:
     """Load a corpus by name, and say in `Corpus.source` where it was found.
 
     Public data sets are looked for in `folder` or, where that is not given, in the folder that the environment variable
     SENTLAB_DATA names (laid out like SentEval's `data/downstream`), and else on the hub through the `datasets` library.
     A set that is not in a `folder=` is an error; one that is not in SENTLAB_DATA comes from the hub, with a warning.
+    The hub is asked for STS, SICK, SNLI and MNLI alone. Some sets are made of others:
 
-    `sts-unlabelled` (split `train`) holds the distinct sentences of all seven STS sets, every split and unscored pairs
-    too, as plain strings: 89,192 sentences with repeats, on which PaSeR (section 4.2) and ConSERT train. This trains
-    on the TEXTS of the test sets, as those papers do; no score is used.
+    - `sts-unlabelled`: the distinct sentences of all seven STS sets as plain strings, every split and unscored pairs
+      too: 89,192 with repeats, on which PaSeR (section 4.2) and ConSERT train. This trains on the TEXTS of the test
+      sets, as those papers do; no score is used.
+    - `nli`: SNLI and MNLI as one set, as the Universal paper (section 3.1) trains on them.
+    - `nli-triples`: premises of `nli`, each with a hypothesis that follows and one that contradicts it, as SimCSE and
+      PaSeR (section 4.2) train on: the i-th of either kind together, so that no pair is used twice.
+    - `paraphrases`: `ppdb-bigrams` and `ppdb-synonyms`, each pair once. `paraphrase-triples`: each of them with a
+      phrase of another pair.
+    - `lexical-relations`: pairs out of NLTK's WordNet in three relations, a stand-in for PPDB's labels where there is
+      no `ppdb`; see `sentlab.data.lexical_relations`. `sentlab.data.balanced` draws as many of each from `ppdb`.
+    - `sts12-hard` .. `sts16-hard`, `toy-sts-hard`: the pairs whose lengths mislead; see `sentlab.data.hard_pairs`.
+    - `stsb-context`: `stsb` with the second texts set into passages; see `sentlab.data.contexts`.
+      `triples-in-context`: such triples of `stsb` train from a gold of 4 on, and of entailments of `nli` dev.
 
-    `nli-triples` holds premises of SNLI and MNLI, each with a hypothesis that follows and one that contradicts it, as
-    SimCSE and PaSeR (section 4.2) train on: the i-th of either kind together, so that no pair is used twice.
-
-    `nli` is SNLI and MNLI as one set, as the Universal paper (section 3.1) trains on them. `paraphrases` joins
-    `ppdb-bigrams` and `ppdb-synonyms`, each pair once. `lexical-relations` holds pairs out of NLTK's WordNet in three
-    relations, and stands in for PPDB's labels where there is no `ppdb`; see `sentlab.data.lexical_relations`. Draw
-    the same number of each relation from `ppdb` with `sentlab.data.balanced`.
-
-    `sts12-hard` .. `sts16-hard` and `toy-sts-hard` (split `test`) hold the pairs of those sets whose lengths mislead,
-    as PT-BERT (section 3.1) picks them; see `sentlab.data.hard_pairs`. `wiki1m` (split `train`) holds sentences of
-    Wikipedia as plain strings, each once: the million that SimCSE and PT-BERT (section 4.1) train on, or else those of
-    the articles in `text/`. `source` says which, and `left_out` how many were repeats or too short.
-
-    `msmarco` (split `train`) holds MS MARCO's triples of a query and two passages, the first 6,400,000 of 39,780,811,
-    as many as SLICE (sections 4.1 and 5) trains on. `wikiqa` holds questions, each with a sentence that answers it and
-    a candidate that does not. `stsb-context` is `stsb` with the second texts set into passages of the project's own,
-    others in `train` than in `dev` and `test`; `sentlab.data.contexts` makes it with a text generator, as SLICE does
-    (section 4.2). `triples-in-context` (split `train`) has the first text of a pair, such a passage with the second,
-    and the passage of another pair: `stsb` train from a gold of 4 on, and entailments of `nli` dev.
-    `paraphrase-triples` (split `train`) holds the pairs of `paraphrases`, each with a phrase of another pair.
-
-    Quora, AskUbuntu, `wiki1m`, `msmarco`, `wikiqa`, and the data of words and phrases must be in a folder: the hub is
-    not asked for them. All of Quora's release is `test`.
+    `wiki1m` holds sentences of Wikipedia as plain strings, each once: the million that SimCSE and PT-BERT (section 4.1)
+    train on, or else those of the articles in `text/`. `msmarco` holds the first 6,400,000 of MS MARCO's 39,780,811
+    triples of a query and two passages, as many as SLICE (sections 4.1 and 5) trains on. `wikiqa` holds questions, each
+    with a sentence that answers it and a candidate that does not. All of Quora's release is `test`.
 
     Args:
-        name: sts12 .. sts16, stsb, sick, snli, mnli, quora, askubuntu, wiki1m, msmarco, wikiqa, simlex, ws353-sim,
-            ws353-rel, men, scws, semeval-5a, ppdb, ppdb-bigrams, ppdb-synonyms, one of the sets made of others above,
-            or a toy corpus. All are listed by `corpora()`.
-        split: `train`, `dev` or `test`. STS12 to STS16, Quora and the graded word pairs have only `test`. MNLI has
-            `train` and `dev` (both halves), AskUbuntu `dev` and `test`. The others' are listed by `corpora()` too.
+        name: one of `corpora()`, which also lists the splits of each.
+        split: `train`, `dev` or `test`. MNLI's `dev` is both halves.
         folder: where the public files are. Toy corpora are made in memory, once, and do not look at it.
 
     Raises:
@@ -99,30 +85,22 @@ def load(name: str, split: str = "test", folder: str | Path | None = None) -> Co
     return _from_hub(name, split, root) if found is None else found
 
 
-@cache  # making one takes longer than encoding it
-def _toy(name: str, split: str) -> Corpus[Any]:
-    return toy.load(name, split)
+_toy = cache(toy.load)  # making one takes longer than encoding it
 
 
 def corpora() -> pd.DataFrame:
     """Every name that `load` knows, with its splits, its type of row and where it comes from."""
     public = [
-        (name, ", ".join(entry.files), entry.row.__name__, f"folder, or hub {hub.dataset}" if hub else "folder")
+        (name, ", ".join(entry.files), entry.row, f"folder, or hub {entry.hub.dataset}" if entry.hub else "folder")
         for name, entry in PUBLIC.items()
-        for hub in [entry.hub]
     ]
-    joined = [(name, ", ".join(made.splits), made.row.__name__, made.of) for name, made in JOINED.items()]
-    toys = [
-        (name, "train, dev, test", type(toy.load(name, "test", size=1)[0]).__name__, "toy world") for name in toy.NAMES
-    ]
-    return (
-        need("pandas", "data")
-        .DataFrame([*public, *joined, *toys], columns=["name", "splits", "row", "from"])
-        .set_index("name")
-    )
+    joined = [(name, ", ".join(made.splits), made.row, made.of) for name, made in JOINED.items()]
+    toys = [(name, "train, dev, test", type(toy.load(name, "test", size=1)[0]), "toy world") for name in toy.NAMES]
+    rows = [(name, splits, row.__name__, of) for name, splits, row, of in [*public, *joined, *toys]]
+    return need("pandas", "data").DataFrame(rows, columns=["name", "splits", "row", "from"]).set_index("name")
 
 
-def _root(folder: str | Path | None) -> Path | None:
+def _root(folder: Folder) -> Path | None:
     named = folder if folder is not None else os.environ.get("SENTLAB_DATA") or None
     if named is None:
         return None
@@ -175,23 +153,23 @@ def _from_hub(name: str, split: str, root: Path | None) -> Corpus[Any]:
     note = f" ({hub.note})" if hub.note else ""
     absent = f"; not in SENTLAB_DATA={root}" if root else ""
     where = f"hub {hub.dataset}, {' + '.join(hub.splits[split])}{note}{absent}"
-    return _corpus(name, split, entry.pairs(raw), where)
+    return _corpus(name, split, hub.make(raw), where)
 
 
 def _nowhere(name: str, split: str, looked: str, refusal: str = "") -> str:
     """What to say of a set that is nowhere to be found: where was looked, and what to do."""
     hub = PUBLIC[name].hub
-    lines = [f"{name} ({split}) was not found.", f"  Looked in {looked} for {_layouts(name, split)}"]
-    if hub:
-        lines.append(f"  Asked the hub for {hub.dataset}: {refusal}")
-    lines += [
+    lines = [
+        f"{name} ({split}) was not found.",
+        f"  Looked in {looked} for {_layouts(name, split)}",
+        *([f"  Asked the hub for {hub.dataset}: {refusal}"] if hub else []),
         "Do one of these:",
         f"  - load({name!r}, {split!r}, folder=...) or SENTLAB_DATA=... with a folder that holds those files "
         f"({PUBLIC[name].origin})",
+        *([f"  - go online, so that datasets.load_dataset({hub.dataset!r}) works; it keeps a copy"] if hub else []),
+        f"  - use a corpus that needs no files: {', '.join(toy.NAMES)}",
     ]
-    if hub:
-        lines.append(f"  - go online, so that datasets.load_dataset({hub.dataset!r}) works; it keeps a copy for later")
-    return "\n".join([*lines, f"  - use a corpus that needs no files: {', '.join(toy.NAMES)}"])
+    return "\n".join(lines)
 
 
 def _hub_pairs(hub: Hub, row: type, part: str) -> Iterator[RawPair]:
@@ -209,7 +187,7 @@ def _label(index: int) -> str:
     return NLI_LABELS[index] if 0 <= index < len(NLI_LABELS) else "-" if index == -1 else str(index)
 
 
-def _unlabelled(split: str, folder: str | Path | None) -> Corpus[str]:
+def _unlabelled(split: str, folder: Folder) -> Corpus[str]:
     root = _root(folder)
     texts: list[str] = []
     sources: list[str] = []
@@ -217,18 +195,17 @@ def _unlabelled(split: str, folder: str | Path | None) -> Corpus[str]:
         for part in PUBLIC[name].files:
             year = root / PUBLIC[name].files[part][0].paths[0] if root and name in YEARS else None
             if year and year.is_dir():
-                texts += readers.read_sts_texts(year).rows
+                texts += read_sts_texts(year).rows
                 sources.append(f"{name}: {year}, unscored pairs too")
             else:
                 corpus = load(name, part, folder)
                 texts += (text for pair in corpus for text in (pair.text_a, pair.text_b))
                 sources.append(f"{name} {part}: {corpus.source}")
     once = tuple(dict.fromkeys(texts))
-    return Corpus(UNLABELLED, split, once, "; ".join(sources), {"repeated sentence": len(texts) - len(once)})
+    return Corpus("sts-unlabelled", split, once, "; ".join(sources), {"repeated sentence": len(texts) - len(once)})
 
 
-def _triples(split: str, folder: str | Path | None) -> Corpus[Triple]:
-    pairs = _nli(split, folder)
+def _triples(pairs: Corpus[LabelledPair]) -> Corpus[Triple]:
     hypotheses: dict[str, dict[str, list[str]]] = {}  # premise -> label -> hypotheses, all in file order
     for pair in pairs:
         hypotheses.setdefault(pair.text_a, {}).setdefault(pair.label, []).append(pair.text_b)
@@ -237,62 +214,43 @@ def _triples(split: str, folder: str | Path | None) -> Corpus[Triple]:
         for premise, found in hypotheses.items()
         for positive, negative in zip(found.get("entailment", []), found.get("contradiction", []), strict=False)
     )
-    unused = len(pairs) - 2 * len(rows)
-    return Corpus(TRIPLES, split, rows, pairs.source, {"neutral pair, or one without its counterpart": unused})
+    left_out = {"neutral pair, or one without its counterpart": len(pairs) - 2 * len(rows)}
+    return Corpus("nli-triples", pairs.split, rows, pairs.source, left_out)
 
 
-def _nli(split: str, folder: str | Path | None) -> Corpus[LabelledPair]:
-    parts: list[Corpus[LabelledPair]] = [load(part, split, folder) for part in ("snli", "mnli")]
-    return _chained(NLI, split, parts)
-
-
-def _paraphrases(split: str, folder: str | Path | None) -> Corpus[PhrasePair]:
-    parts: list[Corpus[PhrasePair]] = [load(part, split, folder) for part in ("ppdb-bigrams", "ppdb-synonyms")]
-    both = _chained(PARAPHRASES, split, parts)
-    once = distinct(both)
-    left_out = Counter(both.left_out) + Counter(once.left_out)
-    return Corpus(PARAPHRASES, split, tuple(once.rows), both.source, dict(left_out))
-
-
-def _chained(name: str, split: str, parts: Sequence[Corpus[Any]]) -> Corpus[Any]:
+def _chained(name: str, *parts: Corpus[Any]) -> Corpus[Any]:
     """Corpora behind each other; what they leave out is added up."""
     rows = tuple(row for part in parts for row in part)
-    source = "; ".join(f"{part.name} {split}: {part.source}" for part in parts)
-    return Corpus(name, split, rows, source, dict(sum((Counter(part.left_out) for part in parts), Counter[str]())))
+    source = "; ".join(f"{part.name} {part.split}: {part.source}" for part in parts)
+    return Corpus(name, parts[0].split, rows, source, added_up(*(part.left_out for part in parts)))
+
+
+def _paraphrases(*parts: Corpus[PhrasePair]) -> Corpus[PhrasePair]:
+    both = _chained("paraphrases", *parts)
+    once = distinct(both)
+    return replace(both, rows=tuple(once.rows), left_out=added_up(both.left_out, once.left_out))
+
+
+def _paraphrase_triples(pairs: Corpus[PhrasePair]) -> Corpus[Triple]:
+    known: dict[str, set[str]] = {}  # a phrase -> itself and all that it is paired with
+    for pair in pairs:
+        known.setdefault(pair.phrase_a, {pair.phrase_a}).add(pair.phrase_b)
+        known.setdefault(pair.phrase_b, {pair.phrase_b}).add(pair.phrase_a)
+    rng, rows = Random("paraphrase-triples"), list[Triple]()
+    for pair in pairs:
+        other = pair.phrase_a
+        while other in known[pair.phrase_a]:
+            other = pairs[rng.randrange(len(pairs))].phrase_b
+        rows.append(Triple(pair.phrase_a, pair.phrase_b, other))
+    return Corpus("paraphrase-triples", pairs.split, tuple(rows), pairs.source, pairs.left_out)
 
 
 @cache  # it takes many seconds
 def _relations() -> Corpus[PhrasePair]:
     wordnet = lexical_relations.nltk_wordnet()
-    read = lexical_relations.relations(wordnet)
-    return Corpus(RELATIONS, "train", tuple(read.rows), f"WordNet {wordnet.get_version()} through NLTK", read.left_out)
-
-
-def _hard(name: str, split: str, folder: str | Path | None) -> Corpus[ScoredPair]:
-    return hard_pairs(load(name, split, folder))
-
-
-def _in_context(split: str, folder: str | Path | None) -> Corpus[PhraseInContext]:
-    return stsb_in_context(load("stsb", split, folder))
-
-
-def _triples_in_context(split: str, folder: str | Path | None) -> Corpus[Triple]:
-    return triples_in_context(load("stsb", "train", folder), load(NLI, "dev", folder))
-
-
-def _paraphrase_triples(split: str, folder: str | Path | None) -> Corpus[Triple]:
-    pairs = load(PARAPHRASES, split, folder)
-    known: dict[str, set[str]] = {}  # a phrase -> all that it is paired with
-    for pair in pairs:
-        known.setdefault(pair.phrase_a, set()).add(pair.phrase_b)
-        known.setdefault(pair.phrase_b, set()).add(pair.phrase_a)
-    rng, rows = Random(PARAPHRASE_TRIPLES), list[Triple]()
-    for pair in pairs:
-        other = pair.phrase_a
-        while other == pair.phrase_a or other in known[pair.phrase_a]:
-            other = pairs[rng.randrange(len(pairs))].phrase_b
-        rows.append(Triple(pair.phrase_a, pair.phrase_b, other))
-    return Corpus(PARAPHRASE_TRIPLES, split, tuple(rows), pairs.source, pairs.left_out)
+    rows, left_out = lexical_relations.relations(wordnet)
+    source = f"WordNet {wordnet.get_version()} through NLTK"
+    return Corpus("lexical-relations", "train", tuple(rows), source, left_out)
 
 
 class _Joined(NamedTuple):
@@ -301,17 +259,28 @@ class _Joined(NamedTuple):
     splits: tuple[str, ...]
     row: type
     of: str
-    make: Callable[[str, str | Path | None], Corpus[Any]]
+    make: Callable[[str, Folder], Corpus[Any]]
+
+
+def _from(make: Callable[..., Corpus[Any]], *names: str) -> Callable[[str, Folder], Corpus[Any]]:
+    """Make a corpus of the same split of others."""
+    return lambda split, folder: make(*(load(name, split, folder) for name in names))
+
+
+def _triples_in_context(split: str, folder: Folder) -> Corpus[Triple]:
+    return triples_in_context(load("stsb", "train", folder), load("nli", "dev", folder))
 
 
 JOINED = {
-    UNLABELLED: _Joined(("train",), str, "the seven STS sets", _unlabelled),
-    TRIPLES: _Joined(("train", "dev"), Triple, "SNLI and MNLI", _triples),
-    NLI: _Joined(("train", "dev"), LabelledPair, "SNLI and MNLI", _nli),
-    PARAPHRASES: _Joined(("train",), PhrasePair, "ppdb-bigrams and ppdb-synonyms", _paraphrases),
-    IN_CONTEXT: _Joined(("train", "dev", "test"), PhraseInContext, "stsb", _in_context),
-    TRIPLES_IN_CONTEXT: _Joined(("train",), Triple, "stsb and nli", _triples_in_context),
-    PARAPHRASE_TRIPLES: _Joined(("train",), Triple, "paraphrases", _paraphrase_triples),
-    RELATIONS: _Joined(("train",), PhrasePair, "NLTK's WordNet", lambda split, folder: _relations()),
-    **{f"{name}-hard": _Joined(("test",), ScoredPair, name, partial(_hard, name)) for name in (*YEARS, "toy-sts")},
+    "sts-unlabelled": _Joined(("train",), str, "the seven STS sets", _unlabelled),
+    "nli-triples": _Joined(("train", "dev"), Triple, "SNLI and MNLI", _from(_triples, "nli")),
+    "nli": _Joined(("train", "dev"), LabelledPair, "SNLI and MNLI", _from(partial(_chained, "nli"), "snli", "mnli")),
+    "paraphrases": _Joined(
+        ("train",), PhrasePair, "ppdb-bigrams and ppdb-synonyms", _from(_paraphrases, "ppdb-bigrams", "ppdb-synonyms")
+    ),
+    "stsb-context": _Joined(("train", "dev", "test"), PhraseInContext, "stsb", _from(stsb_in_context, "stsb")),
+    "triples-in-context": _Joined(("train",), Triple, "stsb and nli", _triples_in_context),
+    "paraphrase-triples": _Joined(("train",), Triple, "paraphrases", _from(_paraphrase_triples, "paraphrases")),
+    "lexical-relations": _Joined(("train",), PhrasePair, "NLTK's WordNet", lambda split, folder: _relations()),
+    **{f"{name}-hard": _Joined(("test",), ScoredPair, name, _from(hard_pairs, name)) for name in (*YEARS, "toy-sts")},
 }

@@ -13,14 +13,14 @@ Differs from the paper: nobody reads the passages to see if they change what the
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from random import Random
 from string import ascii_uppercase
 from typing import NamedTuple
 
 from sentlab.data.hard_pairs import POSITIVE
-from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, ScoredPair, Triple, check_rows
+from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, ScoredPair, Triple, added_up, check_rows
 
 PROMPT = (  # SLICE, section 4.2
     "Please provide a context to the given phrase, insert it into a long sentence, place it as part of the larger "
@@ -32,57 +32,11 @@ LOWERED = frozenset(
     "a an the some one two three four many several people men women he she it they we you there this that".split()
 )
 
-TRAIN_CARRIERS = """
-By the time the kettle had boiled, my neighbour had told me that {}, and then she asked about the price of coal.
-During the long meeting about next year's budget somebody mentioned that {}, which nobody at the table wrote down.
-On the last page of the old diary it says that {}, followed by a list of what the family spent on candles.
-While the technicians were still testing the microphones, a voice announced that {}, but half of the seats were empty.
-The postcard from the island says only that {}, and that the weather has been kind to the olive harvest.
-After two hours of chess in silence my grandfather remarked that {}, then he moved his bishop and leaned back.
-In the radio programme about forgotten inventions we learnt that {}, although the presenter sounded far from sure.
-Because the archive had been flooded twice, the only record left states that {}, in ink so pale that one needs a lamp.
-Halfway through the lecture on glaciers a student pointed out that {}, so the professor put down the chalk.
-The message on the answering machine began by saying that {}, and it ended with the number of a dentist.
-According to the notes of the night nurse, {}, after which the ward stayed quiet until breakfast.
-As soon as the loan was approved the clerk added that {}, a detail which the contract leaves out altogether.
-My cousin writes in every letter that {}, yet she never explains why this should matter to a beekeeper.
-Before the curtain rose for the second act, word went round that {}, and the orchestra tuned its strings once more.
-The caption under the faded photograph claims that {}, though the date beneath it has been scratched out.
-Between two advertisements for garden furniture the newspaper reports that {}, without a word on who noticed it first.
-When the lawyers finally agreed on the wording, its first paragraph said that {}, and its last was about parking.
-Nobody at the bus depot believed me when I explained that {}, not even the inspector, who usually likes a good story.
-The poem that won the village competition opens with the line that {}, and it goes on for eleven verses about autumn.
-Somewhere in the minutes of the sailing club you can read that {}, right below a complaint about the new ropes.
-""".strip().splitlines()
-
-TEST_CARRIERS = """
-Since the lift was out of order we took the stairs, and on the third floor I heard that {}, to my great relief.
-The guide switched on her torch and told the visitors that {}, while water kept dripping from the roof of the cave.
-In the margin of the cookery book a careful hand has added that {}, next to a recipe for pickled plums.
-Long before the factory closed its gates the foremen used to say that {}, and most of the apprentices nodded politely.
-What surprised the tax office was a receipt stating that {}, signed by a carpenter whom it could not trace.
-Over a plate of cold dumplings the translator admitted that {}, even if her version of the novel leaves it out.
-A weather station on the ridge sent us a short note saying that {}, just hours ahead of a failure of its batteries.
-If I understood the customs officer correctly, {}, but the noise of the engines swallowed every other syllable.
-Every evening at seven the caretaker tells his parrot that {}, and the bird answers with the sound of a doorbell.
-Under the heading of minor incidents the logbook notes that {}, whereas the storm of that week is not mentioned at all.
-Measuring my sleeves a second time, the tailor murmured that {}, as if this were common knowledge in his trade.
-Towards the end of the auction a telephone bidder let slip that {}, so the price of the clock rose no further.
-Our geography teacher liked to begin the first lesson by claiming that {}, and only then did she unroll the map.
-To the report on railway tunnels the engineers add in a footnote that {}, citing a survey from the previous decade.
-Having lost the argument about the fence, my uncle simply repeated that {}, again and again, over his cold coffee.
-With a flicker the subtitle informed the audience that {}, although the actress was clearly speaking of her inheritance.
-At the back of the pharmacy two customers were whispering that {}, and the pharmacist pretended to look for a label.
-For its answer that {}, the winning team in the pub quiz was granted half a point by a hesitant referee.
-Shortly after the election posters had come down, a leaflet declared that {}, printed on paper the colour of weak tea.
-Apologising for the delay, the pilot explained that {}, then the cabin lights were dimmed for the night.
-""".strip().splitlines()
-
-CARRIERS = {
-    "train": TRAIN_CARRIERS,
-    "dev": TEST_CARRIERS,
-    "test": TEST_CARRIERS,
-}  # those of training train nothing else
+_ASSETS = Path(__file__).resolve().parents[1] / "assets" / "carriers"
+TRAIN_CARRIERS, TEST_CARRIERS = (
+    (_ASSETS / f"{name}.txt").read_text(encoding="utf-8").splitlines() for name in ("train", "test")
+)
+CARRIERS = {"train": TRAIN_CARRIERS, "dev": TEST_CARRIERS, "test": TEST_CARRIERS}
 Write = Callable[[str], str]  # a prompt -> the text that a generator writes
 
 
@@ -118,15 +72,13 @@ def in_context(
     if isinstance(texts, str):
         raise TypeError(f"texts is one string, {texts[:40]!r}; put it into a list: [text]")
     phrases = list(texts)
-    passages: list[Passage] = []
-    for phrase, passage in zip(phrases, _passages(phrases, write, seed, split), strict=True):
-        if passage is None:
-            raise ValueError(
-                f"none of {TRIES} texts that the generator wrote holds this phrase verbatim, inside more than the "
-                f"phrase: {phrase!r}; leave it out, or correct what write= returns"
-            )
-        passages.append(passage)
-    return passages
+    passages = _passages(phrases, write, seed, split)
+    if None in passages:
+        raise ValueError(
+            f"none of {TRIES} texts that the generator wrote holds this phrase verbatim, inside more than the phrase: "
+            f"{phrases[passages.index(None)]!r}; leave it out, or correct what write= returns"
+        )
+    return [passage for passage in passages if passage]
 
 
 def stsb_in_context(
@@ -142,8 +94,7 @@ def stsb_in_context(
         The rows in order, as a corpus named `<name>-context`. Pairs whose text the generator does not set into a
         passage verbatim are left out and counted, as the paper does (23%).
 
-    Raises:
-        TypeError, ValueError: as `in_context`; rows that are no ScoredPair.
+    Raises: as `in_context`; ValueError for rows that are no ScoredPair.
 
     Source: SLICE, section 4.2.
     """
@@ -154,9 +105,8 @@ def stsb_in_context(
         for pair, passage in zip(corpus, passages, strict=True)
         if passage
     )
-    left_out = Counter(corpus.left_out) + Counter({"not verbatim in its passage": len(corpus) - len(rows)})
-    source = f"{_passages_of(write, seed)} around second texts of {corpus.source}"
-    return Corpus(f"{corpus.name}-context", corpus.split, rows, source, dict(left_out))
+    left_out = added_up(corpus.left_out, {"not verbatim in its passage": len(corpus) - len(rows)})
+    return Corpus(f"{corpus.name}-context", corpus.split, rows, _source(write, seed, corpus.source), left_out)
 
 
 def triples_in_context(
@@ -172,11 +122,10 @@ def triples_in_context(
         write, seed: as in `in_context`.
 
     Returns:
-        The triples in order, as a corpus named `triples-in-context`, split `train`; all other pairs are left out and
-        counted.
+        The triples in order, as a corpus named `triples-in-context`, split `train`; other pairs are left out, counted.
 
     Raises:
-        TypeError, ValueError: as `in_context`; rows of another type, or no other pair to take a negative from.
+        ValueError: rows of another type, or no other pair to take a negative from; else as `in_context`.
 
     Source: SLICE, section 3.1, the triplets (q, p_true, p_false).
     """
@@ -192,12 +141,13 @@ def triples_in_context(
         if negative is None:
             raise ValueError(f"all of the {len(placed)} pairs share a text with this one: {pair.text_a!r}; give others")
         rows.append(Triple(pair.text_a, positive, negative))
-    left_out = sum((Counter(corpus.left_out) for corpus in corpora), Counter[str]())
-    left_out["pair that does not say the same"] += sum(map(len, corpora)) - len(pairs)
-    left_out["not verbatim in its passage"] += len(pairs) - len(placed)
+    left_out = {
+        "pair that does not say the same": sum(map(len, corpora)) - len(pairs),
+        "not verbatim in its passage": len(pairs) - len(placed),
+    }
+    left_out = added_up(*(corpus.left_out for corpus in corpora), left_out)
     of = "; ".join(f"{corpus.name} {corpus.split}: {corpus.source}" for corpus in corpora)
-    source = f"{_passages_of(write, seed)} around second texts of {of}"
-    return Corpus("triples-in-context", "train", tuple(rows), source, dict(+left_out))
+    return Corpus("triples-in-context", "train", tuple(rows), _source(write, seed, of), left_out)
 
 
 def _says_the_same(row: ScoredPair | LabelledPair) -> bool:
@@ -232,26 +182,18 @@ def _carried(phrase: str, carrier: str) -> Passage:
 
 def _written(phrase: str, write: Write, rng: Random) -> Passage | None:
     """The first of the generator's texts that holds the phrase and more, of `TRIES`."""
+    core = _core(phrase)
+    first = "".join({core[0], core[0].lower(), core[0].upper()})
+    verbatim = re.compile(rf"(?<!\w)[{re.escape(first)}]{re.escape(core[1:])}(?!\w)")
     for _ in range(TRIES):
         text = write(PROMPT.format(letter=rng.choice(ascii_uppercase), phrase=phrase.strip()))
         if not isinstance(text, str):
             raise TypeError(f"write= must return a text; of the phrase {phrase!r} it made a {type(text).__name__}")
         text = text.strip()
-        span = _find(phrase, text)
-        if span and any(letter.isalpha() for letter in text[: span[0]] + text[span[1] :]):
-            return Passage(text, *span)
+        found = verbatim.search(text)
+        if found and any(letter.isalpha() for letter in text[: found.start()] + text[found.end() :]):
+            return Passage(text, *found.span())
     return None
-
-
-def _find(phrase: str, text: str) -> tuple[int, int] | None:
-    """Where a phrase first stands verbatim (see above) in a text: character start and end, or None.
-
-    It must not be part of a longer word; a final full stop is not in the span.
-    """
-    core = _core(phrase)
-    first = "".join({core[0], core[0].lower(), core[0].upper()})
-    found = re.search(rf"(?<!\w)[{re.escape(first)}]{re.escape(core[1:])}(?!\w)", text)
-    return found.span() if found else None
 
 
 def _core(phrase: str) -> str:
@@ -261,6 +203,6 @@ def _core(phrase: str) -> str:
     return phrase[:-1].rstrip() if last.endswith(".") and "." not in last[:-1] else phrase
 
 
-def _passages_of(write: Write | None, seed: int) -> str:
+def _source(write: Write | None, seed: int, of: str) -> str:
     made = "carriers" if write is None else f"texts by {getattr(write, '__name__', type(write).__name__)}"
-    return f"{made}, seed {seed},"
+    return f"{made}, seed {seed}, around second texts of {of}"

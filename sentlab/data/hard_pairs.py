@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
-from sentlab.data.rows import Corpus, ScoredPair, check_rows
+from sentlab.data.rows import Corpus, ScoredPair, added_up, check_rows
 
 POSITIVE = 4.0  # from this gold score on, a pair counts as saying the same (Gao et al. 2021, Fig. 2)
 NEGATIVE = 1.0  # up to this gold score, it counts as saying something else
@@ -37,8 +35,8 @@ def hard_pairs(corpus: Corpus[ScoredPair]) -> Corpus[ScoredPair]:
             f"{corpus.name} ({corpus.split}) has no hard pair: none with a gold of {POSITIVE:g} or more and lengths "
             f"more than {LONGER} words apart, none with {NEGATIVE:g} or less and lengths less than {ALIKE} words apart"
         )
-    left_out = Counter(corpus.left_out) + Counter({"neither": len(corpus) - len(rows)})
-    return Corpus(f"{corpus.name}-hard", corpus.split, rows, f"hard pairs of {corpus.source}", dict(left_out))
+    left_out = added_up(corpus.left_out, {"neither": len(corpus) - len(rows)})
+    return Corpus(f"{corpus.name}-hard", corpus.split, rows, f"hard pairs of {corpus.source}", left_out)
 
 
 def _is_hard(pair: ScoredPair) -> bool:

@@ -10,32 +10,24 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import combinations, pairwise, product
+from itertools import chain, combinations, pairwise, product
 from random import Random
 from typing import Any
 
 from sentlab.data.readers.files import Read
 from sentlab.data.readers.lexical import MAX_WORDS, balanced, distinct
-from sentlab.data.rows import PhrasePair
+from sentlab.data.rows import PhrasePair, added_up
+from sentlab.extras import nltk_data
 
 _FORM = re.compile(r"[a-z]+(?:[ -][a-z]+)*")
 
 
 def nltk_wordnet() -> Any:
-    """NLTK's WordNet.
-
-    Raises:
-        LookupError: it is not there.
-    """
+    """NLTK's WordNet; a LookupError says what to do where it is missing."""
     from nltk.corpus import wordnet
 
-    try:
+    with nltk_data("wordnet", "use the corpus toy-phrases, which needs no data"):
         wordnet.ensure_loaded()
-    except LookupError:
-        raise LookupError(
-            "NLTK's wordnet is not on this computer: run nltk.download('wordnet'), set NLTK_DATA to a folder that has "
-            "it before Python starts, or use the corpus toy-phrases, which needs no data"
-        ) from None
     return wordnet
 
 
@@ -57,19 +49,14 @@ def relations(wordnet: Any, seed: int = 0, most: int = 20_000) -> Read[PhrasePai
     """
     lemmas, left_out = _first_senses(wordnet)
     rng = Random(seed)
-    found = [
-        PhrasePair(*pair, relation, math.nan)
-        for relation, pairs in (
-            ("equivalence", _synonyms(lemmas)),
-            ("entailment", _hypernyms(lemmas)),
-            ("independent", _opposites(lemmas)),
-            ("independent", _siblings(lemmas, rng)),
-        )
-        for pair in pairs
-    ]
-    once = distinct(found)
+    found = {
+        "equivalence": _synonyms(lemmas),
+        "entailment": _hypernyms(lemmas),
+        "independent": chain(_opposites(lemmas), _siblings(lemmas, rng)),
+    }
+    once = distinct(PhrasePair(*pair, relation, math.nan) for relation, pairs in found.items() for pair in pairs)
     drawn = balanced(once.rows, seed, most)
-    return Read(drawn.rows, left_out | once.left_out | drawn.left_out)
+    return Read(drawn.rows, added_up(left_out, once.left_out, drawn.left_out))
 
 
 Lemmas = dict[Any, dict[str, Any]]  # sense -> phrase -> lemma; only senses and lemmas in use

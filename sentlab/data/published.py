@@ -5,6 +5,8 @@ Each paper has a file in `sentlab/assets/published`, named like the paper, with 
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from functools import cache
 from pathlib import Path
@@ -47,16 +49,8 @@ def _tables() -> dict[tuple[str, str], pd.DataFrame]:
     tables = {}
     for file in sorted(ASSETS.glob("*.tsv")):
         _, *parts = _HEADING.split(file.read_text(encoding="utf-8"))  # number, lines, number, lines ...
-        for number, body in zip(parts[::2], parts[1::2], strict=True):
-            names, *rows = (line.split("\t") for line in body.strip().splitlines())
-            columns = zip(*([row[0], *map(_value, row[1:])] for row in rows), strict=True)
-            tables[file.stem, number] = pandas.DataFrame(dict(zip(names, columns, strict=True))).set_index(names[0])
+        for number, lines in zip(parts[::2], parts[1::2], strict=True):
+            form = {"sep": "\t", "index_col": 0, "na_values": "-", "keep_default_na": False, "quoting": csv.QUOTE_NONE}
+            found = pandas.read_csv(io.StringIO(lines), **form)
+            tables[file.stem, number] = found.astype(dict.fromkeys(found.select_dtypes("number"), float))
     return tables
-
-
-def _value(cell: str) -> float | str:
-    """A number, nan for a dash, or the text as it is."""
-    try:
-        return float("nan" if cell == "-" else cell)
-    except ValueError:
-        return cell

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from numbers import Real
 from typing import Any, Generic, TypeVar, overload
@@ -152,18 +153,18 @@ class Corpus(Sequence[Row], Generic[Row]):
         return digest.hexdigest()[:16]
 
 
+def added_up(*left_out: Mapping[str, int]) -> dict[str, int]:
+    """Reason -> number of rows left out, over several parts; a reason without rows is dropped."""
+    return dict(sum(map(Counter, left_out), Counter[str]()))
+
+
 # Lowest and highest score of a row; the other kinds with a score take any finite number.
 SCALES: dict[type, tuple[float, float]] = {ScoredPair: (0.0, 5.0), PhraseInContext: (0.0, 5.0), PhrasePair: (0.0, 1.0)}
 FINITE = (-1.7e308, 1.7e308)
 
 
 def check_rows(corpus: Corpus[Any], *kinds: type, least: int = 1) -> None:
-    """Refuse a corpus whose rows are of another kind, too few, or scored by anything but a number on their scale.
-
-    Args:
-        corpus: the rows.
-        kinds: types of row that are allowed.
-        least: number of rows that are needed.
+    """Refuse a corpus whose rows are of other kinds, fewer than `least`, or have a score that is not on their scale.
 
     Raises:
         ValueError: names the corpus and, where one row is at fault, its index.

@@ -16,30 +16,16 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import groupby
+from pathlib import Path
 from random import Random
 from typing import Any
 
+from sentlab.extras import nltk_data
+
 # English function words carry grammar rather than content, so they end a phrase. Numbers are content, and so is "us",
 # because lower-casing cannot distinguish it from "US".
-_FUNCTION_WORDS = """
-i me my mine myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers
-herself it its itself they them their theirs themselves this that these those who whom whose which what
-a an the some any each every either neither both all such no none another other others same own
-and or but nor so yet if because as until while although though since unless than whether that
-of at by for with without about against between among into onto through throughout during before after above below
-to from up upon down in out on off over under within toward towards across along around behind beside besides beyond
-despite except inside outside per via
-am is are was were be been being have has had having do does did doing done can could will would shall should may
-might must ought cannot
-here there when where why how again further then once ever never not only too very just now also even quite rather
-almost more most much many few however therefore thus else instead perhaps maybe etc
-i'm i've i'll i'd you're you've you'll you'd he's he'll he'd she's she'll she'd it's it'll it'd we're we've we'll we'd
-they're they've they'll they'd that's that'll there's there're here's who's who'll what's where's when's why's how's
-let's isn't aren't wasn't weren't hasn't haven't hadn't doesn't don't didn't won't wouldn't shan't shouldn't can't
-couldn't mightn't mustn't needn't ain't
-n't s t m d ll re ve e.g. i.e. e.g i.e
-"""
-STOPWORDS: frozenset[str] = frozenset(_FUNCTION_WORDS.split())
+_WORDS = Path(__file__).resolve().parents[1] / "assets" / "stopwords.txt"
+STOPWORDS: frozenset[str] = frozenset(_WORDS.read_text(encoding="utf-8").split())
 
 # A word is an abbreviation such as "U.S.", a number such as "5.2" or "1,000", or letters and digits (with the accents
 # that follow them) joined by apostrophes and hyphens: "don't", "mother-in-law". All else but space is punctuation.
@@ -232,14 +218,9 @@ def _perceptron() -> Tagger:
     """NLTK's tagger of English."""
     from nltk.tag.perceptron import PerceptronTagger
 
-    try:
+    instead = "pass tag=, for example sentlab.data.toy.tag for sentences of the toy world"
+    with nltk_data("averaged_perceptron_tagger_eng", instead):
         tagger = PerceptronTagger()
-    except LookupError:
-        raise LookupError(
-            "NLTK's averaged_perceptron_tagger_eng is not on this computer: run "
-            "nltk.download('averaged_perceptron_tagger_eng'), set NLTK_DATA to a folder that has it before Python "
-            "starts, or pass tag=, for example sentlab.data.toy.tag for sentences of the toy world"
-        ) from None
     return lambda words: [name for _, name in tagger.tag(words)]
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 from sentlab.text.phrases import Tagger, chunk_tree
@@ -160,12 +161,8 @@ def _antecedent(pieces: Sequence[_Piece], place: int) -> str:
 
 def _by(pieces: Sequence[_Piece], place: int) -> str:
     """The noun phrase behind the first "by" between the verb group at `place` and the next one."""
-    for i in range(place + 1, len(pieces)):
-        if pieces[i].kind == "VP":
-            break
-        if pieces[i].text().lower() == "by":
-            return _noun_phrase(pieces, i + 1)
-    return ""
+    behind = takewhile(lambda i: pieces[i].kind != "VP", range(place + 1, len(pieces)))
+    return next((_noun_phrase(pieces, i + 1) for i in behind if pieces[i].text().lower() == "by"), "")
 
 
 def _noun_phrase(pieces: Sequence[_Piece], place: int) -> str:

@@ -22,6 +22,7 @@ from random import Random
 
 import torch
 
+from sentlab.extras import nltk_data
 from sentlab.text.phrases import STOPWORDS
 
 View = Callable[[Sequence[str], Random], list[str]]
@@ -64,23 +65,17 @@ def viewed(sentences: Sequence[str], view: View, mask_token: str = MASK) -> list
 
 @lru_cache(maxsize=2**16)
 def wordnet_synonyms(word: str) -> tuple[str, ...]:
-    """The other words of all WordNet senses of a word, as base forms, the usual senses first; some have several words.
+    """The other words of all WordNet senses of a word in any inflection, as base forms, the usual senses first.
 
-    Args:
-        word: in any inflection.
+    Some have several words.
 
     Raises:
         LookupError: NLTK's WordNet is not there.
     """
     from nltk.corpus import wordnet
 
-    try:
+    with nltk_data("wordnet", "pass synonyms=sentlab.data.toy.synonyms, which needs no data"):
         lemmas = [name.replace("_", " ") for sense in wordnet.synsets(word) for name in sense.lemma_names()]
-    except LookupError:
-        raise LookupError(
-            "NLTK's wordnet is not on this computer: run nltk.download('wordnet'), set NLTK_DATA to a folder that has "
-            "it before Python starts, or pass synonyms=sentlab.data.toy.synonyms, which needs no data"
-        ) from None
     own = {word.lower(), *(wordnet.morphy(word.lower(), part) for part in "nvar")}
     return tuple(dict.fromkeys(lemma for lemma in lemmas if lemma.lower() not in own))
 
@@ -100,7 +95,7 @@ def synonym_replacement(
     Args:
         words: see `split_words`.
         rng: makes every choice.
-        rate: share of the words, 0 to 1. With 0, none is replaced.
+        rate: share of the words, 0 to 1. With 0, the sentence stays as it is.
         synonyms: word -> what may replace it. A word without synonyms is passed over.
         keep: words that are left unchanged.
 
@@ -126,12 +121,7 @@ def synonym_replacement(
 def random_deletion(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP) -> list[str]:
     """Leave out each word with probability `rate`, but never all the words that may be left out.
 
-    Args:
-        words, rng, keep: as in `synonym_replacement`.
-        rate: 0 to 1.
-
-    Raises:
-        ValueError: `rate` is not within 0 and 1.
+    Args, Raises: as in `synonym_replacement`.
 
     Source: Wei and Zou (2019), section 2, "random deletion".
     """
@@ -146,12 +136,7 @@ def random_deletion(words: Sequence[str], rng: Random, *, rate: float = 0.1, kee
 def random_swap(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP) -> list[str]:
     """Let two words change places, as many times as `rate` of all words and at least once.
 
-    Args:
-        words, rng, keep: as in `synonym_replacement`.
-        rate: swaps per word, 0 to 1. With 0, none is swapped.
-
-    Raises:
-        ValueError: `rate` is not within 0 and 1.
+    Args, Raises: as in `synonym_replacement`.
 
     Source: Wei and Zou (2019), section 2, "random swap"; PaSeR calls it token reordering. PT-BERT (Table 3, "reorder")
     does not say how it reorders; this stands in for it too.
@@ -168,12 +153,7 @@ def random_duplication(
 ) -> list[str]:
     """Double some words in place, as many as `rate` of all words and at least one.
 
-    Args:
-        words, rng, keep: as in `synonym_replacement`.
-        rate: share of the words, 0 to 1. With 0, none is doubled.
-
-    Raises:
-        ValueError: `rate` is not within 0 and 1.
+    Args, Raises: as in `synonym_replacement`.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4 and Table 3, "duplication"; the paper gives no rate.
     """
@@ -185,12 +165,7 @@ def random_duplication(
 def random_crop(words: Sequence[str], rng: Random, *, rate: float = 0.1) -> list[str]:
     """Keep a stretch of the sentence: `rate` of all words fall from its two ends, at least one, but never all.
 
-    Args:
-        words, rng: as in `synonym_replacement`.
-        rate: share of the words that falls, 0 to 1. With 0, the whole sentence stays.
-
-    Raises:
-        ValueError: `rate` is not within 0 and 1.
+    Args, Raises: as in `synonym_replacement`.
 
     Source: SimCSE (Gao et al. 2021), Table 1, "crop"; PT-BERT repeats the numbers in Table 4.
     """

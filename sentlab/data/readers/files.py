@@ -10,20 +10,20 @@ import csv
 import gzip
 import io
 import lzma
+import math
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
+
+from sentlab.data.rows import added_up
 
 Row = TypeVar("Row")
 RawPair = tuple[str, str, str, str]  # text a, text b, gold as written, where it stands (`file:line`)
 
-_PACKED: dict[str, tuple[str, Callable[[bytes], bytes], Any]] = {
-    ".gz": ("gzip", gzip.decompress, gzip.open),
-    ".xz": ("xz", lzma.decompress, lzma.open),
-}
-_NOT_WHOLE = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError)
+_PACKED: dict[str, tuple[str, Any]] = {".gz": ("gzip", gzip.open), ".xz": ("xz", lzma.open)}
 
 
 class Read(NamedTuple, Generic[Row]):
@@ -33,65 +33,59 @@ class Read(NamedTuple, Generic[Row]):
     left_out: dict[str, int]
 
 
-def content(path: str | Path) -> str:
-    """A whole file as text, unpacked, without a byte order mark.
+def streamed(path: str | Path) -> Iterator[str]:
+    """The lines of a file one by one, without their ends, unpacked, without a byte order mark.
 
     Raises:
         ValueError: the file is no UTF-8 (names the line), or is compressed and not whole.
     """
-    packed = Path(path).read_bytes()
-    kind, unpack, _ = _PACKED.get(Path(path).suffix, ("", bytes, None))
-    try:
-        data = unpack(packed)
-    except (OSError, *_NOT_WHOLE) as error:
-        raise ValueError(f"{path}: not a whole {kind} file ({error})") from error
-    return _decoded(data, path).removeprefix("\ufeff")
+    return (line.removesuffix("\n").removesuffix("\r") for line in _whole_lines(path))
 
 
-def lines_of(path: str | Path) -> list[str]:
-    """The lines of a file, without their ends. Raises as `content`."""
-    found = content(path).split("\n")
-    if found[-1] == "":
-        found.pop()
-    return [line.removesuffix("\r") for line in found]
-
-
-def streamed(path: str | Path) -> Iterator[str]:
-    """What `lines_of` gives, without the whole file in memory."""
-    kind, _, opened = _PACKED.get(Path(path).suffix, ("", None, open))
+def _whole_lines(path: str | Path) -> Iterator[str]:
+    kind, opened = _PACKED.get(Path(path).suffix, ("", open))
     with opened(path, "rb") as file:
         try:
             for n, line in enumerate(file, 1):
-                text = _decoded(line, path, n).removesuffix("\n").removesuffix("\r")
-                yield text if n > 1 else text.removeprefix("\ufeff")
-        except _NOT_WHOLE as error:
+                yield line.decode("utf-8" if n > 1 else "utf-8-sig")
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            raise ValueError(f"{path}:{n}: expected UTF-8, found byte 0x{byte:02x}") from error
+        except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError) as error:
             raise ValueError(f"{path}: not a whole {kind} file ({error})") from error
 
 
-def lines_together(first: str | Path, second: str | Path, last: str | Path) -> Iterator[RawPair]:
-    """The lines of three files that go line by line together, and where each line of the last one stands.
+def columns_of(
+    path: str | Path, width: int, expected: str, *, more: bool = False, separator: str | None = "\t"
+) -> Iterator[tuple[list[str], str]]:
+    """The columns of each line, stripped, and where it stands (`file:line`); there may be `more` than `width`.
 
     Raises:
-        ValueError: the files differ in length.
+        ValueError: a line has another number; `expected` is what the message says up to the word "found".
     """
-    paths = (first, second, last)
-    columns = [lines_of(path) for path in paths]
-    if len({len(column) for column in columns}) > 1:
-        counts = ", ".join(f"{path} has {len(column)}" for path, column in zip(paths, columns, strict=True))
-        raise ValueError(f"these files must go line by line together, but {counts} lines")
-    for n, (a, b, gold) in enumerate(zip(*columns, strict=True), 1):
-        yield a, b, gold, f"{last}:{n}"
+    for n, line in enumerate(streamed(path), 1):
+        columns = [column.strip() for column in line.split(separator)]
+        if len(columns) < width or (len(columns) > width and not more):
+            found = f"{len(columns)} column{'s' * (len(columns) > 1)}"
+            raise ValueError(f"{path}:{n}: expected {expected} found {found}")
+        yield columns, f"{path}:{n}"
+
+
+def tab_columns(path: str | Path, names: tuple[str, str, str]) -> Iterator[RawPair]:
+    """Three columns of a tab-separated file with a header row, and where each line stands; quotes are plain text."""
+    header = next(streamed(path), "").split("\t")
+    a, b, gold = column_places(header, names, path)
+    lines = columns_of(path, len(header), f"{len(header)} tab-separated columns,")
+    for columns, where in islice(lines, 1, None):
+        yield columns[a], columns[b], columns[gold], where
 
 
 def csv_columns(
     path: str | Path, names: tuple[str, ...], delimiter: str = ","
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Some columns of real CSV with a header row, stripped, and where each record begins (`file:line`).
-
-    Raises:
-        ValueError: no such column, a record of another length, or no valid CSV.
-    """
-    reader = csv.reader(io.StringIO(content(path), newline=""), delimiter=delimiter, strict=True)
+    """Some columns of real CSV with a header row, stripped, and where each record begins (`file:line`)."""
+    text = io.StringIO("".join(_whole_lines(path)), newline="")
+    reader = csv.reader(text, delimiter=delimiter, strict=True)
     start = 1  # a quoted field may hold line breaks, so a record is named by its first line
     try:
         header = next(reader, [])
@@ -106,31 +100,35 @@ def csv_columns(
         raise ValueError(f"{path}:{start}: not valid CSV ({error})") from error
 
 
-def tab_columns(path: str | Path, names: tuple[str, str, str]) -> Iterator[RawPair]:
-    """Three columns of a tab-separated file with a header row, and where each line stands; quotes are plain text.
-
-    Raises:
-        ValueError: no such column, or a line of another length.
-    """
-    header, *rest = [line.split("\t") for line in lines_of(path)] or [[]]
-    a, b, gold = column_places(header, names, path)
-    for n, columns in enumerate(rest, 2):
-        if len(columns) != len(header):
-            raise ValueError(f"{path}:{n}: expected {len(header)} tab-separated columns, found {len(columns)}")
-        yield columns[a], columns[b], columns[gold], f"{path}:{n}"
-
-
 def column_places(header: list[str], names: tuple[str, ...], path: str | Path) -> tuple[int, ...]:
-    """Where the named columns are in a header row.
-
-    Raises:
-        ValueError: one of them is not there.
-    """
+    """Where the named columns are in a header row, all of which must be there."""
     found = [name.strip() for name in header]
     lacking = [name for name in names if name not in found]
     if lacking:
         raise ValueError(f"{path}:1: expected a header row with {', '.join(names)}; no {', '.join(lacking)} in {found}")
     return tuple(found.index(name) for name in names)
+
+
+def lines_together(first: str | Path, second: str | Path, last: str | Path) -> Iterator[RawPair]:
+    """The lines of three files that go line by line together, and where each line of the last one stands."""
+    paths = (first, second, last)
+    columns = [list(streamed(path)) for path in paths]
+    if len({len(column) for column in columns}) > 1:
+        counts = ", ".join(f"{path} has {len(column)}" for path, column in zip(paths, columns, strict=True))
+        raise ValueError(f"these files must go line by line together, but {counts} lines")
+    for n, (a, b, gold) in enumerate(zip(*columns, strict=True), 1):
+        yield a, b, gold, f"{last}:{n}"
+
+
+def score_of(text: str, where: str, low: float, high: float, name: str = "score") -> float:
+    """A number on its scale. One outside is an error too, for then a column is mistaken."""
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not low <= score <= high:
+        raise ValueError(f"{where}: expected a {name} from {low:g} to {high:g}, found {text!r}")
+    return score
 
 
 def pair_rows(raw: Iterable[RawPair], row: Callable[[str, str, str, str], Row], missing: tuple[str, ...]) -> Read[Row]:
@@ -143,8 +141,8 @@ def pair_rows(raw: Iterable[RawPair], row: Callable[[str, str, str, str], Row], 
     """
     rows: list[Row] = []
     left_out: Counter[str] = Counter()
-    for text_a, text_b, gold, where in raw:
-        text_a, text_b, gold = text_a.strip(), text_b.strip(), gold.strip()
+    for *parts, where in raw:
+        text_a, text_b, gold = (part.strip() for part in parts)
         if gold in missing:
             left_out["no gold"] += 1
         elif not text_a or not text_b:
@@ -158,14 +156,4 @@ def text_rows(texts: Iterable[str]) -> Read[str]:
     """Texts without surrounding white space; blank ones are left out and counted."""
     stripped = [text.strip() for text in texts]
     kept = [text for text in stripped if text]
-    blank = len(stripped) - len(kept)
-    return Read(kept, {"blank line": blank} if blank else {})
-
-
-def _decoded(data: bytes, path: str | Path, first: int = 1) -> str:
-    """UTF-8 as text; `first` is the number of the first line, for the message."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = first + data.count(b"\n", 0, error.start)
-        raise ValueError(f"{path}:{line}: expected UTF-8, found byte 0x{data[error.start]:02x}") from error
+    return Read(kept, added_up({"blank line": len(stripped) - len(kept)}))

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
 
-from sentlab.data.readers.files import Read, column_places, lines_of, streamed
-from sentlab.data.rows import LabelledPair, PhrasePair, WordPair, WordPairInContext
+from sentlab.data.readers.files import Read, column_places, columns_of, score_of, streamed
+from sentlab.data.rows import LabelledPair, PhrasePair, WordPair, WordPairInContext, added_up
 
 MAX_WORDS = 6  # of a phrase, as in section 3.2 of the Universal paper
 PPDB_RELATIONS = {
@@ -25,7 +25,7 @@ PPDB_RELATIONS = {
     "Exclusion": None,  # section 3.1 removes these two
     "OtherRelated": None,
 }
-_EQUIVALENCE = re.compile(r"(?:^|\s)Equivalence=(\S*)")
+_EQUIVALENCE = re.compile(r"(?:^|\s)Equivalence=(?!NA(?:\s|$))(\S*)")
 _NONTERMINAL = re.compile(r"(?:^|\s)\[\S+\](?:\s|$)")  # [NP], [NP/NP,1]
 
 
@@ -36,23 +36,19 @@ def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[WordPair]:
         path: two words and a score on each line, separated by tabs or else by blanks. SimLex-999 as first released is
             read too; its header row names `word1`, `word2` and `SimLex999` among other columns.
         highest: upper end of the scale, which begins at 0. It is 50 for MEN and 10 for the others.
-
-    Raises:
-        ValueError: a line has another number of columns, a blank word, or a score that is no number on the scale.
     """
-    lines = lines_of(path)
-    header = lines[0].split("\t") if lines else []
-    width, first = 3, 0
-    places: tuple[int, ...] = (0, 1, 2)
+    lines = enumerate(streamed(path), 1)
+    header = next(streamed(path), "").split("\t")
+    width, places = 3, tuple(range(3))
     if "SimLex999" in header:
-        width, places, first = len(header), column_places(header, ("word1", "word2", "SimLex999"), path), 1
+        width, places, _ = len(header), column_places(header, ("word1", "word2", "SimLex999"), path), next(lines)
     rows = []
-    for n, line in enumerate(lines[first:], first + 1):
+    for n, line in lines:
         columns = [column.strip() for column in (line.split("\t") if "\t" in line else line.split())]
         if len(columns) != width or not all(columns[place] for place in places):
             raise ValueError(f"{path}:{n}: expected {width} columns, words and score filled, found {columns}")
         a, b, score = (columns[place] for place in places)
-        rows.append(WordPair(a, b, _score(score, f"{path}:{n}", highest)))
+        rows.append(WordPair(a, b, score_of(score, f"{path}:{n}", 0, highest)))
     return Read(rows, {})
 
 
@@ -65,19 +61,15 @@ def read_scws(path: str | Path) -> Read[WordPairInContext]:
     Args:
         path: `ratings.txt`: id, word, part of speech, word, part of speech, context, context, mean rating and ten
             single ratings a line, separated by tabs.
-
-    Raises:
-        ValueError: a line has another number of columns, a blank word, a rating that is no number, or a context without
-            exactly one marked word.
     """
     rows = []
-    for n, line in enumerate(lines_of(path), 1):
-        columns = line.split("\t")
-        where = f"{path}:{n}"
-        if len(columns) != 18 or not columns[1].strip() or not columns[3].strip():
-            raise ValueError(f"{where}: expected 18 tab-separated columns with words in 2 and 4, found {len(columns)}")
-        a, b = (_occurrence(context, where) for context in columns[5:7])
-        rows.append(WordPairInContext(columns[1].strip(), columns[3].strip(), _score(columns[7], where, 10.0), *a, *b))
+    expected = "18 tab-separated columns with words in 2 and 4,"
+    for columns, where in columns_of(path, 18, expected):
+        _, word_a, _, word_b, _, context_a, context_b, mean, *_ = columns
+        if not word_a or not word_b:
+            raise ValueError(f"{where}: expected {expected} found {word_a!r} and {word_b!r}")
+        a, b = _occurrence(context_a, where), _occurrence(context_b, where)
+        rows.append(WordPairInContext(word_a, word_b, score_of(mean, where, 0, 10), *a, *b))
     return Read(rows, {})
 
 
@@ -89,9 +81,6 @@ def read_semeval_5a(path: str | Path) -> Read[LabelledPair]:
     Args:
         path: `en.trainSet` or `en.testSet`, four lines an item: both words of the phrase, each with its tag behind a
             tab; the single word; 1 for the same and 0 for another meaning, read as `similar` and `dissimilar`.
-
-    Raises:
-        ValueError: an item is not like that, or the file ends within one.
     """
     labels = {"1": "similar", "0": "dissimilar"}
     rows = []
@@ -111,9 +100,6 @@ def read_ppdb_bigrams(path: str | Path) -> Read[PhrasePair]:
     Args:
         path: `ppdb.xxl.b2u.<split>`, three lines an item: as `read_semeval_5a`, without the last line.
 
-    Raises:
-        ValueError: as `read_semeval_5a`.
-
     Source: Yu and Dredze (2015).
     """
     items = _tagged_items(path, 3)
@@ -126,18 +112,10 @@ def read_ppdb_synonyms(path: str | Path) -> Read[PhrasePair]:
     Args:
         path: `ppdb_synonyms.txt`: two words a line, with a blank between them.
 
-    Raises:
-        ValueError: a line that has not two words.
-
     Source: Mrkšić et al. (2016).
     """
-    rows = []
-    for n, line in enumerate(lines_of(path), 1):
-        words = line.split()
-        if len(words) != 2:
-            raise ValueError(f"{path}:{n}: expected two words with a blank between them, found {len(words)}")
-        rows.append(_equivalence(*words))
-    return distinct(rows)
+    lines = columns_of(path, 2, "two words with a blank between them,", separator=None)
+    return distinct(_equivalence(a, b) for (a, b), _ in lines)
 
 
 def read_ppdb(path: str | Path) -> Read[PhrasePair]:
@@ -153,30 +131,24 @@ def read_ppdb(path: str | Path) -> Read[PhrasePair]:
 
     Returns:
         Rows whose score is the feature `Equivalence`, the probability that both mean the same; nan where the line does
-        not have it, or has `NA` there.
-
-    Raises:
-        ValueError: another number of fields (PPDB 1.0 has no label), an unknown label, or an `Equivalence` that is no
-            number from 0 to 1.
+        not have it, or has `NA` there. PPDB 1.0, which has no label, is refused.
 
     Source: Pavlick et al. (2015); Li and Zhao (2020), section 3.1.
     """
     rows: list[PhrasePair] = []
     left_out: Counter[str] = Counter()
-    for n, line in enumerate(streamed(path), 1):
-        fields = [part.strip() for part in line.split("|||")]
-        if len(fields) != 6:
-            raise ValueError(f"{path}:{n}: expected PPDB 2.0's 6 fields with ||| between them, found {len(fields)}")
-        _, a, b, features, _, label = fields
+    lines = columns_of(path, 6, "PPDB 2.0's 6 fields with ||| between them,", separator="|||")
+    for (_, a, b, features, _, label), where in lines:
         if label not in PPDB_RELATIONS:
-            raise ValueError(f"{path}:{n}: expected a label out of {', '.join(PPDB_RELATIONS)}, found {label!r}")
+            raise ValueError(f"{where}: expected a label out of {', '.join(PPDB_RELATIONS)}, found {label!r}")
         relation = PPDB_RELATIONS[label]
         if relation is None:
             left_out[f"labelled {label}"] += 1
         elif fault := _fault(a, b):
             left_out[fault] += 1
         else:
-            rows.append(PhrasePair(a, b, relation, _equivalence_score(features, f"{path}:{n}")))
+            found = _EQUIVALENCE.search(features)
+            rows.append(PhrasePair(a, b, relation, score_of(found[1], where, 0, 1) if found else math.nan))
     return Read(rows, dict(left_out))
 
 
@@ -223,16 +195,6 @@ def _equivalence(a: str, b: str) -> PhrasePair:
     return PhrasePair(a, b, "equivalence", math.nan)
 
 
-def _score(text: str, where: str, highest: float) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        score = math.nan
-    if not 0 <= score <= highest:
-        raise ValueError(f"{where}: expected a score from 0 to {highest:g}, found {text!r}")
-    return score
-
-
 def _occurrence(context: str, where: str) -> tuple[str, tuple[int, int]]:
     """A context without its marks, and where the marked word stands in it."""
     parts = re.split("(</?b>)", context)
@@ -245,7 +207,7 @@ def _occurrence(context: str, where: str) -> tuple[str, tuple[int, int]]:
 
 def _tagged_items(path: str | Path, size: int) -> Read[tuple[str, list[str], str]]:
     """Items of `size` lines: the two-word phrase of the first two, the other lines, and `file:line` of the first."""
-    lines = lines_of(path)
+    lines = list(streamed(path))
     items = []
     for start in range(0, len(lines), size):
         item, where = lines[start : start + size], f"{path}:{start + 1}"
@@ -259,7 +221,7 @@ def _tagged_items(path: str | Path, size: int) -> Read[tuple[str, list[str], str
         if words[0] and words[1] and rest[0]:
             items.append((" ".join(words), rest, where))
     blank = len(lines) // size - len(items)
-    return Read(items, {"blank word": blank} if blank else {})
+    return Read(items, added_up({"blank word": blank}))
 
 
 def _fault(a: str, b: str) -> str | None:
@@ -271,10 +233,3 @@ def _fault(a: str, b: str) -> str | None:
     if max(len(a.split()), len(b.split())) > MAX_WORDS:
         return f"more than {MAX_WORDS} words"
     return "equal but for case" if a.lower() == b.lower() else None
-
-
-def _equivalence_score(features: str, where: str) -> float:
-    found = _EQUIVALENCE.search(features)
-    if found is None or found[1] == "NA":
-        return math.nan
-    return _score(found[1], where, 1.0)

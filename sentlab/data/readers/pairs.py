@@ -8,22 +8,13 @@ lose surrounding white space and nothing else: no lower-casing, no unescaping, n
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from sentlab.data.readers.files import (
-    RawPair,
-    Read,
-    csv_columns,
-    lines_of,
-    lines_together,
-    pair_rows,
-    tab_columns,
-    text_rows,
-)
-from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair
+from sentlab.data.readers import files
+from sentlab.data.readers.files import RawPair, Read, streamed
+from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, added_up
 
 NLI_LABELS = ("entailment", "neutral", "contradiction")
 
@@ -36,11 +27,8 @@ def read_sts(input_path: str | Path, gold_path: str | Path, subset: str = "") ->
             as CSV, for the sentences hold unbalanced quotes.
         gold_path: `STS.gs.<set>.txt`: a score from 0 to 5 a line; blank where a pair was not scored (STS15 and STS16).
         subset: the name that the rows bear.
-
-    Raises:
-        ValueError: the two files differ in length, a line has one column, or a gold is no number from 0 to 5.
     """
-    pairs, golds = list(_sts_inputs(input_path)), lines_of(gold_path)
+    pairs, golds = list(_sts_inputs(input_path)), list(streamed(gold_path))
     if len(pairs) != len(golds):
         raise ValueError(
             f"{input_path} has {len(pairs)} lines but {gold_path} has {len(golds)}: they must go line by line together"
@@ -54,21 +42,15 @@ def read_sts_year(folder: str | Path) -> Read[ScoredPair]:
 
     Raises:
         FileNotFoundError: no input file in the folder, or one without its gold file.
-        ValueError: as `read_sts`.
     """
-    rows: list[ScoredPair] = []
-    left_out: Counter[str] = Counter()
-    for path in _year_inputs(folder):
-        subset = path.name.removeprefix("STS.input.").removesuffix(".txt")
-        part = read_sts(path, path.with_name(f"STS.gs.{subset}.txt"), subset)
-        rows += part.rows
-        left_out.update(part.left_out)
-    return Read(rows, dict(left_out))
+    subsets = {path.name.removeprefix("STS.input.").removesuffix(".txt"): path for path in _year_inputs(folder)}
+    parts = [read_sts(path, path.with_name(f"STS.gs.{name}.txt"), name) for name, path in subsets.items()]
+    return Read([row for part in parts for row in part.rows], added_up(*(part.left_out for part in parts)))
 
 
 def read_sts_texts(folder: str | Path) -> Read[str]:
     """Both sentences of every pair of an STS year, scored or not, repeats included. Gold files are not opened."""
-    return text_rows(text for path in _year_inputs(folder) for pair in _sts_inputs(path) for text in pair)
+    return files.text_rows(text for path in _year_inputs(folder) for pair in _sts_inputs(path) for text in pair)
 
 
 def read_stsb(path: str | Path) -> Read[ScoredPair]:
@@ -77,60 +59,32 @@ def read_stsb(path: str | Path) -> Read[ScoredPair]:
     Seven columns or more; the fifth is the gold (0 to 5), the sixth and seventh are the sentences. Rows get no
     `subset`: STS-B is always scored as one set.
     """
-
-    def raw() -> Iterator[RawPair]:
-        for n, line in enumerate(lines_of(path), 1):
-            columns = line.split("\t")
-            if len(columns) < 7:
-                raise ValueError(f"{path}:{n}: expected 7 tab-separated columns or more, found {len(columns)}")
-            yield columns[5], columns[6], columns[4], f"{path}:{n}"
-
-    return scored_pairs(raw())
+    lines = files.columns_of(path, 7, "7 tab-separated columns or more,", more=True)
+    return scored_pairs((columns[5], columns[6], columns[4], where) for columns, where in lines)
 
 
 def read_sick(path: str | Path) -> Read[ScoredPair]:
     """SICK relatedness (1 to 5), tab-separated; columns are found by the names in the header row."""
-
-    return scored_pairs(tab_columns(path, ("sentence_A", "sentence_B", "relatedness_score")), low=1.0)
+    return scored_pairs(files.tab_columns(path, ("sentence_A", "sentence_B", "relatedness_score")), low=1.0)
 
 
 def read_snli(premises: str | Path, hypotheses: str | Path, labels: str | Path) -> Read[LabelledPair]:
     """SNLI in SentEval's layout: `s1.<split>`, `s2.<split>` and `labels.<split>`, line by line together."""
-    return labelled_pairs(lines_together(premises, hypotheses, labels))
+    return labelled_pairs(files.lines_together(premises, hypotheses, labels))
 
 
 def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
     """SNLI or MNLI as first released (`snli_1.0_*.jsonl`, `multinli_1.0_*.jsonl`): one JSON object a line.
 
     Pairs whose annotators did not agree (`gold_label` is `-`) are left out and counted.
-
-    Raises:
-        ValueError: a line is no JSON object with these three as strings, or an unknown label (names file and line).
     """
-
-    def raw() -> Iterator[RawPair]:
-        for path in paths:
-            for n, line in enumerate(lines_of(path), 1):
-                try:
-                    item = json.loads(line)
-                    a, b, label = (item[key] for key in ("sentence1", "sentence2", "gold_label"))
-                except (json.JSONDecodeError, KeyError, TypeError) as error:
-                    raise ValueError(
-                        f"{path}:{n}: expected a JSON object with sentence1, sentence2 and gold_label ({error})"
-                    ) from error
-                if not (isinstance(a, str) and isinstance(b, str) and isinstance(label, str)):
-                    raise ValueError(
-                        f"{path}:{n}: expected strings in sentence1, sentence2 and gold_label; found {[a, b, label]}"
-                    )
-                yield a, b, label, f"{path}:{n}"
-
-    return labelled_pairs(raw())
+    lines = ((line, f"{path}:{n}") for path in paths for n, line in enumerate(streamed(path), 1))
+    return labelled_pairs(_json_pair(line, where) for line, where in lines)
 
 
 def read_mnli_csv(path: str | Path) -> Read[LabelledPair]:
     """MNLI as real CSV with a header row that names `premise`, `hypothesis` and `label`."""
-
-    records = csv_columns(path, ("premise", "hypothesis", "label"))
+    records = files.csv_columns(path, ("premise", "hypothesis", "label"))
     return labelled_pairs((a, b, label, where) for (a, b, label), where in records)
 
 
@@ -147,22 +101,17 @@ def read_quora(path: str | Path, singles: str | Path | None = None) -> Read[Dupl
             with double quotes around fields that hold quotes, separators or line breaks.
         singles: comma-separated questions under the header `question_text`, which become distractors.
     """
-    rows: list[DuplicateQuestion] = []
-    missing = 0
+    rows: list[DuplicateQuestion | None] = []  # None: a question is missing
     delimiter = "\t" if Path(path).suffix == ".tsv" else ","
-    for (first, second, label), where in csv_columns(path, ("question1", "question2", "is_duplicate"), delimiter):
+    for (first, second, label), where in files.csv_columns(path, ("question1", "question2", "is_duplicate"), delimiter):
         if label not in ("0", "1"):
             raise ValueError(f"{where}: expected an is_duplicate of 0 or 1, found {label!r}")
-        if not first or not second:
-            missing += 1
-        else:
-            rows.append(DuplicateQuestion(first, second) if label == "1" else DuplicateQuestion(second, None))
-    for (question,), _ in csv_columns(singles, ("question_text",)) if singles else ():
-        if question:
-            rows.append(DuplicateQuestion(question, None))
-        else:
-            missing += 1
-    return Read(rows, {"missing question": missing} if missing else {})
+        row = DuplicateQuestion(first, second) if label == "1" else DuplicateQuestion(second, None)
+        rows.append(row if first and second else None)
+    for (question,), _ in files.csv_columns(singles, ("question_text",)) if singles else ():
+        rows.append(DuplicateQuestion(question, None) if question else None)
+    found = [row for row in rows if row]
+    return Read(found, added_up({"missing question": len(rows) - len(found)}))
 
 
 def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]:
@@ -177,7 +126,7 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
             separated by tabs; spaces within a list.
     """
     titles: dict[str, str] = {}
-    for n, line in enumerate(lines_of(texts), 1):
+    for n, line in enumerate(streamed(texts), 1):
         number, tab, rest = line.partition("\t")
         title = rest.split("\t")[0].strip()
         if not tab or titles.setdefault(number.strip(), title) != title:
@@ -185,7 +134,7 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
             raise ValueError(f"{texts}:{n}: expected id, title and body, separated by tabs; found {fault}")
     rows: list[RankingQuery] = []
     left_out: Counter[str] = Counter()
-    for n, line in enumerate(lines_of(queries), 1):
+    for n, line in enumerate(streamed(queries), 1):
         columns = [column.split() for column in line.split("\t")]
         if len(columns) != 4 or len(columns[0]) != 1:
             raise ValueError(f"{queries}:{n}: expected 4 tab-separated columns: query, relevant, candidates, scores")
@@ -209,22 +158,16 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
 
 def read_plain(path: str | Path) -> Read[str]:
     """Plain text, one sentence a line; blank lines are left out and counted."""
-    return text_rows(lines_of(path))
+    return files.text_rows(streamed(path))
 
 
 def scored_pairs(raw: Iterable[RawPair], *, low: float = 0.0, high: float = 5.0, subset: str = "") -> Read[ScoredPair]:
     """Raw pairs as ScoredPair rows; a gold outside `low` to `high` is an error, for then a column is mistaken."""
 
     def row(a: str, b: str, gold: str, where: str) -> ScoredPair:
-        try:
-            score = float(gold)
-        except ValueError:
-            score = math.nan
-        if not low <= score <= high:
-            raise ValueError(f"{where}: expected a gold score from {low:g} to {high:g}, found {gold!r}")
-        return ScoredPair(a, b, score, subset)
+        return ScoredPair(a, b, files.score_of(gold, where, low, high, "gold score"), subset)
 
-    return pair_rows(raw, row, missing=("",))
+    return files.pair_rows(raw, row, missing=("",))
 
 
 def labelled_pairs(raw: Iterable[RawPair]) -> Read[LabelledPair]:
@@ -235,7 +178,7 @@ def labelled_pairs(raw: Iterable[RawPair]) -> Read[LabelledPair]:
             raise ValueError(f"{where}: expected a label out of {', '.join(NLI_LABELS)} or -, found {gold!r}")
         return LabelledPair(a, b, gold)
 
-    return pair_rows(raw, row, missing=("", "-"))
+    return files.pair_rows(raw, row, missing=("", "-"))
 
 
 def _year_inputs(folder: str | Path) -> list[Path]:
@@ -246,8 +189,18 @@ def _year_inputs(folder: str | Path) -> list[Path]:
 
 
 def _sts_inputs(path: str | Path) -> Iterator[tuple[str, str]]:
-    for n, line in enumerate(lines_of(path), 1):
-        columns = line.split("\t")
-        if len(columns) < 2:
-            raise ValueError(f"{path}:{n}: expected two tab-separated sentences, found {len(columns)} column")
+    for columns, _ in files.columns_of(path, 2, "two tab-separated sentences,", more=True):
         yield columns[0], columns[1]
+
+
+def _json_pair(line: str, where: str) -> RawPair:
+    try:
+        item = json.loads(line)
+        a, b, label = (item[key] for key in ("sentence1", "sentence2", "gold_label"))
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"{where}: expected a JSON object with sentence1, sentence2 and gold_label ({error})"
+        ) from error
+    if not (isinstance(a, str) and isinstance(b, str) and isinstance(label, str)):
+        raise ValueError(f"{where}: expected strings in sentence1, sentence2 and gold_label; found {[a, b, label]}")
+    return a, b, label, where

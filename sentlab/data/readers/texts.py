@@ -6,22 +6,15 @@ As in `readers`, an error names the file and the line, and whatever is left out 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from itertools import cycle, islice
 from pathlib import Path
 from random import Random
 
-from sentlab.data.readers.files import (
-    RawPair,
-    Read,
-    lines_of,
-    lines_together,
-    pair_rows,
-    streamed,
-    tab_columns,
-    text_rows,
-)
-from sentlab.data.rows import LabelledPair, Triple
+from sentlab.data.readers import files
+from sentlab.data.readers.files import RawPair, Read, streamed
+from sentlab.data.rows import LabelledPair, Triple, added_up
 
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'’”)])) +(?=[\"'‘“(]*[A-Z0-9])")
 MIN_WORDS = 5  # of a sentence to learn from; shorter ones are often pieces, cut off after "U.S." or the like
@@ -32,16 +25,13 @@ def read_sentences(path: str | Path) -> Read[str]:
 
     Args:
         path: plain text, also compressed as `.gz` or `.xz`.
-
-    Raises:
-        ValueError: the file is no UTF-8, or is compressed and not whole.
     """
-    return _sentences(lines_of(path))
+    return _sentences(streamed(path))
 
 
 def read_articles(path: str | Path) -> Read[str]:
     """The sentences of running text, a paragraph a line, cut at `SENTENCE_END`; else as `read_sentences`."""
-    return _sentences(sentence for line in lines_of(path) for sentence in SENTENCE_END.split(line))
+    return _sentences(sentence for line in streamed(path) for sentence in SENTENCE_END.split(line))
 
 
 def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
@@ -56,20 +46,15 @@ def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
     """
     rows: list[Triple] = []
     known: dict[str, str] = {}
-    blank = 0
-    for n, line in enumerate(islice(streamed(path), limit), 1):
-        columns = [column.strip() for column in line.split("\t")]
-        if len(columns) != 3:
-            raise ValueError(
-                f"{path}:{n}: expected query, positive and negative passage, separated by tabs; found {len(columns)} "
-                f"column{'s' * (len(columns) > 1)}"
-            )
+    left_out: Counter[str] = Counter()
+    lines = files.columns_of(path, 3, "query, positive and negative passage, separated by tabs;")
+    for columns, _ in islice(lines, limit):
         if all(columns):
             query, positive = (known.setdefault(text, text) for text in columns[:2])
             rows.append(Triple(query, positive, columns[2]))
         else:
-            blank += 1
-    return Read(rows, {"blank text": blank} if blank else {})
+            left_out["blank text"] += 1
+    return Read(rows, dict(left_out))
 
 
 def read_wikiqa(questions: str | Path, sentences: str | Path, labels: str | Path) -> Read[Triple]:
@@ -78,11 +63,8 @@ def read_wikiqa(questions: str | Path, sentences: str | Path, labels: str | Path
     Every sentence that answers its question makes a triple with one that does not: the question's wrong sentences in
     an order that is drawn from the question, one after the other, and again from the first. Sentences that are in no
     triple are counted; most questions of the original release have no answer at all.
-
-    Raises:
-        ValueError: the files differ in length, or a label is neither 0 nor 1.
     """
-    return _answers(lines_together(questions, sentences, labels))
+    return _answers(files.lines_together(questions, sentences, labels))
 
 
 def read_wikiqa_tsv(path: str | Path) -> Read[Triple]:
@@ -90,8 +72,7 @@ def read_wikiqa_tsv(path: str | Path) -> Read[Triple]:
 
     They are `Question`, `Sentence` and `Label`; quotes are plain text. Triples are those of `read_wikiqa`.
     """
-
-    return _answers(tab_columns(path, ("Question", "Sentence", "Label")))
+    return _answers(files.tab_columns(path, ("Question", "Sentence", "Label")))
 
 
 def _answers(raw: Iterable[RawPair]) -> Read[Triple]:
@@ -102,7 +83,7 @@ def _answers(raw: Iterable[RawPair]) -> Read[Triple]:
             raise ValueError(f"{where}: expected a label of 0 or 1, found {label!r}")
         return LabelledPair(question, sentence, label)
 
-    pairs, left_out = pair_rows(raw, row, missing=())
+    pairs, left_out = files.pair_rows(raw, row, missing=())
     found: dict[str, dict[str, dict[str, None]]] = {}  # question -> label -> sentences, each once, in file order
     for pair in pairs:
         found.setdefault(pair.text_a, {"1": {}, "0": {}})[pair.label][pair.text_b] = None
@@ -112,12 +93,12 @@ def _answers(raw: Iterable[RawPair]) -> Read[Triple]:
         Random(question).shuffle(wrong)
         rows += (Triple(question, right, other) for right, other in zip(sentences["1"], cycle(wrong), strict=False))
     unused = len(pairs) - len({(row.anchor, text) for row in rows for text in (row.positive, row.negative)})
-    return Read(rows, left_out | ({"sentence of no triple": unused} if unused else {}))
+    return Read(rows, added_up(left_out, {"sentence of no triple": unused}))
 
 
 def _sentences(texts: Iterable[str]) -> Read[str]:
-    stripped, left_out = text_rows(texts)
+    stripped, left_out = files.text_rows(texts)
     kept = [text for text in stripped if len(text.split()) >= MIN_WORDS]
     once = list(dict.fromkeys(kept))
     counts = {f"fewer than {MIN_WORDS} words": len(stripped) - len(kept), "repeated sentence": len(kept) - len(once)}
-    return Read(once, left_out | {reason: n for reason, n in counts.items() if n})
+    return Read(once, added_up(left_out, counts))
