@@ -15,7 +15,7 @@ The kind of a row decides the evaluation, here and nowhere else:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from sentlab.data import DuplicateQuestion, LabelledPair, PhraseInContext, Ranki
 from sentlab.data.rows import Corpus, check_rows
 from sentlab.encoder import Encoder
 from sentlab.evaluation import metrics, words
-from sentlab.evaluation.inputs import TextEncoder, one_corpus
+from sentlab.evaluation.inputs import Rows, TextEncoder, one_corpus
 from sentlab.evaluation.mining import Setup, evaluate_mining
 from sentlab.evaluation.probes import evaluate_identification
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
@@ -88,10 +88,10 @@ def scores_over(evaluations: Sequence[Evaluation], chosen: np.ndarray | slice = 
 
 def evaluate(
     encoder: TextEncoder,
-    rows: str | Corpus[Any] | Iterable[Any],
+    rows: Rows,
     *,
     setup: Setup | None = None,
-    train: Corpus[LabelledPair] | Sequence[LabelledPair] | None = None,
+    train: Rows | None = None,
     folder: str | Path | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
@@ -160,7 +160,7 @@ def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]
 
 
 def dev_score(
-    rows: str | Corpus[Any] | Sequence[Any], *, setup: Setup | None = None, progress: bool | None = False
+    rows: Rows, *, setup: Setup | None = None, progress: bool | None = False
 ) -> Callable[[TextEncoder], float]:
     """A dev score for `fit`, of rows of any kind: encoder -> Spearman x 100, or the main score where there is no gold.
 

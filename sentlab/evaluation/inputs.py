@@ -14,6 +14,8 @@ from sentlab.data.rows import Corpus, check_rows
 from sentlab.encoder import Encoder
 from sentlab.evaluation import metrics
 
+Rows = str | Corpus[Any] | Iterable[Any]  # the name of a corpus, a corpus, or plain rows
+
 
 class TextEncoder(Protocol):
     """Anything that turns n texts into n vectors: `sentlab.Encoder`, a SentenceTransformer, a class of your own."""
@@ -22,11 +24,7 @@ class TextEncoder(Protocol):
 
 
 def one_corpus(
-    rows: str | Corpus[Any] | Iterable[Any],
-    *kinds: type,
-    folder: str | Path | None = None,
-    least: int = 1,
-    name: str = "rows",
+    rows: Rows, *kinds: type, folder: str | Path | None = None, least: int = 1, name: str = "rows"
 ) -> Corpus[Any]:
     """One corpus, checked by `check_rows`.
 

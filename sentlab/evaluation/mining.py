@@ -22,7 +22,7 @@ Averaged word vectors have no context, so to them a single pass is what `ngrams`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -34,7 +34,7 @@ from sentlab.data.rows import Corpus, PhraseInContext
 from sentlab.encoder import Encoder
 from sentlab.encoder.word_vectors import tokens
 from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus
+from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corpus
 from sentlab.evaluation.results import Result
 from sentlab.extras import need
 from sentlab.search.spans import best_spans
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Setup = Literal["full", "ngrams", "spans", "start_end"]
-Rows = str | Corpus[PhraseInContext] | Sequence[PhraseInContext]
 MAX_SIZE = 20  # words; at least as long as 90% of the paper's phrases
 DECIMALS = 6  # of a similarity; what is behind them is rounding error of float32
 CONTEXTS = 256  # whose token vectors are in memory at once

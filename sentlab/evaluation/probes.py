@@ -31,7 +31,7 @@ from torch import Tensor
 from sentlab import data
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
 from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import TextEncoder, encode_pairs, one_corpus
+from sentlab.evaluation.inputs import Rows, TextEncoder, encode_pairs, one_corpus
 from sentlab.evaluation.results import CorporaResult
 from sentlab.extras import need
 from sentlab.training.losses import pair_features
@@ -81,7 +81,7 @@ class IdentificationResult(CorporaResult):
     Args:
         name: of the test corpus.
         accuracy: share of its pairs whose label is predicted, x 100.
-        larger_class: share of its more frequent label, x 100, which is what a constant answer reaches at best.
+        larger_class: share of its more frequent label, x 100. A constant answer reaches it at best.
         train_accuracy: x 100, mean over the folds of the training pairs. It chose the strength.
         strength: C of the logistic regression. A small one keeps its weights near 0.
         right: whether each test pair's label is predicted, bool (n,), in order.
@@ -154,17 +154,14 @@ def evaluate_relatedness(
 def relatedness_targets(scores: Any) -> np.ndarray:
     """Each score spread over its two neighbours among 1 to 5, so that it is their mean: 3.6 is 0.4 x 3 and 0.6 x 4.
 
-    Below 1, where STS-B has scores, only the upper neighbour's share is there: 0.6 is 0.6 x 1, and 0 nothing at all.
-    Such a row is no distribution, so a head cannot reach it.
+    Below 1, where STS-B has scores, only the upper neighbour's share is there: 0.6 is 0.6 x 1, and 0 nothing at all. No
+    head, which gives distributions, can reach that.
 
     Args:
-        scores: (n,), 0 to 5.
+        scores: (n,), 0 to 5. Others are a ValueError.
 
     Returns:
         float32 (n, 5).
-
-    Raises:
-        ValueError: a score outside 0 to 5, or nan.
 
     Source: Tai et al. (2015), section 4.2, for scores from 1 on; SentEval's `encode_labels` for all.
     """
@@ -181,11 +178,7 @@ def relatedness_targets(scores: Any) -> np.ndarray:
 
 
 def evaluate_identification(
-    encoder: TextEncoder,
-    train: Corpus[LabelledPair] | Sequence[LabelledPair],
-    test: Corpus[LabelledPair] | Sequence[LabelledPair],
-    *,
-    progress: bool | None = None,
+    encoder: TextEncoder, train: Rows, test: Rows, *, progress: bool | None = None
 ) -> IdentificationResult:
     """Train a logistic regression on labelled pairs and count how many of the test pairs it labels as they are.
 
@@ -194,7 +187,7 @@ def evaluate_identification(
 
     Args:
         encoder, progress: as in `evaluate_sts`.
-        train, test: pairs with two labels, each label at least five times in `train`.
+        train, test: LabelledPair rows with two labels, each label at least five times in `train`.
 
     Raises:
         ValueError: rows of another kind, other than two labels, too few of one, a label that only the test corpus has,

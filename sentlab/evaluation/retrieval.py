@@ -28,7 +28,7 @@ import numpy as np
 
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
 from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus
+from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corpus
 from sentlab.evaluation.results import Result
 from sentlab.extras import need
 
@@ -50,7 +50,7 @@ class RetrievalResult(Result):
         mrr: mean reciprocal rank x 100. A query without a relevant text among the first `at` counts 0.
         at: where the reciprocal rank is cut. None: nowhere.
         queries: number of queries that were scored.
-        candidates: texts to rank for each query: the distinct ones of the corpus, or the mean number in reranking.
+        candidates: texts to rank for each query. In reranking it is the mean number.
         relevant: mean number of relevant texts for a query.
         own_text: queries whose own text is in the corpus, where their ranking skips it. In reranking it is 0.
         left_out: reason -> number of rows and queries that are not scored.
@@ -87,7 +87,7 @@ class RetrievalResult(Result):
 
 def evaluate_retrieval(
     encoder: TextEncoder,
-    corpus: str | Corpus[DuplicateQuestion] | Sequence[DuplicateQuestion] = "quora",
+    corpus: Rows = "quora",
     *,
     folder: str | Path | None = None,
     at: int | None = 10,
@@ -123,7 +123,7 @@ def evaluate_retrieval(
 
 def evaluate_reranking(
     encoder: TextEncoder,
-    corpus: str | Corpus[RankingQuery] | Sequence[RankingQuery] = "askubuntu",
+    corpus: Rows = "askubuntu",
     *,
     folder: str | Path | None = None,
     at: int | None = 10,

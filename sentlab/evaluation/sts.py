@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,7 @@ from sentlab import data
 from sentlab.data.hard_pairs import POSITIVE
 from sentlab.data.rows import Corpus, ScoredPair
 from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import TextEncoder, encode_groups, encode_pairs, one_corpus, several_corpora, sides
+from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, encode_pairs, one_corpus, several_corpora, sides
 from sentlab.evaluation.results import CorporaResult
 from sentlab.extras import need
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 Aggregation = Literal["all", "mean", "wmean"]
 Correlation = Literal["spearman", "pearson"]
-Pairs = Corpus[ScoredPair] | Sequence[ScoredPair]
-Tasks = str | Pairs | Sequence[str | Corpus[ScoredPair]] | Mapping[str, Pairs]
 CORRELATIONS: dict[str, Callable[[Any, Any], float]] = {"spearman": metrics.spearman, "pearson": metrics.pearson}
 
 
@@ -59,7 +57,7 @@ class STSResult(CorporaResult):
 
 def evaluate_sts(
     encoder: TextEncoder,
-    tasks: Tasks | None = None,
+    tasks: Rows | None = None,
     *,
     folder: str | Path | None = None,
     aggregation: Aggregation = "all",
@@ -101,7 +99,7 @@ def evaluate_sts(
     return STSResult(corpora, scores, subsets, aggregation, correlation)
 
 
-def pair_cosines(encoder: TextEncoder, rows: str | Pairs, *, progress: bool | None = None) -> np.ndarray:
+def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = None) -> np.ndarray:
     """Cosine of the two embeddings of each pair: float64 (n,), in order. Each distinct sentence is encoded once.
 
     Args:
@@ -111,7 +109,7 @@ def pair_cosines(encoder: TextEncoder, rows: str | Pairs, *, progress: bool | No
     return metrics.cosine_similarity(*encode_pairs(encoder, [one_corpus(rows, ScoredPair)], progress)[0])
 
 
-def sts_dev(rows: Pairs, *, progress: bool | None = False) -> Callable[[TextEncoder], float]:
+def sts_dev(rows: Rows, *, progress: bool | None = False) -> Callable[[TextEncoder], float]:
     """A dev score for `fit`: encoder -> Spearman x 100 over all pairs.
 
     Args:
@@ -150,7 +148,7 @@ class Geometry:
         return pandas.DataFrame(rows, index=[f"{i}-{i + 1}" for i in range(LEVELS)]).rename_axis("gold")
 
 
-def geometry(encoder: TextEncoder, corpus: Pairs, *, progress: bool | None = None) -> Geometry:
+def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None) -> Geometry:
     """Alignment, uniformity and the cosines by gold level.
 
     Args:
@@ -179,7 +177,7 @@ def geometry(encoder: TextEncoder, corpus: Pairs, *, progress: bool | None = Non
     )
 
 
-def watch_geometry(corpus: Pairs, every: int) -> Callable[[int, Any], dict[str, float] | None]:
+def watch_geometry(corpus: Rows, every: int) -> Callable[[int, Any], dict[str, float] | None]:
     """Alignment and uniformity along training: an `on_step` for `fit`, whose history's `seen` then holds them.
 
     Args:

@@ -14,7 +14,7 @@ What the paper leaves open, and what is done here:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ import numpy as np
 from sentlab.data.rows import Corpus, PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
 from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import TextEncoder, encode_pairs, one_corpus, several_corpora, sides
+from sentlab.evaluation.inputs import Rows, TextEncoder, encode_pairs, one_corpus, several_corpora, sides
 from sentlab.evaluation.results import CorporaResult
 
 DECIMALS = 9  # of a cosine; what is behind them is rounding error
@@ -65,20 +65,15 @@ class SimilarityResult(CorporaResult):
 
 
 def evaluate_similarity(
-    encoder: TextEncoder,
-    corpora: str | Corpus[Any] | Sequence[Any] | Mapping[str, Any],
-    *,
-    folder: str | Path | None = None,
-    progress: bool | None = None,
+    encoder: TextEncoder, corpora: Rows, *, folder: str | Path | None = None, progress: bool | None = None
 ) -> SimilarityResult:
     """Score an encoder on pairs of words or phrases, each of them encoded alone and without training.
 
     Args:
         encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on all corpora's distinct texts.
-            `unknown` counts zero vectors, as averaged word vectors give them, and for a `sentlab.Encoder` texts that
-            have a token [UNK].
-        corpora: as the tasks of `evaluate_sts`, of WordPair, PhrasePair or WordPairInContext rows, whose contexts are
-            not looked at.
+            `unknown` counts zero vectors, as averaged word vectors give them. Of a `sentlab.Encoder` it counts texts
+            with a token [UNK] too.
+        corpora: as the tasks of `evaluate_sts`, but of WordPair, PhrasePair or WordPairInContext. Contexts do not count.
         folder, progress: as in `evaluate_sts`.
 
     Raises:
@@ -96,10 +91,7 @@ def evaluate_similarity(
 
 
 def evaluate_in_context(
-    encoder: Encoder,
-    corpus: str | Corpus[WordPairInContext] | Sequence[WordPairInContext] = "scws",
-    *,
-    folder: str | Path | None = None,
+    encoder: Encoder, corpus: Rows = "scws", *, folder: str | Path | None = None
 ) -> SimilarityResult:
     """Score an encoder on pairs of words in their contexts, by `vectors_in_context` (Huang et al. 2012).
 
