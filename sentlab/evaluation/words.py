@@ -73,7 +73,7 @@ def evaluate_similarity(
         encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on all corpora's distinct texts.
             `unknown` counts zero vectors, as averaged word vectors give them. Of a `sentlab.Encoder` it counts texts
             with a token [UNK] too.
-        corpora: as the tasks of `evaluate_sts`, but of WordPair, PhrasePair or WordPairInContext. Contexts do not count.
+        corpora: as the tasks of `evaluate_sts`, but of WordPair, PhrasePair or WordPairInContext, contexts left aside.
         folder, progress: as in `evaluate_sts`.
 
     Raises:
