@@ -15,7 +15,7 @@ The kind of a row decides the evaluation, here and nowhere else:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,37 +23,17 @@ from typing import Any
 import numpy as np
 
 from sentlab import data
-from sentlab.data.rows import (
-    Corpus,
-    DuplicateQuestion,
-    LabelledPair,
-    PhraseInContext,
-    PhrasePair,
-    RankingQuery,
-    ScoredPair,
-    WordPair,
-    WordPairInContext,
-    check_rows,
-)
+from sentlab.data import DuplicateQuestion, LabelledPair, PhraseInContext, RankingQuery, ScoredPair, WordPairInContext
+from sentlab.data.rows import Corpus, check_rows
 from sentlab.encoder import Encoder
-from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import TextEncoder, one_corpus
+from sentlab.evaluation import metrics, words
+from sentlab.evaluation.inputs import Rows, TextEncoder, one_corpus
 from sentlab.evaluation.mining import Setup, evaluate_mining
 from sentlab.evaluation.probes import evaluate_identification
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import Correlation, pair_cosines
-from sentlab.evaluation.words import evaluate_in_context, evaluate_similarity
 
-KINDS = (
-    ScoredPair,
-    WordPair,
-    PhrasePair,
-    WordPairInContext,
-    PhraseInContext,
-    DuplicateQuestion,
-    RankingQuery,
-    LabelledPair,
-)
+KINDS = (ScoredPair, *words.KINDS, PhraseInContext, DuplicateQuestion, RankingQuery, LabelledPair)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +53,7 @@ class Evaluation:
     correlation: Correlation | None
 
     def score(self, chosen: np.ndarray | slice = slice(None)) -> float:
-        """The main score x 100 over some items.
-
-        Args:
-            chosen: a slice, or indices, which may repeat (a bootstrap's draw); all items by default.
-        """
+        """The main score x 100 over chosen items: a slice, or indices, which may repeat (a bootstrap's draw)."""
         return float(scores_over([self], chosen)[0])
 
 
@@ -87,7 +63,7 @@ def scores_over(evaluations: Sequence[Evaluation], chosen: np.ndarray | slice = 
     The gold is ranked only once, since ranking takes most of a bootstrap's time.
 
     Args:
-        evaluations: S of them, on the same rows.
+        evaluations: S of them.
         chosen: as in `Evaluation.score`.
 
     Returns:
@@ -97,9 +73,9 @@ def scores_over(evaluations: Sequence[Evaluation], chosen: np.ndarray | slice = 
         ValueError: the evaluations are of different rows.
     """
     first = evaluations[0]
-    for other in evaluations[1:]:
-        golds = [np.empty(0) if found.gold is None else found.gold for found in (first, other)]
-        if len(other.items) != len(first.items) or not np.array_equal(golds[0], golds[1]):
+    golds = [np.empty(0) if found.gold is None else found.gold for found in evaluations]
+    for found, own in zip(evaluations, golds, strict=True):
+        if len(found.items) != len(first.items) or not np.array_equal(own, golds[0]):
             raise ValueError("the evaluations are not of the same rows: their number or their gold differs")
     items = np.stack([evaluation.items[chosen] for evaluation in evaluations])  # (S, n)
     if first.gold is None:
@@ -112,22 +88,20 @@ def scores_over(evaluations: Sequence[Evaluation], chosen: np.ndarray | slice = 
 
 def evaluate(
     encoder: TextEncoder,
-    rows: str | Corpus[Any] | Iterable[Any],
+    rows: Rows,
     *,
     setup: Setup | None = None,
-    train: Corpus[LabelledPair] | Sequence[LabelledPair] | None = None,
+    train: Rows | None = None,
     folder: str | Path | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
     """Score an encoder on rows of any kind that an evaluation fits (see above).
 
     Args:
-        encoder: anything with `.encode(list of n texts)` -> (n, D).
+        encoder, folder, progress: as in `evaluate_sts`.
         rows: a corpus, a list of rows of one kind, or a name. Of a name the `test` split is loaded.
         setup: for PhraseInContext: what of a context is compared, as in `evaluate_mining`. None means `spans`.
         train: for LabelledPair: the pairs to train the classifier on. None means the `train` split of the corpus.
-        folder: where the public files are, as in `sentlab.data.load`.
-        progress: as in `evaluate_sts`.
 
     Returns:
         Scores are named after the corpus: `sts12`, `quora map`, `quora mrr@10`, `stsb-context spans pearson`. A
@@ -141,56 +115,52 @@ def evaluate(
         found.scores["stsb"], found.score(np.arange(100))  # all pairs, and the first hundred
     """
     corpus = one_corpus(rows, *KINDS, folder=folder)
-    kind = type(corpus[0])
+    name, kind = corpus.name, type(corpus[0])
     check_rows(corpus, kind)
-    if setup is not None and kind is not PhraseInContext:
-        raise ValueError(f"setup={setup!r} is for PhraseInContext rows; {corpus.name} holds {kind.__name__}")
-    if train is not None and kind is not LabelledPair:
-        raise ValueError(f"train= is for LabelledPair rows; {corpus.name} holds {kind.__name__}")
-    name = corpus.name
+    for argument, given, wanted in (("setup", setup, PhraseInContext), ("train", train, LabelledPair)):
+        if given is not None and kind is not wanted:
+            raise ValueError(f"{argument}= is for {wanted.__name__} rows; {name} holds {kind.__name__}")
     if kind is LabelledPair:
         if train is None and corpus is not rows and not isinstance(rows, str):
             raise ValueError("give train= too, the pairs that the classifier of the labels is trained on")
         train = data.load(name, "train", folder) if train is None else train
         labelled = evaluate_identification(encoder, train, corpus, progress=progress)
-        return Evaluation({name: labelled.accuracy}, 100.0 * labelled.right, None, None)
-    if kind in (DuplicateQuestion, RankingQuery):
+        scores, items = {name: labelled.accuracy}, 100.0 * labelled.right
+    elif kind in (DuplicateQuestion, RankingQuery):
         rank = evaluate_retrieval if kind is DuplicateQuestion else evaluate_reranking
         ranked = rank(encoder, corpus, progress=progress)
-        return Evaluation({f"{name} map": ranked.map, f"{name} mrr@10": ranked.mrr}, ranked.precisions, None, None)
-    gold, correlation = gold_of(corpus)
-    if kind is PhraseInContext:
+        scores, items = {f"{name} map": ranked.map, f"{name} mrr@10": ranked.mrr}, ranked.precisions
+    elif kind is PhraseInContext:
         mined = evaluate_mining(encoder, corpus, setup or "spans", progress=progress)
-        found = {"pearson": mined.pearson, "spearman": mined.spearman}
-        if not math.isnan(mined.found):  # it is where nothing was sought, or there is nothing to find
-            found["found"] = mined.found
-        scores = {f"{name} {mined.setup} {measure}": value for measure, value in found.items()}
-        return Evaluation(scores, mined.similarities, gold, correlation)
-    if kind is ScoredPair:
-        cosines = pair_cosines(encoder, corpus, progress=progress)
-        return Evaluation({name: 100 * metrics.spearman(cosines, gold)}, cosines, gold, correlation)
-    alone = evaluate_similarity(encoder, corpus, progress=progress)
-    scores = dict(alone.scores)
-    if kind is WordPairInContext and isinstance(encoder, Encoder):
-        scores[f"{name} in context"] = evaluate_in_context(encoder, corpus).scores[name]
-    return Evaluation(scores, alone.cosines[name], gold, correlation)
+        measures = ["pearson", "spearman", "found"]
+        if math.isnan(mined.found):  # nothing was sought, or there is nothing to find
+            measures.remove("found")
+        scores = {f"{name} {mined.setup} {measure}": getattr(mined, measure) for measure in measures}
+        items = mined.similarities
+    elif kind is ScoredPair:
+        items = pair_cosines(encoder, corpus, progress=progress)
+        scores = {name: 100 * metrics.spearman(items, [row.score for row in corpus])}
+    else:
+        similar = words.evaluate_similarity(encoder, corpus, progress=progress)
+        scores, items = dict(similar.scores), similar.cosines[name]
+        if kind is WordPairInContext and isinstance(encoder, Encoder):
+            scores[f"{name} in context"] = words.evaluate_in_context(encoder, corpus).scores[name]
+    return Evaluation(scores, items, *gold_of(corpus))
 
 
 def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]:
     """The gold (n,) of a corpus and its correlation in `evaluate`; an `Evaluation` from stored items needs both.
 
-    Returns:
-        (None, None) for questions, queries and labels, where an item's value is a score by itself.
+    Both are None for questions, queries and labels, where an item's value is a score by itself.
     """
-    kind = type(corpus[0])
-    if kind in (DuplicateQuestion, RankingQuery, LabelledPair):
+    if not hasattr(corpus[0], "score"):
         return None, None
     gold = np.array([row.score for row in corpus], np.float64)
-    return gold, "pearson" if kind is PhraseInContext else "spearman"
+    return gold, "pearson" if isinstance(corpus[0], PhraseInContext) else "spearman"
 
 
 def dev_score(
-    rows: str | Corpus[Any] | Sequence[Any], *, setup: Setup | None = None, progress: bool | None = False
+    rows: Rows, *, setup: Setup | None = None, progress: bool | None = False
 ) -> Callable[[TextEncoder], float]:
     """A dev score for `fit`, of rows of any kind: encoder -> Spearman x 100, or the main score where there is no gold.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +14,8 @@ from sentlab.data.rows import Corpus, check_rows
 from sentlab.encoder import Encoder
 from sentlab.evaluation import metrics
 
+Rows = str | Corpus[Any] | Iterable[Any]  # the name of a corpus, a corpus, or plain rows
+
 
 class TextEncoder(Protocol):
     """Anything that turns n texts into n vectors: `sentlab.Encoder`, a SentenceTransformer, a class of your own."""
@@ -21,22 +24,21 @@ class TextEncoder(Protocol):
 
 
 def one_corpus(
-    rows: str | Corpus[Any] | Iterable[Any],
-    *kinds: type,
-    folder: str | Path | None = None,
-    least: int = 1,
-    name: str = "rows",
+    rows: Rows, *kinds: type, folder: str | Path | None = None, least: int = 1, name: str = "rows"
 ) -> Corpus[Any]:
     """One corpus, checked by `check_rows`.
 
     Args:
         rows: a corpus, rows, or a name. Of a name the `test` split is loaded.
-        kinds: types of row that are allowed.
+        kinds, least: as in `check_rows`.
         folder: where the public files are. See `sentlab.data.load`.
-        least: number of rows that are needed.
         name: of a corpus that is made of plain rows.
     """
-    corpus = _corpus(rows, folder, name)
+    if isinstance(rows, str):
+        rows = data.load(rows, "test", folder)
+    if not isinstance(rows, Iterable):
+        raise TypeError(f"expected a corpus, its name, or a list of rows; found {type(rows).__name__}")
+    corpus = rows if isinstance(rows, Corpus) else Corpus(name, "test", tuple(rows), "given as rows")
     check_rows(corpus, *kinds, least=least)
     return corpus
 
@@ -54,57 +56,55 @@ def several_corpora(
     Raises:
         ValueError: nothing is given, a corpus is named twice, or as `check_rows`.
     """
+
+    def load(rows: Any, name: str = "rows") -> Corpus[Any]:
+        return one_corpus(rows, *kinds, folder=folder, least=least, name=name)
+
     if isinstance(given, Mapping):
-        named = [(str(name), _corpus(rows, folder, str(name))) for name, rows in given.items()]
+        corpora = {str(name): load(rows, str(name)) for name, rows in given.items()}
     else:
         parts = [given] if isinstance(given, str | Corpus) else list(given)
         if parts and not any(isinstance(part, str | Corpus) for part in parts):
             parts = [parts]  # plain rows
-        named = [(corpus.name, corpus) for corpus in (_corpus(part, folder, "rows") for part in parts)]
-    corpora: dict[str, Corpus[Any]] = {}
-    for name, corpus in named:
-        check_rows(corpus, *kinds, least=least)
-        if name in corpora:
-            raise ValueError(f"{argument} names {name} twice")
-        corpora[name] = corpus
+        corpora = {}
+        for corpus in map(load, parts):
+            if corpus.name in corpora:
+                raise ValueError(f"{argument} names {corpus.name} twice")
+            corpora[corpus.name] = corpus
     if not corpora:
         raise ValueError(f"{argument} is empty; name at least one corpus, or give rows")
     return corpora
-
-
-def _corpus(rows: Any, folder: str | Path | None, name: str) -> Corpus[Any]:
-    if isinstance(rows, str):
-        return data.load(rows, "test", folder)
-    if not isinstance(rows, Iterable):
-        raise TypeError(f"expected a corpus, its name, or a list of rows; found {type(rows).__name__}")
-    return rows if isinstance(rows, Corpus) else Corpus(name, "test", tuple(rows), "given as rows")
 
 
 def encode_groups(encoder: TextEncoder, *groups: Sequence[str], progress: bool | None = None) -> list[np.ndarray]:
     """The vectors (n, D) of each group of n texts, with one call of `encode` for the distinct texts of all.
 
     Args:
-        encoder: anything with `encode`.
+        encoder, progress: as in `evaluate_sts`.
         groups: texts.
-        progress: as in `Encoder.encode`; other encoders decide for themselves.
 
     Raises:
         ValueError: `encode` returned another number of vectors.
     """
-    vectors, places = embed(encoder, groups, progress)
+    place: dict[str, int] = {}  # of a text among the distinct ones
+    places = [np.array([place.setdefault(text, len(place)) for text in group], np.int64) for group in groups]
+    # only our own encoder is known to have the argument
+    options = {"progress": progress} if isinstance(encoder, Encoder) else {}
+    vectors = metrics.as_array(encoder.encode(list(place), **options))
+    if vectors.ndim != 2 or len(vectors) != len(place):
+        raise ValueError(f"encode() was given {len(place)} texts and returned an array of shape {vectors.shape}")
     return [vectors[own] for own in places]
 
 
-def embed(
-    encoder: TextEncoder, groups: Sequence[Sequence[str]], progress: bool | None = None
-) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Vectors of all distinct texts, (n, D), and for each group the places of its texts among them."""
-    place: dict[str, int] = {}
-    places = [np.array([place.setdefault(text, len(place)) for text in group]) for group in groups]
-    texts = list(place)
-    # only our own encoder is known to have the argument
-    found = encoder.encode(texts, progress=progress) if isinstance(encoder, Encoder) else encoder.encode(texts)
-    vectors = metrics.as_array(found)
-    if vectors.ndim != 2 or len(vectors) != len(place):
-        raise ValueError(f"encode() was given {len(place)} texts and returned an array of shape {vectors.shape}")
-    return vectors, places
+def encode_pairs(
+    encoder: TextEncoder, corpora: Iterable[Corpus[Any]], progress: bool | None = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each corpus of n pairs the vectors of its first texts and of its second texts, (n, D) each."""
+    groups = [texts for corpus in corpora for texts in sides(corpus)]
+    vectors = encode_groups(encoder, *groups, progress=progress)
+    return list(zip(vectors[::2], vectors[1::2], strict=True))
+
+
+def sides(pairs: Corpus[Any]) -> list[list[str]]:
+    """The first texts of pairs, and the second ones: of each kind of pair the first two fields."""
+    return [[getattr(pair, fields(pair)[side].name) for pair in pairs] for side in (0, 1)]

@@ -6,7 +6,7 @@ Every function takes NumPy arrays, sequences or torch tensors and computes in fl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,9 +53,7 @@ def pearson(x: Any, y: Any) -> float:
 
 def cosine_similarity(x: Any, y: Any) -> np.ndarray:
     """Cosine of each row of x (n, D) with the same row of y (n, D): float64 (n,). It is 0 where a row is all zero."""
-    x, y = _matrix(x, "x"), _matrix(y, "y")
-    if x.shape != y.shape:
-        raise ValueError(f"x and y must be rows in pairs, but their shapes are {x.shape} and {y.shape}")
+    x, y = _paired_rows(x, y)
     norms = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)  # (n,)
     dots = np.einsum("nd,nd->n", x, y)
     return np.clip(np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0), -1.0, 1.0)
@@ -70,9 +68,7 @@ def alignment(x: Any, y: Any, alpha: float = 2.0) -> float:
     Args:
         x, y: (n, D), row i of x belongs to row i of y.
     """
-    x, y = _unit_rows(x, "x"), _unit_rows(y, "y")
-    if x.shape != y.shape:
-        raise ValueError(f"x and y must be rows in pairs, but their shapes are {x.shape} and {y.shape}")
+    x, y = _paired_rows(_unit_rows(x, "x"), _unit_rows(y, "y"))
     return float((np.linalg.norm(x - y, axis=1) ** alpha).mean())
 
 
@@ -92,14 +88,13 @@ def uniformity(x: Any, t: float = 2.0) -> float:
     if t <= 0:
         raise ValueError(f"t must be positive, it is {t}")
 
-    def chunks() -> Iterator[float]:
-        for start in range(0, n - 1, CHUNK):
-            rows = x[start : start + CHUNK]  # (c, D)
-            squared = np.clip(2.0 - 2.0 * rows @ x[start:].T, 0.0, None)  # (c, n - start)
-            squared[np.tril_indices(len(rows))] = np.inf  # leaves the pairs i < j
-            yield _log_sum_exp(-t * squared)
-
-    return _log_sum_exp(np.array(list(chunks()))) - math.log(n * (n - 1) / 2)
+    sums = []
+    for start in range(0, n - 1, CHUNK):
+        rows = x[start : start + CHUNK]  # (c, D)
+        squared = np.clip(2.0 - 2.0 * rows @ x[start:].T, 0.0, None)  # (c, n - start)
+        squared[np.tril_indices(len(rows))] = np.inf  # leaves the pairs i < j
+        sums.append(torch.from_numpy(-t * squared).flatten().logsumexp(0))
+    return torch.stack(sums).logsumexp(0).item() - math.log(n * (n - 1) / 2)
 
 
 def average_precision(flags: Any) -> float:
@@ -111,8 +106,7 @@ def average_precision(flags: Any) -> float:
     Returns:
         A value in [0, 1]; 0 where nothing is relevant.
     """
-    flags = _flags(flags)
-    hits = np.flatnonzero(flags) + 1  # places counted from 1
+    hits = np.flatnonzero(_flags(flags)) + 1  # places counted from 1
     return float((np.arange(1, len(hits) + 1) / hits).mean()) if len(hits) else 0.0
 
 
@@ -218,16 +212,36 @@ def as_array(values: Any) -> np.ndarray:
     return np.asarray(values)
 
 
+def as_rows(values: Any, name: str) -> np.ndarray:
+    """`as_array` of vectors as rows (n, D), neither 0; ValueError for other shapes and for values not finite."""
+    values = as_array(values)
+    if values.ndim != 2 or 0 in values.shape:
+        raise ValueError(f"{name} must be vectors as rows (n, D), its shape is {values.shape}")
+    _check_finite(values, name)
+    return values
+
+
+def _check_finite(values: np.ndarray, name: str) -> None:
+    if not np.isfinite([values.min(), values.max()]).all():  # takes no memory, unlike isfinite of all
+        raise ValueError(f"{name} holds values that are nan or infinite")
+
+
 def _paired(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     x, y = as_array(x).astype(np.float64), as_array(y).astype(np.float64)
     if x.ndim != 1 or x.shape != y.shape:
         raise ValueError(f"x and y must be vectors of one length, but their shapes are {x.shape} and {y.shape}")
     if len(x) < 2:
         raise ValueError(f"a correlation needs 2 values or more, there are {len(x)}")
-    for name, values in (("x", x), ("y", y)):
-        if not np.isfinite(values).all():
-            raise ValueError(f"{name} holds {np.sum(~np.isfinite(values))} values that are nan or infinite")
+    _check_finite(x, "x")
+    _check_finite(y, "y")
     return x, y
+
+
+def _paired_rows(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    x, y = as_rows(x, "x"), as_rows(y, "y")
+    if x.shape != y.shape:
+        raise ValueError(f"x and y must be rows in pairs, but their shapes are {x.shape} and {y.shape}")
+    return x.astype(np.float64), y.astype(np.float64)
 
 
 def _correlation(x: np.ndarray, y: np.ndarray) -> float:
@@ -239,31 +253,16 @@ def _correlation(x: np.ndarray, y: np.ndarray) -> float:
     return float(np.clip((x @ y) / math.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
 
 
-def _matrix(values: Any, name: str) -> np.ndarray:
-    values = as_array(values).astype(np.float64)
-    if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(f"{name} must be vectors as rows (n, D), its shape is {values.shape}")
-    if not np.isfinite(values).all():
-        raise ValueError(f"{name} holds {np.sum(~np.isfinite(values))} values that are nan or infinite")
-    return values
-
-
 def _unit_rows(values: Any, name: str) -> np.ndarray:
-    values = _matrix(values, name)
+    values = as_rows(values, name).astype(np.float64)
     norms = np.linalg.norm(values, axis=1, keepdims=True)
     if not norms.all():
         raise ValueError(f"{name} has {np.sum(norms == 0)} rows of zeros, which have no direction")
     return values / norms
 
 
-def _log_sum_exp(values: np.ndarray) -> float:
-    """log of the sum of exp of all values, which may be far below what exp can represent."""
-    highest = values.max()
-    return float(highest + np.log(np.exp(values - highest).sum()))
-
-
 def _flags(flags: Any) -> np.ndarray:
     flags = as_array(flags)
     if flags.ndim != 1 or not np.isin(flags, (0, 1)).all():
         raise ValueError("flags must be a vector of 0 and 1 (or False and True), best candidate first")
-    return flags.astype(bool)
+    return flags

@@ -1,12 +1,11 @@
 """Phrases in longer texts: does the similarity of a phrase with its context rank pairs as people grade the best match?
 
-SLICE (section 5 and Table 1) compares set-ups by what of the context is set against the phrase.
+SLICE (section 5 and Table 1) compares set-ups by what of the context is set against the phrase:
 
-- `full`: The context, encoded as one text.
-- `ngrams`: Every n-gram of 1 to MAX_SIZE words, encoded by itself. The most similar one counts.
-- `spans`: The same n-grams, each the mean of its tokens' vectors, out of a single pass of the context. The most similar
-  one counts.
-- `start_end`: As `spans`, but a span, and the phrase, is the vectors of its first and its last token side by side, as
+- `full`: the context, encoded as one text.
+- `ngrams`: the most similar of all n-grams of 1 to MAX_SIZE words, each encoded by itself.
+- `spans`: the same n-grams, each the mean of its tokens' vectors, out of a single pass of the context.
+- `start_end`: as `spans`, but a span, and the phrase, is the vectors of its first and its last token side by side, as
   in DensePhrases.
 
 What the paper leaves open, and what is done here:
@@ -23,9 +22,8 @@ Averaged word vectors have no context, so to them a single pass is what `ngrams`
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -36,7 +34,8 @@ from sentlab.data.rows import Corpus, PhraseInContext
 from sentlab.encoder import Encoder
 from sentlab.encoder.word_vectors import tokens
 from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus
+from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corpus
+from sentlab.evaluation.results import Result
 from sentlab.extras import need
 from sentlab.search.spans import best_spans
 from sentlab.text.words import word_boundaries
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Setup = Literal["full", "ngrams", "spans", "start_end"]
-Rows = str | Corpus[PhraseInContext] | Sequence[PhraseInContext]
 MAX_SIZE = 20  # words; at least as long as 90% of the paper's phrases
 DECIMALS = 6  # of a similarity; what is behind them is rounding error of float32
 CONTEXTS = 256  # whose token vectors are in memory at once
@@ -56,7 +54,7 @@ LEVEL = 0.05  # of Williams's test
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class MiningResult:
+class MiningResult(Result):
     """What `evaluate_mining` or `bm25` found.
 
     Args:
@@ -66,9 +64,8 @@ class MiningResult:
         found: of the rows with a gold of 4 or more, the share x 100 whose best n-gram is the true match. Characters in
             both are at least half of the characters in either. NaN without such a row, or where n-grams are not sought.
         similarities: of each row, float64 (n,), in order.
-        matches: characters [start, end) of each row's best n-gram in its context, int64 (n, 2). None where n-grams are
-            not sought.
-        left_out: reason -> number of rows that the files hold and that are not scored.
+        matches: characters [start, end) of each row's best n-gram, int64 (n, 2). None where n-grams are not sought.
+        left_out: reason -> number of rows that are not scored.
         source: where the corpus came from.
     """
 
@@ -82,11 +79,8 @@ class MiningResult:
     left_out: dict[str, int]
     source: str
 
-    def table(self) -> pd.DataFrame:
-        """One row, named after the set-up; the columns `pearson`, `spearman` and `found`."""
-        columns = {"pearson": self.pearson, "spearman": self.spearman, "found": self.found}
-        pandas = need("pandas", "eval")
-        return pandas.DataFrame([columns], index=[self.setup])
+    def _row(self) -> tuple[str, dict[str, Any]]:
+        return self.setup, {"pearson": self.pearson, "spearman": self.spearman, "found": self.found}
 
     def __repr__(self) -> str:
         found = "" if math.isnan(self.found) else f", found {self.found:.2f}"
@@ -94,9 +88,6 @@ class MiningResult:
             f"MiningResult({self.name}, {self.setup}: Pearson {self.pearson:.2f}, Spearman {self.spearman:.2f}{found}; "
             f"{len(self.similarities):,} rows; x 100)"
         )
-
-    def _repr_html_(self) -> str:
-        return self.table().to_html(float_format="{:.2f}".format)
 
 
 def evaluate_mining(
@@ -113,17 +104,15 @@ def evaluate_mining(
     Args:
         encoder: anything with `encode`; for `spans` and `start_end` a `sentlab.Encoder`, whose last layer is used,
             whatever its pooling and without a fitted `post`. Only of a `sentlab.Encoder` is it known what it would cut.
-        corpus: a corpus of PhraseInContext rows, a list of such rows, or a name. Of a name the `test` split is loaded.
-        setup: what of a context is compared: `full`, `ngrams`, `spans` or `start_end`. See above.
+        corpus: a corpus or a list of PhraseInContext rows, or a name. Of a name the `test` split is loaded.
+        setup: what of a context is compared, as above.
         max_size: words an n-gram has at most. Not for `full`.
-        folder: passed to `sentlab.data.load` for a name.
-        progress: as in `evaluate_sts`. No bar is shown by `spans` and `start_end`.
+        folder, progress: as in `evaluate_sts`. No bar is shown by `spans` and `start_end`.
 
     Raises:
         TypeError: `spans` or `start_end` of an encoder that has no vectors of tokens.
         ValueError: an unknown set-up, max_size below 1, rows of another type, fewer than two, or without a word, or
             texts that the encoder would cut.
-        FileNotFoundError: the corpus is nowhere to be found.
 
     Source: SLICE, section 5 and Table 1.
     """
@@ -148,19 +137,12 @@ def evaluate_mining(
     return _result(corpus, setup, *_best_spans(encoder, corpus, max_size, setup))
 
 
-def mining_dev(
-    corpus: Rows, setup: Setup = "spans", *, progress: bool | None = False
-) -> Callable[[TextEncoder], float]:
-    """A dev score for `fit`: encoder -> Spearman x 100 in a set-up; no bar by default, for `fit` shows one."""
-    return lambda encoder: evaluate_mining(encoder, corpus, setup, progress=progress).spearman
-
-
 def bm25(corpus: Rows = "stsb-context", *, folder: str | Path | None = None) -> MiningResult:
     """The baseline without vectors: Okapi BM25 of each context, asked for the words of its phrase.
 
     Words are those of `sentlab.encoder.word_vectors.tokens`; k1 is 1.5 and b 0.75; words in more than half of the
-    contexts weigh nothing. Frequencies of words and lengths of texts are those of the corpus's contexts, a document a
-    row; the paper has them from wikitext-103.
+    contexts weigh nothing. Frequencies and lengths are those of the corpus's contexts; the paper has them from
+    wikitext-103.
 
     Args and Raises: as in `evaluate_mining`.
 
@@ -175,10 +157,9 @@ def bm25(corpus: Rows = "stsb-context", *, folder: str | Path | None = None) -> 
 
 
 def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
-    """Test which systems differ from the best of them: Williams's test on Pearson's correlation.
+    """Test each system against the best of them: Williams's test on Pearson's correlation, at p < 0.05 each.
 
-    Every system is tested against the best one, at p < 0.05 each, as in the paper. Of twenty systems that are as good
-    as the best, one differs by chance.
+    Of twenty systems that are as good as the best, one differs by chance.
 
     Args:
         rows: system -> its similarities, (n,) each, such as `MiningResult.similarities`.
@@ -197,13 +178,12 @@ def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
     if not pearson or any(map(math.isnan, pearson.values())):
         raise ValueError(f"rows must hold systems, and neither theirs nor gold's values be all the same: {pearson}")
     best = max(pearson, key=pearson.__getitem__)
-    table = []
+    table = {}
     for name, r in pearson.items():
-        between = metrics.pearson(rows[name], rows[best])
-        t, p = metrics.williams_test(r, pearson[best], between, len(gold))
-        table.append((100 * r, 100 * (r - pearson[best]), t, p, p < LEVEL))
-    pandas = need("pandas", "eval")
-    return pandas.DataFrame(table, index=list(pearson), columns=["pearson", "difference", "t", "p", "told apart"])
+        t, p = metrics.williams_test(r, pearson[best], metrics.pearson(rows[name], rows[best]), len(gold))
+        table[name] = 100 * r, 100 * (r - pearson[best]), t, p, p < LEVEL
+    columns = ["pearson", "difference", "t", "p", "told apart"]
+    return need("pandas", "eval").DataFrame(table.values(), index=list(table), columns=columns)
 
 
 def _best_ngrams(
@@ -219,13 +199,11 @@ def _best_ngrams(
         lines = [(place.setdefault(row.context[start:end], len(place)), number, start, end) for start, end in spans]
         tables.append(np.array(lines))
     table, texts = np.concatenate(tables), list(place)
-    order = np.argsort(table[:, 0], kind="stable")  # brings together where the same text stands
-    borders = np.searchsorted(table[order, 0], [*range(0, len(texts), NGRAMS), len(texts)])
     scores = np.empty(len(table))
-    for first, (low, high) in zip(range(0, len(texts), NGRAMS), pairwise(borders), strict=True):
+    for first in range(0, len(texts), NGRAMS):
         (vectors,) = encode_groups(encoder, texts[first : first + NGRAMS], progress=progress)
-        for start in range(low, high, NGRAMS):  # a text may stand in many rows
-            some = order[start : min(start + NGRAMS, high)]
+        here = np.flatnonzero(table[:, 0] // NGRAMS == first // NGRAMS)
+        for some in np.array_split(here, len(here) // NGRAMS + 1):  # a text may stand in many rows
             queries, ngrams = phrases[table[some, 1]], vectors[table[some, 0] - first]
             scores[some] = metrics.cosine_similarity(queries, ngrams).round(DECIMALS)
     rows = np.split(np.arange(len(table)), np.cumsum([len(lines) for lines in tables])[:-1])
@@ -245,8 +223,7 @@ def _best_spans(
         for i, (row, (own, _), (vectors, offsets)) in enumerate(zip(rows, phrases, contexts, strict=True), first):
             boundaries = word_boundaries(row.context, offsets)
             if setup == "spans":
-                query = own.mean(axis=0, keepdims=True)
-                best = best_spans(query, vectors, max_size=max_size, boundaries=boundaries)
+                best = best_spans(own.mean(axis=0, keepdims=True), vectors, max_size=max_size, boundaries=boundaries)
                 similarities[i], start, end = (values.item() for values in best)
             else:
                 similarities[i], start, end = _best_start_end(own, vectors, boundaries, max_size)
@@ -257,15 +234,9 @@ def _best_spans(
 def _best_start_end(
     phrase: np.ndarray, vectors: np.ndarray, boundaries: np.ndarray, max_size: int
 ) -> tuple[float, int, int]:
-    """The best span where a span is its first and its last token's vectors side by side, as the phrase is.
+    """The span of vectors (T, D) whose first and last token are, side by side, most like those of a phrase (t, D).
 
-    Args:
-        phrase: (t, D), t at least 1.
-        vectors: (T, D).
-        boundaries: (W + 1,), as `word_boundaries` gives them.
-
-    Returns:
-        The cosine, the span's first token, and the one after its last.
+    Returns the cosine, the span's first token, and the one after its last.
     """
     first, last = (vectors[places].astype(np.float64) for places in (boundaries[:-1], boundaries[1:] - 1))  # (W, D)
     dots = (first @ phrase[0])[:, None] + last @ phrase[-1]  # (W, W): spans from word i to word j
@@ -295,7 +266,7 @@ def _load(rows: Rows, folder: str | Path | None) -> Corpus[PhraseInContext]:
 def _refuse_cut(encoder: Encoder, corpus: Corpus[PhraseInContext]) -> None:
     """ValueError for texts that the encoder would cut, or that have no token."""
     texts = [text for row in corpus for text in (row.phrase, row.context)]
-    counts = np.array([len(ids) for ids in encoder.tokenizer(texts, verbose=False)["input_ids"]]).reshape(-1, 2)
+    counts = np.array(list(map(len, encoder.tokenizer(texts, verbose=False)["input_ids"]))).reshape(-1, 2)
     empty = np.flatnonzero((counts <= encoder.tokenizer.num_special_tokens_to_add()).any(axis=1))
     if len(empty):
         raise ValueError(
@@ -314,16 +285,10 @@ def _result(
     corpus: Corpus[PhraseInContext], setup: str, similarities: np.ndarray, matches: np.ndarray | None = None
 ) -> MiningResult:
     gold = [row.score for row in corpus]
+    pearson, spearman = (100 * correlate(similarities, gold) for correlate in (metrics.pearson, metrics.spearman))
+    found = math.nan if matches is None else _found(corpus, matches)
     return MiningResult(
-        name=corpus.name,
-        setup=setup,
-        pearson=100 * metrics.pearson(similarities, gold),
-        spearman=100 * metrics.spearman(similarities, gold),
-        found=math.nan if matches is None else _found(corpus, matches),
-        similarities=similarities,
-        matches=matches,
-        left_out=dict(corpus.left_out),
-        source=corpus.source,
+        corpus.name, setup, pearson, spearman, found, similarities, matches, dict(corpus.left_out), corpus.source
     )
 
 

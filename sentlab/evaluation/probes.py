@@ -17,11 +17,12 @@ uses. Here, for all encoders alike, it is a logistic regression on frozen vector
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,12 +31,10 @@ from torch import Tensor
 from sentlab import data
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
 from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus
+from sentlab.evaluation.inputs import Rows, TextEncoder, encode_pairs, one_corpus
+from sentlab.evaluation.results import CorporaResult
 from sentlab.extras import need
 from sentlab.training.losses import pair_features
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SPLITS = ("train", "dev", "test")
 BINS = 5  # of a score, at 1, 2, ... 5
@@ -46,7 +45,7 @@ FOLDS = 5
 
 
 @dataclass(frozen=True, repr=False)
-class RelatednessResult:
+class RelatednessResult(CorporaResult):
     """What `evaluate_relatedness` found.
 
     Args:
@@ -54,8 +53,6 @@ class RelatednessResult:
         pearson, spearman: of predicted and human scores on the test split, x 100. NaN where a prediction is constant.
         dev_pearson: of the head that was kept. Pearson x 100 on the dev split.
         epochs: when that head was reached.
-        pairs, sources: split -> number of pairs, and their source.
-        left_out: split -> reason -> number left out.
         seed: of the head's first weights and the pairs' order.
     """
 
@@ -64,16 +61,11 @@ class RelatednessResult:
     spearman: float
     dev_pearson: float
     epochs: int
-    pairs: dict[str, int]
-    left_out: dict[str, dict[str, int]]
-    sources: dict[str, str]
     seed: int
 
-    def table(self) -> pd.DataFrame:
-        """One row, named after the corpus: Pearson and Spearman x 100 on test, and how the head came about."""
+    def _row(self) -> tuple[str, dict[str, Any]]:
         found = {"pearson": self.pearson, "spearman": self.spearman, "dev pearson": self.dev_pearson}
-        pandas = need("pandas", "eval")
-        return pandas.DataFrame([{**found, "epochs": self.epochs, "pairs": self.pairs["test"]}], index=[self.name])
+        return self.name, {**found, "epochs": self.epochs, "pairs": self.pairs["test"]}
 
     def __repr__(self) -> str:
         return (
@@ -81,23 +73,17 @@ class RelatednessResult:
             f"{self.pairs['test']:,} pairs; trained head, {self.epochs} epochs, seed {self.seed})"
         )
 
-    def _repr_html_(self) -> str:
-        return self.table().to_html(float_format="{:.2f}".format)
-
 
 @dataclass(frozen=True, repr=False, eq=False)
-class IdentificationResult:
+class IdentificationResult(CorporaResult):
     """What `evaluate_identification` found.
 
     Args:
         name: of the test corpus.
         accuracy: share of its pairs whose label is predicted, x 100.
-        larger_class: share of its more frequent label, x 100, which is what a constant answer reaches at best. The two
-            labels of SemEval-2013 5(a) are balanced, so that it is about 50.
+        larger_class: share of its more frequent label, x 100. A constant answer reaches it at best.
         train_accuracy: x 100, mean over the folds of the training pairs. It chose the strength.
         strength: C of the logistic regression. A small one keeps its weights near 0.
-        pairs, sources: split -> number of pairs, and their source.
-        left_out: split -> reason -> number of pairs left out.
         right: whether each test pair's label is predicted, bool (n,), in order.
     """
 
@@ -106,25 +92,17 @@ class IdentificationResult:
     larger_class: float
     train_accuracy: float
     strength: float
-    pairs: dict[str, int]
-    left_out: dict[str, dict[str, int]]
-    sources: dict[str, str]
     right: np.ndarray
 
-    def table(self) -> pd.DataFrame:
-        """One row, named after the test corpus."""
-        row = {"accuracy": self.accuracy, "larger class": self.larger_class, "C": f"{self.strength:g}"}
-        pandas = need("pandas", "eval")
-        return pandas.DataFrame([{**row, "pairs": self.pairs["test"]}], index=[self.name])
+    def _row(self) -> tuple[str, dict[str, Any]]:
+        found = {"accuracy": self.accuracy, "larger class": self.larger_class, "C": f"{self.strength:g}"}
+        return self.name, {**found, "pairs": self.pairs["test"]}
 
     def __repr__(self) -> str:
         return (
             f"IdentificationResult({self.name}: accuracy {self.accuracy:.2f}, larger class {self.larger_class:.2f}; "
             f"{self.pairs['test']:,} pairs, C {self.strength:g})"
         )
-
-    def _repr_html_(self) -> str:
-        return self.table().to_html(float_format="{:.2f}".format)
 
 
 def evaluate_relatedness(
@@ -141,15 +119,12 @@ def evaluate_relatedness(
     on the train split, chosen by Pearson's correlation on the dev split, and reported on the test split.
 
     Args:
-        encoder: anything with `.encode(list of n texts)` -> (n, D). It is called once, on the distinct sentences.
+        encoder, folder, progress: as in `evaluate_sts`.
         corpora: `stsb` or `sick`, or three corpora: train, dev, test.
         seed: of the head.
-        folder: where the public files are; see `sentlab.data.load`.
-        progress: as in `evaluate_sts`.
 
     Raises:
         ValueError: not three corpora, rows that are no ScoredPair, scores outside 0 to 5, or vectors not finite.
-        FileNotFoundError: the corpus is nowhere to be found.
 
     Source: Conneau and Kiela (2018), "SentEval", section 3; Tai et al. (2015), section 4.2.
     """
@@ -163,15 +138,15 @@ def evaluate_relatedness(
     features = _features(encoder, corpora, "|u-v|,u*v", progress)
     # a last feature of 1 makes the last weight the bias
     train, dev, test = (torch.nn.functional.pad(part, (0, 1), value=1.0) for part in features)
-    head = _train_head(train, targets, dev, golds[1], torch.Generator().manual_seed(seed))
-    predicted = _predict(head.weights, test)
+    weights, dev_pearson, epochs = _train_head(train, targets, dev, golds[1], torch.Generator().manual_seed(seed))
+    predicted = _predict(weights, test)
     return RelatednessResult(
+        dict(zip(SPLITS, corpora, strict=True)),
         name=corpora[-1].name,
         pearson=100 * metrics.pearson(predicted, golds[2]),
         spearman=100 * metrics.spearman(predicted, golds[2]),
-        dev_pearson=100 * head.dev_pearson,
-        epochs=head.epochs,
-        **_provenance(SPLITS, corpora),
+        dev_pearson=100 * dev_pearson,
+        epochs=epochs,
         seed=seed,
     )
 
@@ -179,17 +154,14 @@ def evaluate_relatedness(
 def relatedness_targets(scores: Any) -> np.ndarray:
     """Each score spread over its two neighbours among 1 to 5, so that it is their mean: 3.6 is 0.4 x 3 and 0.6 x 4.
 
-    Below 1, where STS-B has scores but there is no neighbour, only the upper one's share is there: 0.6 is 0.6 x 1,
-    and 0 nothing at all. A head that gives distributions cannot reach such a row, which is none.
+    Below 1, where STS-B has scores, only the upper neighbour's share is there: 0.6 is 0.6 x 1, and 0 nothing at all. No
+    head, which gives distributions, can reach that.
 
     Args:
-        scores: (n,), 0 to 5.
+        scores: (n,), 0 to 5. Others are a ValueError.
 
     Returns:
         float32 (n, 5).
-
-    Raises:
-        ValueError: a score outside 0 to 5, or nan.
 
     Source: Tai et al. (2015), section 4.2, for scores from 1 on; SentEval's `encode_labels` for all.
     """
@@ -206,12 +178,7 @@ def relatedness_targets(scores: Any) -> np.ndarray:
 
 
 def evaluate_identification(
-    encoder: TextEncoder,
-    train: Corpus[LabelledPair] | Sequence[LabelledPair],
-    test: Corpus[LabelledPair] | Sequence[LabelledPair],
-    *,
-    seed: int = 0,
-    progress: bool | None = None,
+    encoder: TextEncoder, train: Rows, test: Rows, *, progress: bool | None = None
 ) -> IdentificationResult:
     """Train a logistic regression on labelled pairs and count how many of the test pairs it labels as they are.
 
@@ -219,14 +186,12 @@ def evaluate_identification(
     one of `STRENGTHS` that is best in a cross validation of five folds of the training pairs, the smallest of equals.
 
     Args:
-        encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on the distinct texts.
-        train, test: pairs with two labels, each label at least five times in `train`.
-        seed: of the folds.
-        progress: as in `evaluate_sts`.
+        encoder, progress: as in `evaluate_sts`.
+        train, test: LabelledPair rows with two labels, each label at least five times in `train`.
 
     Raises:
-        ValueError: rows that are no LabelledPair, other than two labels, too few of one, a label that only the test
-            corpus has, or vectors not finite.
+        ValueError: rows of another kind, other than two labels, too few of one, a label that only the test corpus has,
+            or vectors not finite.
 
     Source: Korkontzelos et al. (2013), "SemEval-2013 Task 5: Evaluating Phrasal Semantics", for the task.
     """
@@ -244,50 +209,38 @@ def evaluate_identification(
             f"{train.name} ({train.split}) must have two labels, each {FOLDS} times or more, and {test.name} "
             f"({test.split}) no other; they have {dict(counts)} and {dict(Counter(gold))}"
         )
-    features = _features(encoder, [train, test], "u,v,|u-v|,u*v", progress)
-    train_features, test_features = (part.numpy() for part in features)
+    train_features, test_features = _features(encoder, [train, test], "u,v,|u-v|,u*v", progress)
     search = GridSearchCV(  # its pipeline standardises on what is not held out, and refits on all at the end
         make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         {"logisticregression__C": STRENGTHS},
-        cv=StratifiedKFold(FOLDS, shuffle=True, random_state=seed),
+        cv=StratifiedKFold(FOLDS, shuffle=True, random_state=0),
     )
-    search.fit(train_features, labels)
-    right = search.predict(test_features) == np.array(gold)
+    search.fit(train_features.numpy(), labels)
+    right = search.predict(test_features.numpy()) == np.array(gold)
     return IdentificationResult(
+        {"train": train, "test": test},
         name=test.name,
         accuracy=100 * float(right.mean()),
         larger_class=100 * max(Counter(gold).values()) / len(gold),
         train_accuracy=100 * float(search.best_score_),
         strength=float(search.best_params_["logisticregression__C"]),
         right=right,
-        **_provenance(("train", "test"), [train, test]),
     )
-
-
-@dataclass(frozen=True)
-class _Head:
-    """Weights (F + 1, 5), the last row the bias; Pearson on dev, and the epochs, when they were the best."""
-
-    weights: Tensor
-    dev_pearson: float
-    epochs: int
 
 
 @torch.no_grad()
 def _train_head(
     features: Tensor, targets: Tensor, dev: Tensor, dev_scores: np.ndarray, generator: torch.Generator
-) -> _Head:
+) -> tuple[Tensor, float, int]:
     """Adam on batches of 64; every 50 epochs Pearson on dev tells whether to keep the weights, and when to stop.
 
-    Args:
-        features, dev: (n, F + 1), the last column 1.
-        targets: (n, 5).
-        dev_scores: (n of dev,).
+    Features are (n, F + 1), the last one 1, and targets (n, 5). Returns the best weights (F + 1, 5), the last row the
+    bias, their Pearson on dev, and their epochs.
     """
     bound = (features.shape[1] - 1) ** -0.5  # as torch.nn.Linear begins
     weights = (2 * torch.rand(features.shape[1], BINS, generator=generator) - 1) * bound
     optimizer = torch.optim.Adam([weights], fused=True)
-    best = _Head(weights.clone(), float("nan"), 0)
+    best = weights, math.nan, 0
     epochs = failed = 0
     while failed < FAILED_CHECKS and epochs <= LAST_CHECK_AFTER:
         for _ in range(EPOCHS_PER_CHECK):
@@ -297,8 +250,8 @@ def _train_head(
                 optimizer.step()
         epochs += EPOCHS_PER_CHECK
         pearson = metrics.pearson(_predict(weights, dev), dev_scores)
-        if best.epochs == 0 or pearson > best.dev_pearson:
-            best = _Head(weights.clone(), pearson, epochs)
+        if epochs == EPOCHS_PER_CHECK or pearson > best[1]:
+            best = weights.clone(), pearson, epochs
         else:
             failed += 1
     return best
@@ -321,19 +274,8 @@ def _features(
     encoder: TextEncoder, corpora: Sequence[Corpus[Any]], features: str, progress: bool | None
 ) -> list[Tensor]:
     """For each corpus of n pairs its features on the CPU, float32 (n, F)."""
-    texts = [[getattr(pair, side) for pair in corpus] for corpus in corpora for side in ("text_a", "text_b")]
-    groups = encode_groups(encoder, *texts, progress=progress)
-    vectors = [torch.from_numpy(group.astype(np.float32)) for group in groups]
-    if not all(group.isfinite().all() for group in vectors):
-        raise ValueError("encode() returned vectors with values that are nan or infinite")
-    return [pair_features(u, v, features) for u, v in zip(vectors[::2], vectors[1::2], strict=True)]
 
+    def tensor(vectors: np.ndarray) -> Tensor:
+        return torch.from_numpy(metrics.as_rows(vectors.astype(np.float32), "what encode() returned"))
 
-def _provenance(splits: Sequence[str], corpora: Sequence[Corpus[Any]]) -> dict[str, Any]:
-    """How many pairs each split has, how many were left out and why, and where they came from."""
-    named = dict(zip(splits, corpora, strict=True))
-    return {
-        "pairs": {split: len(corpus) for split, corpus in named.items()},
-        "left_out": {split: dict(corpus.left_out) for split, corpus in named.items()},
-        "sources": {split: corpus.source for split, corpus in named.items()},
-    }
+    return [pair_features(tensor(u), tensor(v), features) for u, v in encode_pairs(encoder, corpora, progress)]

@@ -1,9 +1,9 @@
 """Ranking questions by cosine: retrieval from a corpus, reranking of given candidates, and nearest texts to look at.
 
 PaSeR (Wu and Zhao 2022), sections 4.1 and 4.4 and Table 3: on Quora the second questions of all pairs are the corpus
-and the first questions with a duplicate are the queries; on AskUbuntu each query brings 20 candidates. Everything here
-is exact and repeatable. Cosines are rounded to nine decimals, so equal vectors tie in whatever order a matrix product
-adds up. Only a few blocks of `chunk` x `chunk` of them are in memory at once.
+and the first questions with a duplicate are the queries; on AskUbuntu each query brings 20 candidates. Rankings are
+exact, with a few blocks of `chunk` x `chunk` cosines in memory at once. Cosines are rounded to nine decimals, so equal
+vectors tie in whatever order a matrix product adds up.
 
 What the paper leaves open, and what is done here:
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,8 @@ import numpy as np
 
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
 from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import TextEncoder, encode_groups, one_corpus
+from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corpus
+from sentlab.evaluation.results import Result
 from sentlab.extras import need
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ PLACES = 2**31  # more than a corpus has texts, and STEPS * PLACES fits into 63 
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class RetrievalResult:
+class RetrievalResult(Result):
     """What `evaluate_retrieval` or `evaluate_reranking` found.
 
     Args:
@@ -48,14 +50,12 @@ class RetrievalResult:
         mrr: mean reciprocal rank x 100. A query without a relevant text among the first `at` counts 0.
         at: where the reciprocal rank is cut. None: nowhere.
         queries: number of queries that were scored.
-        candidates: texts to rank for each query. They are the distinct texts of the corpus. In reranking this is the
-            mean number of candidates.
+        candidates: texts to rank for each query. In reranking it is the mean number.
         relevant: mean number of relevant texts for a query.
-        own_text: queries whose own text is in the corpus. Their ranking skips it. Reranking takes the candidates as
-            given, so it is 0 there.
+        own_text: queries whose own text is in the corpus, where their ranking skips it. In reranking it is 0.
         left_out: reason -> number of rows and queries that are not scored.
         source: where the corpus came from.
-        precisions: of each query that was scored. Average precision x 100, float64 (Q,), in order.
+        precisions: average precision x 100 of each query that was scored, float64 (Q,), in order.
     """
 
     name: str
@@ -70,11 +70,9 @@ class RetrievalResult:
     source: str
     precisions: np.ndarray
 
-    def table(self) -> pd.DataFrame:
-        """One row, named after the corpus: MAP and MRR x 100, and what they are means of."""
+    def _row(self) -> tuple[str, dict[str, Any]]:
         counts = {"queries": self.queries, "candidates": self.candidates, "relevant": self.relevant}
-        pandas = need("pandas", "eval")
-        return pandas.DataFrame([{"MAP": self.map, self._mrr: self.mrr, **counts}], index=[self.name])
+        return self.name, {"MAP": self.map, self._mrr: self.mrr, **counts}
 
     @property
     def _mrr(self) -> str:
@@ -86,13 +84,10 @@ class RetrievalResult:
             f"{self.candidates:,g} candidates and {self.relevant:.2f} relevant each)"
         )
 
-    def _repr_html_(self) -> str:
-        return self.table().to_html(float_format="{:,.2f}".format)
-
 
 def evaluate_retrieval(
     encoder: TextEncoder,
-    corpus: str | Corpus[DuplicateQuestion] | Sequence[DuplicateQuestion] = "quora",
+    corpus: Rows = "quora",
     *,
     folder: str | Path | None = None,
     at: int | None = 10,
@@ -101,9 +96,8 @@ def evaluate_retrieval(
     """Search a corpus of questions with questions that have a duplicate in it (PaSeR, Table 3, QQP).
 
     Args:
-        encoder, progress: as in `evaluate_sts`.
+        encoder, folder, progress: as in `evaluate_sts`.
         corpus: a corpus or a list of DuplicateQuestion rows, or a name. Of a name the `test` split is loaded.
-        folder: passed to `sentlab.data.load` for a name.
         at: where the reciprocal rank is cut. None: nowhere.
 
     Raises:
@@ -112,25 +106,24 @@ def evaluate_retrieval(
     corpus = one_corpus(corpus, DuplicateQuestion, folder=folder)
     texts = corpus_texts(corpus)
     place = {text: i for i, text in enumerate(texts)}
-    duplicates: dict[str, dict[str, None]] = {}  # of each question, in order and without repeats
+    duplicates: dict[str, set[str]] = {}  # of each question
     for row in corpus:
         if row.duplicate is not None:
-            duplicates.setdefault(row.question, {})[row.duplicate] = None
-    queries = [query for query, found in duplicates.items() if set(found) != {query}]
+            duplicates.setdefault(row.question, set()).add(row.duplicate)
+    queries = [query for query, found in duplicates.items() if found != {query}]
     if not queries:
         raise ValueError(f"{corpus.name} ({corpus.split}) has no question with a duplicate other than itself")
-    relevant = [[place[text] for text in duplicates[query] if text != query] for query in queries]
+    relevant = [[place[text] for text in duplicates[query] - {query}] for query in queries]
     own = [[place[query]] if query in place else [] for query in queries]
     vectors, searched = encode_groups(encoder, queries, texts, progress=progress)  # (Q, D), (N, D)
     places = relevant_places(vectors, searched, relevant, ignored=own)
-    flags = [np.bincount(found)[1:] for found in places]  # to the last relevant one is far enough
     lost = {"query whose own text alone is relevant": len(duplicates) - len(queries)}
-    return _result(corpus, flags, at, len(texts), lost, own_text=sum(map(len, own)))
+    return _result(corpus, places, at, len(texts), lost, own_text=sum(map(len, own)))
 
 
 def evaluate_reranking(
     encoder: TextEncoder,
-    corpus: str | Corpus[RankingQuery] | Sequence[RankingQuery] = "askubuntu",
+    corpus: Rows = "askubuntu",
     *,
     folder: str | Path | None = None,
     at: int | None = 10,
@@ -141,14 +134,7 @@ def evaluate_reranking(
     Queries without a relevant candidate are left out and counted, as is the custom on AskUbuntu; those to which all
     candidates are relevant are kept.
 
-    Args:
-        encoder, progress: as in `evaluate_sts`.
-        corpus: a corpus or a list of RankingQuery rows, or a name. Of a name the `test` split is loaded.
-        folder: passed to `sentlab.data.load` for a name.
-        at: where the reciprocal rank is cut. None: nowhere.
-
-    Raises:
-        ValueError: the rows are of another kind, or no query has a relevant candidate.
+    Args and Raises: as in `evaluate_retrieval`, of RankingQuery rows.
     """
     corpus = one_corpus(corpus, RankingQuery, folder=folder)
     rows = [row for row in corpus if any(row.relevant)]
@@ -156,12 +142,11 @@ def evaluate_reranking(
         raise ValueError(f"{corpus.name} ({corpus.split}) has no query with a relevant candidate")
     groups = [row.candidates for row in rows]
     queries, *candidates = encode_groups(encoder, [row.query for row in rows], *groups, progress=progress)
-    flags = []
-    for row, query, texts in zip(rows, _unit(queries), candidates, strict=True):  # query (D,), texts (N, D)
-        cosines, relevant = _steps(_unit(texts) @ query), np.array(row.relevant)  # (N,) each
-        flags.append(relevant[np.lexsort((relevant, -cosines))])  # by cosine; of equals the relevant ones last
+    places = []
+    for row, query, texts in zip(rows, queries, candidates, strict=True):  # query (D,), texts (N, D)
+        places += relevant_places(query[None], texts, [np.flatnonzero(row.relevant).tolist()])
     lost = {"query without a relevant candidate": len(corpus) - len(rows)}
-    return _result(corpus, flags, at, float(np.mean([len(row.candidates) for row in rows])), lost)
+    return _result(corpus, places, at, float(np.mean([len(row.candidates) for row in rows])), lost)
 
 
 def nearest(
@@ -174,8 +159,8 @@ def nearest(
     Args:
         encoder, progress: as in `evaluate_sts`.
         queries: texts; repeated ones count once.
-        corpus: texts, such as `corpus_texts` gives. Repeated ones count once, and a query never finds its own text.
-        k: texts for each query. Fewer only where the corpus has no more.
+        corpus: texts; repeated ones count once, and a query never finds its own text.
+        k: texts for each query, if the corpus has as many.
 
     Returns:
         Rows named by `query` and `rank` (from 1), with the columns `text` and `cosine`.
@@ -192,9 +177,8 @@ def nearest(
     for query, scores, found in zip(asked, cosines.tolist(), places.tolist(), strict=True):
         others = [(texts[i], score) for i, score in zip(found, scores, strict=True) if texts[i] != query][:k]
         rows += [(query, rank, text, score) for rank, (text, score) in enumerate(others, 1)]
-    return (
-        need("pandas", "eval").DataFrame(rows, columns=["query", "rank", "text", "cosine"]).set_index(["query", "rank"])
-    )
+    table = need("pandas", "eval").DataFrame(rows, columns=["query", "rank", "text", "cosine"])
+    return table.set_index(["query", "rank"])
 
 
 def corpus_texts(corpus: Corpus[DuplicateQuestion]) -> list[str]:
@@ -205,12 +189,11 @@ def corpus_texts(corpus: Corpus[DuplicateQuestion]) -> list[str]:
 def top_k(queries: Any, corpus: Any, k: int, *, chunk: int = CHUNK) -> tuple[np.ndarray, np.ndarray]:
     """The k rows of the corpus with the highest cosine to each query, best first; of equals the first in the corpus.
 
-    Exact: every pair is compared, `chunk` queries with `chunk` rows at a time. A row of zeros has the cosine 0.
-
     Args:
-        queries: (Q, D).
+        queries: (Q, D). A row of zeros, here or in the corpus, has the cosine 0.
         corpus: (N, D).
         k: from 1 to N.
+        chunk: number of queries, and of rows of the corpus, that are compared at a time.
 
     Returns:
         Cosines (Q, k), float64 rounded to nine decimals, and the rows they belong to (Q, k).
@@ -222,13 +205,12 @@ def top_k(queries: Any, corpus: Any, k: int, *, chunk: int = CHUNK) -> tuple[np.
     if not 1 <= k <= len(corpus):
         raise ValueError(f"k must be from 1 to the {len(corpus)} rows of the corpus; it is {k}")
     cosines, places = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
-    for rows in _slices(len(queries), chunk):
-        unit = _unit(queries[rows])
-        best = np.empty((len(unit), 0), np.int64)
-        for columns in _slices(len(corpus), chunk):
-            steps = _steps(unit @ _unit(corpus[columns]).T).astype(np.int64)  # (c, n)
+    for start in range(0, len(queries), chunk):
+        rows = slice(start, start + chunk)
+        best = np.empty((len(queries[rows]), 0), np.int64)
+        for first, steps in _blocks(_unit(queries[rows]), corpus, chunk):
             # one number that sorts by cosine and then by place: no two are equal, so partitions are unambiguous
-            keys = steps * PLACES + (PLACES - 1 - np.arange(columns.start, columns.stop))
+            keys = steps.astype(np.int64) * PLACES + (PLACES - 1 - first - np.arange(steps.shape[1]))
             best = np.concatenate([best, keys], axis=1)
             if best.shape[1] > k:
                 best = np.partition(best, -k, axis=1)[:, -k:]
@@ -247,12 +229,11 @@ def relevant_places(
 ) -> list[np.ndarray]:
     """The places, from 1, that each query's relevant rows take in its ranking of the whole corpus by cosine.
 
-    Nothing is sorted: a relevant row's place is one more than the number of rows before it. Rows that are not relevant
-    stand before relevant ones of the same cosine.
+    Of equal cosines, rows that are not relevant come first. Nothing is sorted: a relevant row's place is one more than
+    the number of rows before it.
 
     Args:
-        queries: (Q, D).
-        corpus: (N, D).
+        queries, corpus, chunk: as in `top_k`.
         relevant: for each query the different rows of the corpus that are relevant.
         ignored: for each query rows that are left out of its ranking, none of them relevant.
 
@@ -263,29 +244,29 @@ def relevant_places(
         ValueError: as `top_k`; lists that are not one for each query; a relevant row that is none of the corpus.
     """
     queries, corpus = _vectors(queries, corpus, chunk)
-    ignored = [()] * len(queries) if ignored is None else ignored
+    ignored = ignored or [()] * len(queries)
     if not len(relevant) == len(ignored) == len(queries):
         raise ValueError(
             f"there are {len(queries)} queries but {len(relevant)} lists in relevant and {len(ignored)} in ignored"
         )
-    counts = [len(wanted) for wanted in relevant]
+    counts = list(map(len, relevant))
     owners = np.repeat(np.arange(len(queries)), counts)  # (P,), a pair of a query and a row relevant to it
-    wanted = np.array([place for places in relevant for place in places], np.int64)  # (P,)
+    wanted = np.fromiter(chain(*relevant), np.int64)  # (P,)
     if ((wanted < 0) | (wanted >= len(corpus))).any():
         raise ValueError(
             f"relevant rows must be from 0 to {len(corpus) - 1}; they are from {wanted.min()} to {wanted.max()}"
         )
     before = np.zeros(len(wanted), np.int64)
-    for rows in _slices(len(wanted), chunk):
+    for start in range(0, len(wanted), chunk):
+        rows = slice(start, start + chunk)
         unit = _unit(queries[owners[rows]])  # (c, D)
-        own = _steps(np.einsum("pd,pd->p", unit, _unit(corpus[wanted[rows]])))  # (c,)
+        own = np.rint(STEPS * np.einsum("pd,pd->p", unit, _unit(corpus[wanted[rows]])))  # (c,)
         skipped = [[*relevant[owner], *ignored[owner]] for owner in owners[rows]]
-        skipped_rows = np.repeat(np.arange(len(unit)), [len(places) for places in skipped])
-        skipped_columns = np.array([place for places in skipped for place in places], np.int64)
-        for columns in _slices(len(corpus), chunk):
-            steps = _steps(unit @ _unit(corpus[columns]).T)  # (c, n)
-            here = (skipped_columns >= columns.start) & (skipped_columns < columns.stop)
-            steps[skipped_rows[here], skipped_columns[here] - columns.start] = -np.inf
+        skipped_rows = np.repeat(np.arange(len(unit)), list(map(len, skipped)))
+        skipped_columns = np.fromiter(chain(*skipped), np.int64)
+        for first, steps in _blocks(unit, corpus, chunk):
+            here = (skipped_columns >= first) & (skipped_columns < first + steps.shape[1])
+            steps[skipped_rows[here], skipped_columns[here] - first] = -np.inf
             before[rows] += (steps >= own[:, None]).sum(1)
     # `before` counts no relevant rows; in ascending order the j-th has j - 1 of them before it
     return [np.sort(part) + np.arange(1, len(part) + 1) for part in np.split(before, np.cumsum(counts)[:-1])]
@@ -293,22 +274,23 @@ def relevant_places(
 
 def _result(
     corpus: Corpus[Any],
-    flags: list[np.ndarray],
+    places: Sequence[np.ndarray],
     at: int | None,
     candidates: float,
     lost: dict[str, int],
     own_text: int = 0,
 ) -> RetrievalResult:
-    """Means over the queries; `flags` tells for each query which places, best first, hold a relevant text."""
+    """Means over the queries; `places` tells for each query which places, from 1, hold a relevant text."""
+    flags = [np.bincount(found)[1:] for found in places]  # to the last relevant one is far enough
     precisions = 100 * np.array([metrics.average_precision(ranking) for ranking in flags])
     return RetrievalResult(
         name=corpus.name,
         map=float(precisions.mean()),
         mrr=100 * float(np.mean([metrics.reciprocal_rank(ranking, at) for ranking in flags])),
         at=at,
-        queries=len(flags),
+        queries=len(places),
         candidates=candidates,
-        relevant=float(np.mean([ranking.sum() for ranking in flags])),
+        relevant=float(np.mean([len(found) for found in places])),
         own_text=own_text,
         left_out={**corpus.left_out, **{why: n for why, n in lost.items() if n}},
         source=corpus.source,
@@ -317,12 +299,7 @@ def _result(
 
 
 def _vectors(queries: Any, corpus: Any, chunk: int) -> tuple[np.ndarray, np.ndarray]:
-    queries, corpus = metrics.as_array(queries), metrics.as_array(corpus)
-    for name, values in (("queries", queries), ("corpus", corpus)):
-        if values.ndim != 2 or 0 in values.shape:
-            raise ValueError(f"{name} must be vectors as rows (n, D), its shape is {values.shape}")
-        if not np.isfinite([values.min(), values.max()]).all():
-            raise ValueError(f"{name} holds values that are nan or infinite")
+    queries, corpus = metrics.as_rows(queries, "queries"), metrics.as_rows(corpus, "corpus")
     if queries.shape[1] != corpus.shape[1]:
         raise ValueError(f"queries have {queries.shape[1]} dimensions but the corpus has {corpus.shape[1]}")
     if chunk < 1:
@@ -330,8 +307,12 @@ def _vectors(queries: Any, corpus: Any, chunk: int) -> tuple[np.ndarray, np.ndar
     return queries, corpus
 
 
-def _slices(n: int, size: int) -> Iterator[slice]:
-    return (slice(start, min(start + size, n)) for start in range(0, n, size))
+def _blocks(unit: np.ndarray, corpus: np.ndarray, chunk: int) -> Iterator[tuple[int, np.ndarray]]:
+    """For `chunk` rows of the corpus at a time, the first one's place and all cosines as multiples of 1 / STEPS."""
+    for first in range(0, len(corpus), chunk):
+        cosines = unit @ _unit(corpus[first : first + chunk]).T  # (c, n)
+        cosines *= STEPS
+        yield first, np.rint(cosines, out=cosines)
 
 
 def _unit(rows: np.ndarray) -> np.ndarray:
@@ -339,9 +320,3 @@ def _unit(rows: np.ndarray) -> np.ndarray:
     rows = rows.astype(np.float64)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
-
-
-def _steps(cosines: np.ndarray) -> np.ndarray:
-    """Cosines as whole numbers of 1 / STEPS, in place."""
-    cosines *= STEPS
-    return np.rint(cosines, out=cosines)

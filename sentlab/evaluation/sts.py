@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +14,8 @@ from sentlab import data
 from sentlab.data.hard_pairs import POSITIVE
 from sentlab.data.rows import Corpus, ScoredPair
 from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import TextEncoder, embed, one_corpus, several_corpora
+from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, encode_pairs, one_corpus, several_corpora, sides
+from sentlab.evaluation.results import CorporaResult
 from sentlab.extras import need
 
 if TYPE_CHECKING:
@@ -21,29 +23,22 @@ if TYPE_CHECKING:
 
 Aggregation = Literal["all", "mean", "wmean"]
 Correlation = Literal["spearman", "pearson"]
-Pairs = Corpus[ScoredPair] | Sequence[ScoredPair]
-Tasks = str | Pairs | Sequence[str | Corpus[ScoredPair]] | Mapping[str, Pairs]
 CORRELATIONS: dict[str, Callable[[Any, Any], float]] = {"spearman": metrics.spearman, "pearson": metrics.pearson}
 
 
 @dataclass(frozen=True, repr=False)
-class STSResult:
+class STSResult(CorporaResult):
     """What `evaluate_sts` found; all values are correlations x 100.
 
     Args:
         scores: task -> value, such as {"sts12": 72.37}.
         subsets: task -> sub-set -> value. Empty for a task without sub-sets (STS-B, SICK).
-        pairs, sources: task -> number of scored pairs, and where they came from.
-        left_out: task -> reason -> number of pairs left out.
         aggregation: `all`, `mean` or `wmean`.
         correlation: `spearman` or `pearson`.
     """
 
     scores: dict[str, float]
     subsets: dict[str, dict[str, float]]
-    pairs: dict[str, int]
-    left_out: dict[str, dict[str, int]]
-    sources: dict[str, str]
     aggregation: str
     correlation: str
 
@@ -52,26 +47,17 @@ class STSResult:
         """Unweighted mean over the tasks; nan where a task's value is."""
         return float(np.mean(list(self.scores.values())))
 
-    def table(self) -> pd.DataFrame:
-        """One row, named after correlation and aggregation; a column a task, in order, and `average`."""
-        pandas = need("pandas", "eval")
-        return pandas.DataFrame([{**self.scores, "average": self.average}], index=[self._kind])
-
-    @property
-    def _kind(self) -> str:
-        return f"{self.correlation} x 100, {self.aggregation}"
+    def _row(self) -> tuple[str, dict[str, Any]]:
+        return f"{self.correlation} x 100, {self.aggregation}", {**self.scores, "average": self.average}
 
     def __repr__(self) -> str:
         values = ", ".join(f"{task} {value:.2f}" for task, value in self.scores.items())
-        return f"STSResult({values}; average {self.average:.2f}; {self._kind})"
-
-    def _repr_html_(self) -> str:
-        return self.table().to_html(float_format="{:.2f}".format)
+        return f"STSResult({values}; average {self.average:.2f}; {self._row()[0]})"
 
 
 def evaluate_sts(
     encoder: TextEncoder,
-    tasks: Tasks | None = None,
+    tasks: Rows | None = None,
     *,
     folder: str | Path | None = None,
     aggregation: Aggregation = "all",
@@ -81,8 +67,7 @@ def evaluate_sts(
     """Score an encoder on semantic textual similarity: the correlation of cosines with human scores, without training.
 
     The protocol of SimCSE, PaSeR and PT-BERT is the default: `aggregation="all"`, Spearman, test splits. Aggregation
-    alone can move a value by several points, so the result states it. It matters only for tasks with sub-sets (STS12 to
-    STS16 from files; STS-B and SICK have none):
+    alone can move a value by several points, so the result states it. For tasks with sub-sets (STS12 to STS16):
 
     - `all`: one correlation over the pairs of all sub-sets together;
     - `mean`: the mean of the sub-sets' correlations;
@@ -106,33 +91,25 @@ def evaluate_sts(
     if correlation not in CORRELATIONS:
         raise ValueError(f"correlation must be spearman or pearson; it is {correlation!r}")
     corpora = several_corpora(data.STS_TASKS if tasks is None else tasks, ScoredPair, folder=folder, argument="tasks")
-    cosines = _cosines(encoder, list(corpora.values()), progress)
     scores: dict[str, float] = {}
     subsets: dict[str, dict[str, float]] = {}
-    for (task, corpus), values in zip(corpora.items(), cosines, strict=True):
-        scores[task], subsets[task] = _score(values, corpus, aggregation, CORRELATIONS[correlation])
-    return STSResult(
-        scores=scores,
-        subsets=subsets,
-        pairs={task: len(corpus) for task, corpus in corpora.items()},
-        left_out={task: dict(corpus.left_out) for task, corpus in corpora.items()},
-        sources={task: corpus.source for task, corpus in corpora.items()},
-        aggregation=aggregation,
-        correlation=correlation,
-    )
+    for (task, corpus), (u, v) in zip(corpora.items(), encode_pairs(encoder, corpora.values(), progress), strict=True):
+        cosines = metrics.cosine_similarity(u, v)
+        scores[task], subsets[task] = _score(cosines, corpus, aggregation, CORRELATIONS[correlation])
+    return STSResult(corpora, scores, subsets, aggregation, correlation)
 
 
-def pair_cosines(encoder: TextEncoder, rows: str | Pairs, *, progress: bool | None = None) -> np.ndarray:
+def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = None) -> np.ndarray:
     """Cosine of the two embeddings of each pair: float64 (n,), in order. Each distinct sentence is encoded once.
 
     Args:
         encoder, progress: as in `evaluate_sts`.
         rows: a corpus, the name of one, whose `test` split is loaded, or a list of ScoredPair rows.
     """
-    return _cosines(encoder, [one_corpus(rows, ScoredPair)], progress)[0]
+    return metrics.cosine_similarity(*encode_pairs(encoder, [one_corpus(rows, ScoredPair)], progress)[0])
 
 
-def sts_dev(rows: Pairs, *, progress: bool | None = False) -> Callable[[TextEncoder], float]:
+def sts_dev(rows: Rows, *, progress: bool | None = False) -> Callable[[TextEncoder], float]:
     """A dev score for `fit`: encoder -> Spearman x 100 over all pairs.
 
     Args:
@@ -140,12 +117,7 @@ def sts_dev(rows: Pairs, *, progress: bool | None = False) -> Callable[[TextEnco
         progress: as in `evaluate_sts`; no bar by default, for `fit` shows one.
     """
     corpus = one_corpus(rows, ScoredPair)
-    golds = [pair.score for pair in corpus]
-
-    def score(encoder: TextEncoder) -> float:
-        return 100 * metrics.spearman(_cosines(encoder, [corpus], progress)[0], golds)
-
-    return score
+    return lambda encoder: evaluate_sts(encoder, corpus, progress=progress).average
 
 
 LEVELS = 5  # gold 0-1, 1-2, ... 4-5
@@ -176,7 +148,7 @@ class Geometry:
         return pandas.DataFrame(rows, index=[f"{i}-{i + 1}" for i in range(LEVELS)]).rename_axis("gold")
 
 
-def geometry(encoder: TextEncoder, corpus: Pairs, *, progress: bool | None = None) -> Geometry:
+def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None) -> Geometry:
     """Alignment, uniformity and the cosines by gold level.
 
     Args:
@@ -192,12 +164,12 @@ def geometry(encoder: TextEncoder, corpus: Pairs, *, progress: bool | None = Non
     gold = np.array([pair.score for pair in corpus])
     if not (gold >= POSITIVE).any():
         raise ValueError(f"{corpus.name} ({corpus.split}) has no pair with a gold of {POSITIVE:g} or more to align")
-    texts, (a, b) = embed(encoder, _sides([corpus]), progress)
-    cosines = metrics.cosine_similarity(texts[a], texts[b])
-    level = np.clip(gold.astype(int), 0, LEVELS - 1)
+    pairs = sides(corpus)
+    texts, u, v = encode_groups(encoder, list(dict.fromkeys(chain(*pairs))), *pairs, progress=progress)
+    cosines, level = metrics.cosine_similarity(u, v), np.minimum(gold.astype(int), LEVELS - 1)
     parts = [cosines[level == i] for i in range(LEVELS)]
     return Geometry(
-        alignment=metrics.alignment(texts[a][gold >= POSITIVE], texts[b][gold >= POSITIVE]),
+        alignment=metrics.alignment(u[gold >= POSITIVE], v[gold >= POSITIVE]),
         uniformity=metrics.uniformity(texts),
         mean=[float(part.mean()) if len(part) else float("nan") for part in parts],
         variance=[float(part.var()) if len(part) else float("nan") for part in parts],
@@ -205,7 +177,7 @@ def geometry(encoder: TextEncoder, corpus: Pairs, *, progress: bool | None = Non
     )
 
 
-def watch_geometry(corpus: Pairs, every: int) -> Callable[[int, Any], dict[str, float] | None]:
+def watch_geometry(corpus: Rows, every: int) -> Callable[[int, Any], dict[str, float] | None]:
     """Alignment and uniformity along training: an `on_step` for `fit`, whose history's `seen` then holds them.
 
     Args:
@@ -226,24 +198,12 @@ def watch_geometry(corpus: Pairs, every: int) -> Callable[[int, Any], dict[str, 
     return on_step
 
 
-def _cosines(encoder: TextEncoder, corpora: list[Corpus[ScoredPair]], progress: bool | None = None) -> list[np.ndarray]:
-    """For each corpus the cosines of its pairs, with one call of `encode` for the distinct sentences of all."""
-    vectors, (a, b) = embed(encoder, _sides(corpora), progress)
-    cosines = metrics.cosine_similarity(vectors[a], vectors[b])
-    return np.split(cosines, np.cumsum([len(corpus) for corpus in corpora])[:-1])
-
-
-def _sides(corpora: list[Corpus[ScoredPair]]) -> list[list[str]]:
-    """The first texts of all pairs, and the second texts."""
-    return [[getattr(pair, side) for corpus in corpora for pair in corpus] for side in ("text_a", "text_b")]
-
-
 def _score(
     cosines: np.ndarray, corpus: Corpus[ScoredPair], aggregation: str, correlate: Callable[[Any, Any], float]
 ) -> tuple[float, dict[str, float]]:
     golds = np.array([pair.score for pair in corpus])
     names = np.array([pair.subset for pair in corpus])
-    parts = {str(name): names == name for name in dict.fromkeys(names.tolist())}
+    parts = {name: names == name for name in dict.fromkeys(names.tolist())}
     if set(parts) == {""}:
         return 100 * correlate(cosines, golds), {}
     subsets = {  # one pair has no correlation

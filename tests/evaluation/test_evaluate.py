@@ -21,7 +21,7 @@ from sentlab.data.rows import (
 )
 from sentlab.encoder import Encoder
 from sentlab.evaluation import Evaluation, dev_score, evaluate, gold_of, metrics, scores_over
-from sentlab.evaluation.mining import evaluate_mining, mining_dev
+from sentlab.evaluation.mining import evaluate_mining
 from sentlab.evaluation.probes import evaluate_identification
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import evaluate_sts, pair_cosines, sts_dev
@@ -176,7 +176,7 @@ def test_scores_over_seeds_are_those_of_each(correlation: Any) -> None:
 def test_dev_scores_are_those_of_sts_and_mining(encoder: Encoder) -> None:
     pairs = corpus_of("toy-sts", "dev")
     assert dev_score(pairs)(encoder) == sts_dev(pairs)(encoder)
-    assert dev_score(CONTEXTS, setup="ngrams")(encoder) == mining_dev(CONTEXTS, "ngrams")(encoder)
+    assert dev_score(CONTEXTS, setup="ngrams")(encoder) == evaluate_mining(encoder, CONTEXTS, "ngrams").spearman
     questions = corpus_of("toy-reranking", "dev")
     assert dev_score(questions)(Letters()) == pytest.approx(evaluate_reranking(Letters(), questions).map)
 
