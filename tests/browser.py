@@ -14,7 +14,6 @@ from urllib.request import urlopen
 
 import pytest
 
-
 LOCAL = ("file:", "data:", "blob:")
 
 
