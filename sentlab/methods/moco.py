@@ -134,11 +134,11 @@ class MoCo(nn.Module):
             vectors, _ = encode_in_parts(self.momentum_encoder, *tokens, self.pooling)
             own = self.momentum_head(vectors).float()  # (B, D)
             coming = of_all_processes(own)
-            others = torch.cat([part for part in coming if part is not own] + [own[:0]])
-            earlier = self.queue.newest(self.queue.size - len(own) - len(others))
+            others = [keys for keys in coming if keys is not own]
+            earlier = self.queue.newest(self.queue.size - len(coming) * len(own))
         if self.training:
-            self._coming.append(in_turn(coming))
-        return {"contrastive": info_nce(h, torch.cat([own, others, earlier]), self.temperature)}
+            self._coming.append(torch.stack(coming, dim=1).flatten(0, 1))  # in the order of the whole batch
+        return {"contrastive": info_nce(h, torch.cat([own, *others, earlier]), self.temperature)}
 
     @torch.no_grad()
     def after_step(self) -> None:
@@ -152,25 +152,10 @@ class MoCo(nn.Module):
 
 
 def of_all_processes(vectors: Tensor) -> list[Tensor]:
-    """Gather the vectors of every process, by rank. Processes may have different numbers of rows.
-
-    Args:
-        vectors: (N, D) of this process. It is returned itself, not a copy.
-    """
+    """Gather the (N, D) vectors of every process, by rank; its own are returned themselves. `fit` makes N the same."""
     if not (dist.is_available() and dist.is_initialized()):
         return [vectors]
-    processes = dist.get_world_size()
-    counts = [torch.zeros((), dtype=torch.long, device=vectors.device) for _ in range(processes)]
-    dist.all_gather(counts, torch.tensor(len(vectors), device=vectors.device))
-    longest = int(torch.stack(counts).max())  # a gather takes tensors of one shape
-    parts = [vectors.new_empty(longest, vectors.shape[1]) for _ in range(processes)]
-    dist.all_gather(parts, torch.cat([vectors, vectors.new_zeros(longest - len(vectors), vectors.shape[1])]))
-    parts = [part[: int(count)] for part, count in zip(parts, counts, strict=True)]
+    parts = [torch.empty_like(vectors) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, vectors)
     parts[dist.get_rank()] = vectors
     return parts
-
-
-def in_turn(parts: Sequence[Tensor]) -> Tensor:
-    """The first row of each part, then the second of each, as `fit` deals rows to processes: (N_i, D) -> (N, D)."""
-    longest = max(len(part) for part in parts)
-    return torch.cat([part[place : place + 1] for place in range(longest) for part in parts])

@@ -49,9 +49,8 @@ class TrainConfig:
         seed: of the order of rows and of all that the method draws in `fit`. Weights that a method draws when it is
             made, such as heads and decoders, come before that: call `sentlab.set_seed` before you make it.
         precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32. On a CPU bfloat16 needs
-            gigabytes of kernels, one for each shape, and is no faster for a small encoder. There only methods that say
-            `few_shapes = True` take it, such as pre-training; all others take float32. The history's
-            `settings["arithmetic"]` says which one a run used.
+            gigabytes of kernels, one for each shape, and is no faster for a small encoder. `fit` refuses it there, but
+            for methods that say `few_shapes = True`. The history's `settings["arithmetic"]` says what a run used.
         checkpoint_every: steps between checkpoints, where `fit` is given a folder.
 
     Raises:

@@ -106,8 +106,8 @@ def fit(
     Raises:
         TypeError: `method`, `rows`, `config` or `dev` is something else, such as an encoder or one string.
         ValueError: no rows; an encoder with a `post`; keep="dev" without dev; a batch that several processes cannot
-            share; a folder with a checkpoint but neither resume nor overwrite. Also a checkpoint of another run: the
-            message names the method, argument, encoder, row or setting that differs.
+            share; bfloat16 on a CPU; a folder with a checkpoint but neither resume nor overwrite. Also a checkpoint of
+            another run: the message names the method, argument, encoder, row or setting that differs.
         FloatingPointError: a loss or dev score is not finite; names it and the step.
 
     Example:
@@ -234,11 +234,14 @@ def _finish(run: Run, method: nn.Module, config: TrainConfig) -> None:
 
 
 def _in_bfloat16(method: Any, config: TrainConfig) -> bool:
-    """On a CPU oneDNN compiles a bfloat16 kernel for each new shape and keeps 2 x 1,024 of them, several gigabytes."""
     device = method.encoder.device.type
-    if config.precision == "bfloat16":
-        return device != "cpu" or getattr(method, "few_shapes", False)
-    return config.precision == "auto" and device == "cuda"
+    if config.precision == "bfloat16" and device == "cpu" and not getattr(method, "few_shapes", False):
+        # oneDNN keeps 2 x 1,024 of these kernels
+        raise ValueError(
+            'precision="bfloat16" would fill gigabytes of memory on a CPU, with a kernel for each shape of a batch: pass '
+            '"auto" or "float32", or set `few_shapes = True` on a method whose batches come in a few shapes only'
+        )
+    return config.precision == "bfloat16" or (config.precision == "auto" and device == "cuda")
 
 
 def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
