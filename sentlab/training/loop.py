@@ -238,7 +238,7 @@ def _in_bfloat16(method: Any, config: TrainConfig) -> bool:
     if config.precision == "bfloat16" and device == "cpu" and not getattr(method, "few_shapes", False):
         # oneDNN keeps 2 x 1,024 of these kernels
         raise ValueError(
-            'precision="bfloat16" would fill gigabytes of memory on a CPU, with a kernel for each shape of a batch: pass '
+            'precision="bfloat16" would fill gigabytes of memory on a CPU, a kernel for each shape of a batch: pass '
             '"auto" or "float32", or set `few_shapes = True` on a method whose batches come in a few shapes only'
         )
     return config.precision == "bfloat16" or (config.precision == "auto" and device == "cuda")
