@@ -25,7 +25,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_above_zero, check_count, check_share
+from sentlab.methods.arguments import check_above_zero, check_count, check_rows, check_share
 from sentlab.methods.simcse import cls_head
 from sentlab.text.views import View, viewed
 from sentlab.training.chunks import encode_in_parts
@@ -103,10 +103,7 @@ class MoCo(nn.Module):
         self.to(encoder.device)
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise; a view is drawn from torch's global generator.
-
-        Args:
-            rows: B plain sentences.
+        """Tokenise B sentences; a view is drawn from torch's global generator.
 
         Returns:
             `input_ids` and `attention_mask`, (B, L), and with a view `view_input_ids` and `view_attention_mask`,
@@ -116,8 +113,7 @@ class MoCo(nn.Module):
             TypeError: one string, or a row that is not one.
             ValueError: no rows.
         """
-        if len(rows) == 0:
-            raise ValueError("no rows: a batch needs at least one sentence")
+        check_rows(rows, str, "MoCo")
         batch = self.encoder.tokenize(rows)
         if self.view is not None:
             other = self.encoder.tokenize(viewed(rows, self.view))

@@ -52,7 +52,7 @@ class SupervisedPaSeR(nn.Module):
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder that is trained."""
+        """What is trained."""
         return self.generative.encoder
 
     def collate(self, rows: Sequence[Triple]) -> dict[str, Tensor]:
