@@ -177,11 +177,16 @@ def fit(
         if evaluate:
             _evaluate(run, method, config, dev, accelerator)
         if log:
-            bar.set_postfix(_shown(run.history))
+            scores = {"dev": run.history.dev[-1]["score"]} if run.history.dev else {}
+            bar.set_postfix({name: value for name, value in run.history.losses[-1].items() if name != "step"} | scores)
         if save and folder is not None:
             checkpoint.save(run, folder, method, optimizer, accelerator)
     bar.close()
-    _finish(run, method, config)
+    if config.keep == "last":
+        run.history.kept_step = run.step
+    elif run.best:
+        method.load_state_dict(run.best)
+    run.history.stopped = run.history.stopped or "all steps done"
     if folder is not None and accelerator.is_main_process:
         run.history.save(folder / "history.json")
     method.eval()
@@ -225,14 +230,6 @@ def _evaluate(run: Run, method: Any, config: TrainConfig, dev: Any, accelerator:
         history.stopped = f"no better dev score in {config.patience} evaluations"
 
 
-def _finish(run: Run, method: nn.Module, config: TrainConfig) -> None:
-    if config.keep == "last":
-        run.history.kept_step = run.step
-    elif run.best:
-        method.load_state_dict(run.best)
-    run.history.stopped = run.history.stopped or "all steps done"
-
-
 def _in_bfloat16(method: Any, config: TrainConfig) -> bool:
     device = method.encoder.device.type
     if config.precision == "bfloat16" and device == "cpu" and not getattr(method, "few_shapes", False):
@@ -270,9 +267,3 @@ def _means(window: Sequence[Mapping[str, Tensor]]) -> dict[str, float]:
     """The mean of each loss over the steps that have it: a step of `Tasks` has that of one task."""
     names = dict.fromkeys(name for losses in window for name in losses)
     return {name: float(torch.stack([x[name] for x in window if name in x]).mean()) for name in names}
-
-
-def _shown(history: History) -> dict[str, float]:
-    """What the progress bar shows beside the step."""
-    losses = {name: value for name, value in history.losses[-1].items() if name != "step"}
-    return losses | ({"dev": history.dev[-1]["score"]} if history.dev else {})
