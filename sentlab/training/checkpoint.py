@@ -110,16 +110,15 @@ def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accel
     run.history, run.step = History(**about["history"]), about["step"]
     device = method.encoder.device
     run.window = [{name: torch.tensor(x, device=device) for name, x in losses.items()} for losses in about["window"]]
-    run.best = _under("best.", tensors)
-    method.load_state_dict(_under("method.", tensors))
+    weights: dict[str, Tensor] = {}
     state: dict[int, dict[str, Tensor]] = {}
-    for name, value in _under("optimizer.", tensors).items():
-        number, key = name.split(".", 1)
-        state.setdefault(int(number), {})[key] = value
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": state, "param_groups": groups})
+    for name, tensor in tensors.items():
+        part, key = name.split(".", 1)
+        if part == "optimizer":
+            number, key = key.split(".", 1)
+            state.setdefault(int(number), {})[key] = tensor
+        else:
+            (weights if part == "method" else run.best)[key] = tensor
+    method.load_state_dict(weights)
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
     random_state.restore(about["random"][accelerator.process_index])
-
-
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
