@@ -31,14 +31,14 @@ from sentlab.training.chunks import Rows, in_parts
 
 
 def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
-    """Cross entropy of finding a view's other view among the 2B - 1 other vectors, by cosine, for all 2B views.
+    """Cross entropy of finding a view's other view among the 2B - 1 other vectors, by cosine: the mean of all 2B views.
 
     Args:
         u, v: the two views of B sentences, (B, D) each.
         temperature: what the cosines are divided by, above 0.
 
     Returns:
-        The mean over the 2B views, a float32 scalar in nats, also inside autocast.
+        A float32 scalar in nats, also inside autocast.
 
     Source: ConSERT, Eq. 1; Chen et al. (2020), "SimCLR", Eq. 1.
     """
@@ -135,7 +135,7 @@ class ConSERT(nn.Module):
         return self
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise B plain sentences: `input_ids` and `attention_mask`, (B, L), on the encoder's device.
+        """Tokenise two or more sentences: `input_ids` and `attention_mask`, (B, L), on the encoder's device.
 
         Raises:
             TypeError: one string, or a row that is not one.

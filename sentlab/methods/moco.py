@@ -67,8 +67,7 @@ class MoCo(nn.Module):
     """Trains `encoder` on plain sentences.
 
     Args:
-        encoder: trained in place. Its pooling of now makes the sentence vectors. With the pooling "cls", a linear and
-            tanh `head` follows in training, as in SimCSE. It is no part of `encoder`.
+        encoder: trained in place. Its pooling of now makes the sentence vectors. A `head` follows as in `SimCSE`.
         queue_size: M of Eq. 4, at least 1. A query is compared with so many keys, the batch's own included.
         momentum: lambda of Eq. 5, in [0, 1). The momentum encoder keeps this share of its weights in a step.
         temperature: above 0. Cosines are divided by it.
