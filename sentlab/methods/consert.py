@@ -17,8 +17,7 @@ Differs from the released code:
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
@@ -166,19 +165,9 @@ class ConSERT(nn.Module):
                     inputs_embeds=tokens, attention_mask=kept, position_ids=places, output_hidden_states=True
                 )
                 return (self.encoder.pool(output.hidden_states, kept),)
-            with changed_embeddings(self.encoder, lambda output: CUTS[view](output, kept, self.cutoff)):
-                return (self.encoder(tokens, kept),)
+            embeddings = cast(nn.Module, self.encoder.backbone.embeddings)
+            with embeddings.register_forward_hook(lambda part, inputs, made: CUTS[view](made, kept, self.cutoff)):
+                return (self.encoder(tokens, kept),)  # the hook goes with the block
 
         (vectors,) = in_parts(read, mask.sum(1), mask.shape[1])
         return vectors
-
-
-@contextlib.contextmanager
-def changed_embeddings(encoder: Encoder, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """While open, the first layer reads `change` of what the embedding layer puts out, (B, L, D) -> (B, L, D)."""
-    embeddings = cast(nn.Module, encoder.backbone.embeddings)
-    handle = embeddings.register_forward_hook(lambda module, inputs, output: change(output))
-    try:
-        yield
-    finally:
-        handle.remove()

@@ -33,34 +33,28 @@ from sentlab.training.losses import info_nce
 
 
 class Queue(nn.Module):
-    """The last `size` vectors that were put in: a ring buffer that knows which of its slots were ever filled."""
+    """The last `size` vectors that were put in: a ring buffer that knows how many there ever were."""
 
     vectors: Tensor
-    filled: Tensor
-    place: Tensor
+    pushed: Tensor
 
     def __init__(self, size: int, dim: int):
         super().__init__()
+        self.size = size
         self.register_buffer("vectors", torch.zeros(size, dim))
-        self.register_buffer("filled", torch.zeros(size, dtype=torch.bool))
-        self.register_buffer("place", torch.zeros((), dtype=torch.long))  # where the next vector goes
-
-    @property
-    def size(self) -> int:
-        return len(self.filled)
+        self.register_buffer("pushed", torch.zeros((), dtype=torch.long))
 
     def push(self, vectors: Tensor) -> None:
         """Put in (N, D), over the oldest; of more than `size` the last ones stay."""
-        slots = (self.place + torch.arange(len(vectors), device=self.place.device))[-self.size :] % self.size
+        slots = (self.pushed + torch.arange(len(vectors), device=self.pushed.device))[-self.size :] % self.size
         self.vectors[slots] = vectors[-self.size :].detach().to(self.vectors.dtype)
-        self.filled[slots] = True
-        self.place.copy_((self.place + len(vectors)) % self.size)
+        self.pushed += len(vectors)
 
     def newest(self, count: int) -> Tensor:
         """Up to `count` vectors, the oldest of them first, (at most `count`, D)."""
-        slots = (self.place + torch.arange(self.size, device=self.place.device)) % self.size  # the oldest first
-        held = slots[self.filled[slots]]
-        return self.vectors[held[max(0, len(held) - count) :]]
+        end = int(self.pushed)
+        held = max(0, min(count, self.size, end))
+        return self.vectors[torch.arange(end - held, end, device=self.vectors.device) % self.size]
 
 
 class MoCo(nn.Module):

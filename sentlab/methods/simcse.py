@@ -92,7 +92,9 @@ class SimCSE(nn.Module):
         """
         views, count = batch["input_ids"].shape[:2]
         ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)  # (views * B, L) each
-        if views == 2 and self.view is None and not _has_active_dropout(self.encoder.backbone):
+        parts = self.encoder.backbone.modules()
+        dropout = any(isinstance(part, nn.Dropout) and part.p > 0 and part.training for part in parts)
+        if views == 2 and self.view is None and not dropout:
             raise ValueError(
                 "the encoder applies no dropout, so both views of a sentence are the same vector: give its "
                 "configuration a positive hidden_dropout_prob, and call train() on the method before loss (fit does)"
@@ -128,7 +130,3 @@ def cls_head(encoder: Encoder) -> nn.Module:
     nn.init.normal_(linear.weight, std=0.02)  # as BERT's own layers start
     nn.init.zeros_(linear.bias)
     return nn.Sequential(linear, nn.Tanh())
-
-
-def _has_active_dropout(module: nn.Module) -> bool:
-    return any(isinstance(part, nn.Dropout) and part.p > 0 and part.training for part in module.modules())
