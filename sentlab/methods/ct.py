@@ -59,10 +59,7 @@ class ContrastiveTension(nn.Module):
 
     Args:
         encoder: trained in place. It is the second copy, and the one to use afterwards.
-        negatives: non-identical pairs for each identical one, at least 1 (the paper's K).
-
-    Raises:
-        ValueError: `negatives` is no whole number of at least 1.
+        negatives: non-identical pairs for each identical one, the paper's K. Below 1 is a ValueError.
     """
 
     def __init__(self, encoder: Encoder, *, negatives: int = 7):

@@ -68,8 +68,8 @@ class SupervisedPaSeR(nn.Module):
         """
         check_rows(rows, Triple, "SupervisedPaSeR")
         premises = self.generative.collate([row.anchor for row in rows])
-        triples = tokenize_triples(self.encoder, rows)
-        return triples | {f"{PREMISES}{name}": tensor for name, tensor in premises.items()}
+        premises = {f"{PREMISES}{name}": tensor for name, tensor in premises.items()}
+        return tokenize_triples(self.encoder, rows) | premises
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return `contrastive` and the weighted `generative`. Their sum is Eq. 5."""

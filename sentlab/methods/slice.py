@@ -214,8 +214,6 @@ class SLICE(nn.Module):
 class StartEnd(SLICE):
     """SLICE with another span vector, as in DensePhrases: the vectors of its first and its last token side by side.
 
-    Args and Raises: as in `SLICE`.
-
     Source: Lee et al. (2021), "Learning Dense Representations of Phrases at Scale", section 3; SLICE, section 5.
     """
 

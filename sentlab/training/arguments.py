@@ -38,12 +38,7 @@ def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
 
 
 def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite: bool) -> None:
-    """Refuse what cannot be trained.
-
-    Raises:
-        TypeError: `method` is not a method, `config` is not a `TrainConfig`, or `dev` is not a function.
-        ValueError: an encoder with a `post`, keep="dev" or patience without dev, or resume together with overwrite.
-    """
+    """Refuse arguments of `fit` that are of another kind (a TypeError) or contradict each other (a ValueError)."""
     if isinstance(method, Encoder):
         raise TypeError("fit trains a method, got an Encoder: pass one, such as sentlab.methods.SimCSE(encoder)")
     wanted = ("encoder", "collate", "loss", "after_step")
@@ -66,11 +61,7 @@ def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite:
 
 
 def check_shares(rows: Sequence[Any], config: TrainConfig, processes: int) -> None:
-    """Refuse batches that several processes cannot share equally: gathering vectors needs equal numbers of rows.
-
-    Raises:
-        ValueError: the rows of a step do not divide by the number of processes.
-    """
+    """Refuse batches that several processes cannot share equally: gathering vectors needs equal numbers of rows."""
     for count in [len(own) for own in rows.corpora.values()] if isinstance(rows, Tasks) else [len(rows)]:
         size = min(config.batch_size, count)
         if size % processes:

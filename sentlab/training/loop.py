@@ -87,8 +87,8 @@ def fit(
 
     Args:
         method: a `Method`, as those of `sentlab.methods`.
-        rows: texts or other rows that `method.collate` takes, in any iterable: a list, a `Corpus`, a pandas Series, a
-            generator. A set is taken in sorted order. Of `Tasks`, a batch holds rows of one task.
+        rows: what `method.collate` takes, in any iterable: a list, a `Corpus`, a pandas Series, a generator. A set is
+            taken in sorted order. Of `Tasks`, a batch holds rows of one task.
         config: see `TrainConfig`.
         dev: encoder -> score, higher is better; must not look at any test set. It is called before the first step too
             where `keep="dev"` or `eval_every` asks for more than the last step. It cannot change the random state.
