@@ -26,10 +26,6 @@ Differs from the released code:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from torch import Tensor, nn
-
 from sentlab.encoder import Encoder
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
@@ -38,7 +34,7 @@ from sentlab.methods.moco import MoCo
 from sentlab.text.views import View
 
 
-class PTBERT(nn.Module):
+class PTBERT(MoCo):
     """Trains `encoder`, and pseudo tokens that become a part of it (`encoder.pseudo`), on plain sentences.
 
     Args:
@@ -68,7 +64,6 @@ class PTBERT(nn.Module):
         view: View | None = None,
         at_test: str = "pseudo",
     ):
-        super().__init__()
         # all checks come first, since what follows changes the encoder
         check_count(pseudo_tokens=pseudo_tokens, queue_size=queue_size)
         check_share(momentum=momentum)
@@ -81,22 +76,5 @@ class PTBERT(nn.Module):
         if there is None or there.settings != pseudo.settings:
             encoder.pseudo = pseudo.to(encoder.device)
         encoder.pooling = "pseudo"
-        self.moco = MoCo(encoder, queue_size=queue_size, momentum=momentum, temperature=temperature, view=view)
+        super().__init__(encoder, queue_size=queue_size, momentum=momentum, temperature=temperature, view=view)
         encoder.pooling = at_test
-
-    @property
-    def encoder(self) -> Encoder:
-        """What is trained."""
-        return self.moco.encoder
-
-    def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """See `MoCo.collate`."""
-        return self.moco.collate(rows)
-
-    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """`contrastive`: Eq. 4 on h. In training mode the batch's keys wait for `after_step`, as in `MoCo`."""
-        return self.moco.loss(batch)
-
-    def after_step(self) -> None:
-        """Eq. 5 for every momentum module, and the batch's keys enter the queue."""
-        self.moco.after_step()

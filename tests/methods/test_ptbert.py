@@ -136,14 +136,14 @@ def test_training_moves_what_the_keys_let_it_move(make: Callable[..., PTBERT], k
         changed = {
             name: not torch.equal(first[key], last[key])
             for name in ("embedding", "value.weight")
-            for key in [f"moco.{branch}.pseudo.{name}"]
+            for key in [f"{branch}.pseudo.{name}"]
         }
         assert changed == {"embedding": keys == "tokens", "value.weight": True}
 
 
 def test_momentum_moves_pseudo_tokens_and_attention_too(make: Callable[..., PTBERT]) -> None:
     method = make(momentum=0.9)
-    online, slow = method.encoder.pseudo, method.moco.momentum_encoder.pseudo
+    online, slow = method.encoder.pseudo, method.momentum_encoder.pseudo
     assert online is not None
     assert slow is not None
     assert slow is not online
