@@ -160,7 +160,7 @@ def lacks(entry: Entry) -> list[str]:
                 missing.append(f"the encoder of {other} is not in {source}: {again}" if other else str(error))
         if any(run.encoder.device == "cuda" for run in asked) and not torch.cuda.is_available():
             missing.append("a GPU")
-    else:
+    elif not isinstance(record, ScorecardRecord):  # which says itself what was not run yet
         for name in reads(record):
             try:
                 encoders_of(name, entry.path)
