@@ -90,7 +90,7 @@ class PaSeR(nn.Module):
             token as "[MASK]" and must keep it, as those of `sentlab.text.views` do. None leaves the sentence unchanged.
         mlm: add the masked-language-model loss of Eq. 4.
         decoder_heads: attention heads of the decoder. None takes as many as the encoder has.
-        dropout: of the decoder, in [0, 1).
+        dropout: of the decoder, in [0, 1). None takes that of the encoder's hidden layers.
 
     Raises:
         ValueError: names an argument out of range. Also an encoder without a masked-LM head, heads that do not divide
@@ -109,7 +109,7 @@ class PaSeR(nn.Module):
         view: View | None = None,
         mlm: bool = True,
         decoder_heads: int | None = None,
-        dropout: float = 0.1,
+        dropout: float | None = None,
     ):
         super().__init__()
         if encoder.lm_head is None:
@@ -118,7 +118,9 @@ class PaSeR(nn.Module):
                 "choose one that has it, such as the language model that the encoder was made from"
             )
         dim = encoder.dim
-        heads = int(encoder.backbone.config.num_attention_heads) if decoder_heads is None else decoder_heads
+        config = encoder.backbone.config
+        heads = int(config.num_attention_heads) if decoder_heads is None else decoder_heads
+        dropout = float(getattr(config, "hidden_dropout_prob", 0.1)) if dropout is None else dropout
         check_above_zero(m=m, n=n)
         check_count(decoder_layers=decoder_layers, top_phrases=top_phrases, decoder_heads=heads)
         check_share(dropout=dropout)
