@@ -263,9 +263,9 @@ def _pooling(place: str, config: dict[str, Any], saved: dict[str, Any]) -> str:
     mode = modes if isinstance(modes, str) else "+".join(modes)
     if mode not in ("cls", "mean", "max"):
         raise ValueError(f"{place} pools by {mode!r}, which is not known here; choose one of {', '.join(POOLINGS)}")
-    if not config.get("include_prompt", True) and saved["default_prompt_name"] is not None:
+    if not config.get("include_prompt", True) and any((saved["prompts"] or {}).values()):
         raise ValueError(
-            f"{place} leaves the tokens of its default prompt out of the pooling, which is not known here; choose a "
-            "pooling to count them"
+            f"{place} leaves the tokens of its prompts out of the pooling, which is not known here; choose a pooling "
+            "to count them"
         )
     return mode
