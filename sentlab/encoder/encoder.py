@@ -100,8 +100,8 @@ class Encoder(Compatible):
         Raises:
             OSError: neither a folder nor a hub model that can be reached, or one without safetensors weights.
             ValueError: weights that the model needs are missing, not finite or of another shape. The tokenizer has no
-                vocabulary. The model needs code of its own. A saved pooling is not known here, or `pooling` is not the
-                one that a saved `post` was fitted with.
+                vocabulary. The model needs code of its own, is a decoder such as Llama, or has one as T5 does. A saved
+                pooling is not known here, or `pooling` is not the one that a saved `post` was fitted with.
 
         Example:
             >>> encoder = sentlab.Encoder.from_pretrained("tiny", pooling="mean")

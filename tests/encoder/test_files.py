@@ -50,8 +50,12 @@ OTHERS: dict[str, tuple[dict[str, int], int]] = {  # sizes, and the longest inpu
     "Roberta": (SIZES | {"max_position_embeddings": 40, "pad_token_id": 0}, 39),
     "MPNet": (SIZES | {"max_position_embeddings": 42}, 40),
     "Albert": (SIZES | {"max_position_embeddings": 40, "embedding_size": 8}, 40),
+    "Deberta": (SIZES | {"max_position_embeddings": 40}, 40),
+    "DebertaV2": (SIZES | {"max_position_embeddings": 40}, 40),
     "Electra": (SIZES | {"max_position_embeddings": 40, "embedding_size": 8}, 40),
     "DistilBert": ({"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24, "max_position_embeddings": 40}, 40),
+    "ModernBert": (SIZES | {"max_position_embeddings": 40, "pad_token_id": 0}, 40),
+    "XLMRoberta": (SIZES | {"max_position_embeddings": 40, "pad_token_id": 0}, 39),
 }
 
 
