@@ -150,12 +150,17 @@ def load_tokenizer(place: str, hub: dict[str, Any]) -> PreTrainedTokenizerBase:
     """Load the fast tokenizer; transformers makes an empty one where there are no files, for which all is unknown."""
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, **hub)
+    copy = "Copy the tokenizer's files (tokenizer.json) there, or save it with tokenizer.save_pretrained"
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, **hub)
+    except ValueError as error:
+        if "backend tokenizer" not in str(error):
+            raise
+        raise ValueError(f"{place} holds no tokenizer that can be made a fast one. {copy}") from error
     vocabulary = tokenizer.get_vocab()
     if set(vocabulary) <= set(tokenizer.all_special_tokens):
         raise ValueError(
-            f"{place} holds no tokenizer: its vocabulary has {len(vocabulary)} special tokens and no words. Copy the "
-            "tokenizer's files (tokenizer.json) there, or save it with tokenizer.save_pretrained"
+            f"{place} holds no tokenizer: its vocabulary has {len(vocabulary)} special tokens and no words. {copy}"
         )
     return tokenizer
 

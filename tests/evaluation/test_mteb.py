@@ -119,7 +119,6 @@ def compare(encoder: Encoder, sts: list[Any], questions: Any, candidates: Any) -
         assert 100 * found["main_score"] == pytest.approx(ranked.map, abs=0.01)
         assert 100 * found["mrr_at_10"] == pytest.approx(ranked.mrr, abs=0.01)
         ours.append(ranked.map)
-    print("ours", ours)
     return ours
 
 
