@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from sentlab.search import PhraseIndex
     from sentlab.training import History, TrainConfig, fit, set_seed
 
+__version__ = "0.1.0"  # pyproject.toml reads it here
+
 _OBJECTS = {
     "encoder": ("Encoder",),
     "evaluation": ("evaluate_sts", "pair_cosines", "sts_dev", "watch_geometry"),

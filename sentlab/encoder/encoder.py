@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sentlab.encoder.batches import TokenBatch, checked, distinct, warn_if_cut
+from sentlab.encoder.compatible import Compatible, takes_their_keywords
 from sentlab.encoder.files import BUNDLED, load_parts, locate, positions
 from sentlab.encoder.fingerprint import fingerprint
 from sentlab.encoder.inference import computed, drop_recording_hooks
@@ -30,7 +31,7 @@ DEFAULT_POOLING, DEFAULT_MAX_LENGTH = "cls", 64
 HEAD_MODULES = {"distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")}
 
 
-class Encoder(nn.Module):
+class Encoder(Compatible):
     """Sentences in, vectors out.
 
     Args:
@@ -64,9 +65,6 @@ class Encoder(nn.Module):
         default_prompt_name: str | None = None,
     ) -> None:
         super().__init__()
-        longest, shortest = positions(model.base_model), tokenizer.num_special_tokens_to_add() + 1
-        if not shortest <= max_length <= longest:
-            raise ValueError(f"max_length is {max_length}; this model takes {shortest} to {longest} tokens")
         if not tokenizer.is_fast:
             raise ValueError("the tokenizer has no fast version (tokenizer.json), so it knows no character offsets")
         if post is not None and post.in_dim != (width := model.config.hidden_size):
@@ -102,8 +100,8 @@ class Encoder(nn.Module):
         Raises:
             OSError: neither a folder nor a hub model that can be reached, or one without safetensors weights.
             ValueError: weights that the model needs are missing, not finite or of another shape. The tokenizer has no
-                vocabulary. The model needs code of its own. A saved pooling is not known here, or `pooling` is not the
-                one that a saved `post` was fitted with.
+                vocabulary. The model needs code of its own, is a decoder such as Llama, or has one as T5 does. A saved
+                pooling is not known here, or `pooling` is not the one that a saved `post` was fitted with.
 
         Example:
             >>> encoder = sentlab.Encoder.from_pretrained("tiny", pooling="mean")
@@ -121,6 +119,18 @@ class Encoder(nn.Module):
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     @property
+    def max_length(self) -> int:
+        """Tokens a text, special tokens included."""
+        return self._max_length
+
+    @max_length.setter
+    def max_length(self, value: int) -> None:
+        longest, shortest = positions(self.backbone), self.tokenizer.num_special_tokens_to_add() + 1
+        if not shortest <= value <= longest:
+            raise ValueError(f"max_length is {value}; this model takes {shortest} to {longest} tokens")
+        self._max_length = value
+
+    @property
     def pooling(self) -> str:
         """How hidden states become one vector: a name in `POOLINGS`, or "pseudo" where there are pseudo tokens."""
         return self._pooling
@@ -134,12 +144,7 @@ class Encoder(nn.Module):
     @property
     def prompt(self) -> str:
         """What `encode` puts before each text: the prompt that `default_prompt_name` names, or nothing."""
-        if self.default_prompt_name is None:
-            return ""
-        if self.default_prompt_name not in self.prompts:
-            names = ", ".join(map(repr, self.prompts)) or "none"
-            raise ValueError(f"default_prompt_name is {self.default_prompt_name!r}; the prompts are {names}")
-        return self.prompts[self.default_prompt_name]
+        return "" if self.default_prompt_name is None else self._prompt("default_prompt_name", self.default_prompt_name)
 
     @property
     def backbone(self) -> PreTrainedModel:
@@ -223,19 +228,27 @@ class Encoder(nn.Module):
         with torch.autocast(pooled.device.type, enabled=False):  # it makes small differences large
             return self.post(pooled.float())
 
+    @takes_their_keywords
     def encode(
         self,
         texts: Iterable[str],
         *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
         normalize: bool | None = None,
         tokens_per_batch: int | None = None,
         progress: bool | None = None,
     ) -> np.ndarray:
         """Encode texts for use: no gradient, no dropout, bfloat16 arithmetic on CUDA. Changes no state.
 
+        It takes the keywords of `SentenceTransformer.encode` too, such as batch_size and convert_to_tensor; see
+        `sentlab.encoder.compatible.takes_their_keywords`.
+
         Args:
-            texts: n texts, each read behind `prompt`. Equal ones are encoded once. An empty one is [CLS] [SEP], and a
-                long one is cut to max_length.
+            texts: n texts. Equal ones are encoded once. An empty one is [CLS] [SEP], and a long one is cut to
+                max_length.
+            prompt: words to put before each text. None takes the prompt that `prompt_name` names.
+            prompt_name: a key of `prompts`. None takes the default, the attribute `prompt`.
             normalize: scale each vector to length 1. None does what the attribute `normalize` says.
             tokens_per_batch: padded tokens in a batch; a longer text makes a batch alone. None chooses.
             progress: True shows a bar, False none. None shows one once the work has taken three seconds.
@@ -246,10 +259,14 @@ class Encoder(nn.Module):
 
         Raises:
             TypeError: a bare string, or an item that is not a string (the message says which).
-            ValueError: `default_prompt_name` is not among `prompts`.
+            ValueError: `prompt_name` or `default_prompt_name` is not among `prompts`, or `prompt` is given as well.
         """
         unique, inverse = distinct(checked(texts))
-        prompt, unit = self.prompt, self.normalize if normalize is None else normalize
+        unit = self.normalize if normalize is None else normalize
+        if prompt is None:
+            prompt = self.prompt if prompt_name is None else self._prompt("prompt_name", prompt_name)
+        elif prompt_name is not None:
+            raise ValueError(f"encode got prompt={prompt!r} and prompt_name={prompt_name!r}; give one of them")
         vectors = np.zeros((len(unique), self.dim), dtype=np.float32)
 
         def pooled(batch: TokenBatch) -> np.ndarray:  # (B, D)
@@ -294,6 +311,12 @@ class Encoder(nn.Module):
                 directory. Nothing is changed.
         """
         save(self, folder)
+
+    def _prompt(self, argument: str, name: str) -> str:
+        if name not in self.prompts:
+            known = ", ".join(map(repr, self.prompts)) or "none"
+            raise ValueError(f"{argument} is {name!r}; the prompts are {known}")
+        return self.prompts[name]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what pickle, torch.save, copy and deepcopy keep."""

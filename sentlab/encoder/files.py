@@ -20,7 +20,7 @@ from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.vector_maps import restore
 
 if TYPE_CHECKING:  # it takes seconds to import, and only loading and saving need it
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 BUNDLED = {"tiny": Path(__file__).parents[1] / "assets" / "tiny"}
 # sentence-transformers up to version 5 writes a flag for each pooling, `pooling_mode_cls_token` and so on.
@@ -101,6 +101,7 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
     from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoModelForMaskedLM
 
     config = AutoConfig.from_pretrained(place, trust_remote_code=False, **hub)
+    _require_encoder(place, config)
     config.output_hidden_states = False  # `save` may have set it for sentence-transformers; here it is asked for a call
     architecture = (config.architectures or [""])[0]
     auto: Any = AutoModelForMaskedLM if architecture.endswith("ForMaskedLM") else AutoModel
@@ -132,16 +133,34 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
     return model
 
 
+def _require_encoder(place: str, config: PreTrainedConfig) -> None:
+    """Refuse a kind of model that reads a text from left to right or writes one, such as Llama or T5."""
+    import transformers as kinds
+
+    writes = (kinds.MODEL_FOR_CAUSAL_LM_MAPPING, kinds.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING)
+    masked = type(config) in kinds.MODEL_FOR_MASKED_LM_MAPPING
+    if config.is_encoder_decoder or (not masked and any(type(config) in kind for kind in writes)):
+        raise ValueError(
+            f"{place} is a {config.model_type} model, a decoder or an encoder with a decoder; sentlab reads encoders "
+            "such as BERT, RoBERTa and ModernBERT, so choose one of these"
+        )
+
+
 def load_tokenizer(place: str, hub: dict[str, Any]) -> PreTrainedTokenizerBase:
     """Load the fast tokenizer; transformers makes an empty one where there are no files, for which all is unknown."""
     from transformers import AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, **hub)
+    copy = "Copy the tokenizer's files (tokenizer.json) there, or save it with tokenizer.save_pretrained"
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, **hub)
+    except ValueError as error:
+        if "backend tokenizer" not in str(error):
+            raise
+        raise ValueError(f"{place} holds no tokenizer that can be made a fast one. {copy}") from error
     vocabulary = tokenizer.get_vocab()
     if set(vocabulary) <= set(tokenizer.all_special_tokens):
         raise ValueError(
-            f"{place} holds no tokenizer: its vocabulary has {len(vocabulary)} special tokens and no words. Copy the "
-            "tokenizer's files (tokenizer.json) there, or save it with tokenizer.save_pretrained"
+            f"{place} holds no tokenizer: its vocabulary has {len(vocabulary)} special tokens and no words. {copy}"
         )
     return tokenizer
 
@@ -263,9 +282,9 @@ def _pooling(place: str, config: dict[str, Any], saved: dict[str, Any]) -> str:
     mode = modes if isinstance(modes, str) else "+".join(modes)
     if mode not in ("cls", "mean", "max"):
         raise ValueError(f"{place} pools by {mode!r}, which is not known here; choose one of {', '.join(POOLINGS)}")
-    if not config.get("include_prompt", True) and saved["default_prompt_name"] is not None:
+    if not config.get("include_prompt", True) and any((saved["prompts"] or {}).values()):
         raise ValueError(
-            f"{place} leaves the tokens of its default prompt out of the pooling, which is not known here; choose a "
-            "pooling to count them"
+            f"{place} leaves the tokens of its prompts out of the pooling, which is not known here; choose a pooling "
+            "to count them"
         )
     return mode

@@ -53,7 +53,7 @@ def computed(
     progress: bool | None,
 ) -> Iterator[tuple[TokenBatch, np.ndarray]]:
     """Yield each batch of the texts with what `compute` makes of it, without gradient, in evaluation mode."""
-    budget = tokens_per_batch or TOKENS_PER_BATCH.get(encoder.device.type, TOKENS_PER_BATCH["cpu"])
+    budget = tokens_per_batch or default_tokens(encoder.device)
     arithmetic = fast_arithmetic(encoder.device)
 
     def without_gradient(batch: TokenBatch) -> np.ndarray:
@@ -75,6 +75,11 @@ def computed(
             for batch, result in zip(batches, results, strict=True):
                 yield batch, result
                 bar.update(len(batch.rows))
+
+
+def default_tokens(device: torch.device) -> int:
+    """Padded tokens in a batch on a device where nobody says how many."""
+    return TOKENS_PER_BATCH.get(device.type, TOKENS_PER_BATCH["cpu"])
 
 
 def fast_arithmetic(device: torch.device) -> Callable[[], contextlib.AbstractContextManager[Any]]:

@@ -109,12 +109,11 @@ def test_a_pooling_without_the_prompts_tokens_is_an_error(encoder: Encoder, tmp_
     pooling, prompts = tmp_path / "a" / "1_Pooling" / "config.json", {"prompts": {"q": "who "}}
     pooling.write_text(json.dumps({"embedding_dimension": 32, "pooling_mode": "mean", "include_prompt": False}))
     (tmp_path / "a" / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-    assert Encoder.from_pretrained(tmp_path / "a", device="cpu").prompt == ""
-    (tmp_path / "a" / "config_sentence_transformers.json").write_text(
-        json.dumps(prompts | {"default_prompt_name": "q"})
-    )
-    with pytest.raises(ValueError, match="leaves the tokens of its default prompt out of the pooling"):
+    with pytest.raises(ValueError, match="leaves the tokens of its prompts out of the pooling"):
         Encoder.from_pretrained(tmp_path / "a", device="cpu")
+    assert Encoder.from_pretrained(tmp_path / "a", pooling="mean", device="cpu").prompts == {"q": "who "}
+    (tmp_path / "a" / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"q": ""}}))
+    assert Encoder.from_pretrained(tmp_path / "a", device="cpu").prompt == ""
 
 
 def test_a_saved_pooling_that_is_not_known_is_an_error(encoder: Encoder, tmp_path: Path) -> None:

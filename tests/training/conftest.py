@@ -1,4 +1,4 @@
-"""Every trained method, made small, with rows that it takes: for tests of what training asks of all of them."""
+"""Every trained method, as a fixture."""
 
 from __future__ import annotations
 
@@ -7,41 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from torch import nn
+from trained import METHODS
 
-from sentlab import methods
-from sentlab.data.rows import LabelledPair, PhrasePair, Triple
 from sentlab.encoder import Encoder
-from sentlab.methods.universal import task_rows
-
-SENTENCES = [
-    "A young girl plays the guitar in a small village.",
-    "Two dogs are running",
-    "the old farmer sees a red car and the market by the river",
-    "The doctor reads a letter to the sad king!",
-]
-TRIPLES = [Triple(SENTENCES[i], SENTENCES[i - 1], SENTENCES[i - 2]) for i in range(4)]
-PAIRS = [LabelledPair(SENTENCES[i], SENTENCES[i - 1], "neutral") for i in range(4)]
-PHRASES = [PhrasePair(a, b, "equivalence", 1.0) for a, b in (("a big dog", "a dog"), ("the king", "a king"))]
-
-# name -> pooling of the encoder, encoder -> method, rows
-METHODS: dict[str, tuple[str, Callable[[Encoder], nn.Module], Sequence[Any]]] = {
-    "ConSERT": ("cls", methods.ConSERT, SENTENCES),
-    "ContrastiveTension": ("cls", lambda encoder: methods.ContrastiveTension(encoder, negatives=2), SENTENCES),
-    "MaskedLM": ("cls", methods.MaskedLM, SENTENCES),
-    "MoCo": ("cls", lambda encoder: methods.MoCo(encoder, queue_size=8), SENTENCES),
-    "PTBERT": ("cls", lambda encoder: methods.PTBERT(encoder, pseudo_tokens=5, queue_size=8), SENTENCES),
-    "PaSeR": ("cls", lambda encoder: methods.PaSeR(encoder, decoder_layers=2), SENTENCES),
-    "SLICE": ("mean", methods.SLICE, TRIPLES),
-    "SimCSE": ("cls", methods.SimCSE, TRIPLES),
-    "StartEnd": ("mean", methods.StartEnd, TRIPLES),
-    "SupervisedPaSeR": ("cls", lambda encoder: methods.SupervisedPaSeR(encoder, decoder_layers=1), TRIPLES),
-    "Universal": (
-        "mean",
-        lambda encoder: methods.Universal(encoder, negatives=1, paraphrases=PHRASES),
-        task_rows(nli=PAIRS, pi=PHRASES, ptc=PHRASES),
-    ),
-}
 
 
 @pytest.fixture(params=sorted(METHODS))

@@ -1,0 +1,152 @@
+"""Kinds of models, tiny and random, with tokenizers made in memory: load, encode, save, and train by any method."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers, processors
+from tokenizers.models import BPE, Unigram, WordPiece
+from tokenizers.trainers import BpeTrainer, UnigramTrainer, WordPieceTrainer
+from trained import METHODS, SENTENCES
+from transformers import PreTrainedTokenizerFast
+
+from sentlab import TrainConfig, fit, methods
+from sentlab.encoder import Encoder
+
+TEXTS = ["a man plays the guitar", "", "who is the old teacher in the city?", "Two  dogs, réd!", "the dog runs " * 20]
+BERT = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]"}
+ROBERTA = {"cls_token": "<s>", "sep_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask>"}
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+SHORT = SIZES | {"max_position_embeddings": 66}
+RELATIVE = {"relative_attention": True, "position_biased_input": False, "pos_att_type": ["p2c", "c2p"]}
+
+# name in transformers -> how its tokenizer cuts words, its special tokens, and its sizes
+KINDS = {
+    "Bert": ("pieces", BERT, SHORT),
+    "Roberta": ("bytes", ROBERTA, SHORT),
+    "DistilBert": (
+        "pieces",
+        BERT,
+        {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24, "max_position_embeddings": 66},
+    ),
+    "MPNet": ("pieces", ROBERTA, SHORT),
+    "Deberta": ("bytes", BERT, SHORT | RELATIVE),
+    "DebertaV2": ("unigram", BERT, SHORT | RELATIVE | {"share_att_key": True, "position_buckets": 8}),
+    "XLMRoberta": ("unigram", ROBERTA, SHORT),
+    "ModernBert": ("bytes", BERT, SHORT | {"global_attn_every_n_layers": 2, "local_attention": 8}),
+    "Albert": ("unigram", BERT, SHORT | {"embedding_size": 8}),
+}
+
+
+def made_tokenizer(cut: str, special: dict[str, str]) -> PreTrainedTokenizerFast:
+    """A fast tokenizer that has learnt a few sentences."""
+    names, size = list(special.values()), 300
+    if cut == "pieces":
+        backend = Tokenizer(WordPiece(unk_token=special["unk_token"]))
+        backend.normalizer, backend.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+        trainer = WordPieceTrainer(vocab_size=size, special_tokens=names, show_progress=False)
+    elif cut == "bytes":
+        backend = Tokenizer(BPE())
+        backend.pre_tokenizer, backend.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+        alphabet = pre_tokenizers.ByteLevel.alphabet()
+        trainer = BpeTrainer(vocab_size=size, special_tokens=names, initial_alphabet=alphabet, show_progress=False)
+    else:
+        backend = Tokenizer(Unigram())
+        backend.normalizer, backend.pre_tokenizer = normalizers.NFKC(), pre_tokenizers.Metaspace()
+        unknown = special["unk_token"]
+        trainer = UnigramTrainer(vocab_size=size, special_tokens=names, unk_token=unknown, show_progress=False)
+    backend.train_from_iterator([*SENTENCES, *TEXTS], trainer)
+    ends = [(special[name], backend.token_to_id(special[name])) for name in ("cls_token", "sep_token")]
+    backend.post_processor = processors.TemplateProcessing(
+        single=f"{ends[0][0]} $A {ends[1][0]}",
+        pair=f"{ends[0][0]} $A {ends[1][0]} $B {ends[1][0]}",
+        special_tokens=ends,
+    )
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **special)
+
+
+@cache
+def model_folder(kind: str, parent: Path) -> Path:
+    """A model of a kind and its tokenizer, in files as on the hub."""
+    cut, special, sizes = KINDS[kind]
+    tokenizer, folder = made_tokenizer(cut, special), parent / kind
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("pad", "cls", "sep")}
+    ends = {"bos_token_id": ids["cls_token_id"], "eos_token_id": ids["sep_token_id"]}
+    config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), **sizes, **ids, **ends)
+    getattr(transformers, f"{kind}ForMaskedLM")(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(params=KINDS)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return model_folder(request.param, tmp_path_factory.getbasetemp())
+
+
+def test_a_model_encodes_saves_and_loads(folder: Path, tmp_path: Path) -> None:
+    encoder = Encoder.from_pretrained(folder, pooling="mean", max_length=20, device="cpu").eval()
+    vectors = encoder.encode(TEXTS)
+    with torch.no_grad():  # each text alone, without padding
+        alone = torch.cat([encoder(**encoder.tokenize([text])) for text in TEXTS]).numpy()
+    np.testing.assert_allclose(vectors, alone, atol=1e-5)
+    assert len(np.unique(vectors.round(4), axis=0)) == len(TEXTS)
+    for text, (tokens, offsets) in zip(TEXTS, encoder.encode_tokens(TEXTS), strict=True):
+        assert tokens.shape == (len(offsets), 16)
+        assert len(offsets) == min(18, len(encoder.tokenizer(text, add_special_tokens=False)["input_ids"]))
+        assert all(0 <= start <= end <= len(text) for start, end in offsets)
+    encoder.save(tmp_path / "saved")
+    again = Encoder.from_pretrained(tmp_path / "saved", device="cpu")
+    assert again.fingerprint() == encoder.fingerprint()
+    assert np.array_equal(again.encode(TEXTS), vectors)
+    np.testing.assert_allclose(encoder.to_sentence_transformer().encode(TEXTS), vectors, atol=1e-5)
+
+
+CUT_TWICE = (lambda encoder: methods.ConSERT(encoder, views=("token_cutoff", "feature_cutoff")), SENTENCES)
+TRAINED = METHODS | {"ConSERT by cutoffs": ("cls", *CUT_TWICE)}
+NO_POSITIONS, NARROW = "embeds no positions, so shuffling them would do nothing", "word embeddings are 8 wide"
+UNFIT = {
+    ("Deberta", "ConSERT"): NO_POSITIONS,
+    ("DebertaV2", "ConSERT"): NO_POSITIONS,
+    ("ModernBert", "ConSERT"): NO_POSITIONS,
+    ("Albert", "PaSeR"): NARROW,
+    ("Albert", "SupervisedPaSeR"): NARROW,
+}
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_model_trains_by_a_method(folder: Path, name: str) -> None:
+    pooling, build, rows = TRAINED[name]
+    encoder = Encoder.from_pretrained(folder, pooling=pooling, max_length=60, device="cpu")
+    if why := UNFIT.get((folder.name, name)):
+        with pytest.raises(ValueError, match=why):
+            build(encoder)
+        return
+    method, before = build(encoder), encoder.encode(TEXTS, normalize=True)
+    history = fit(method, rows, TrainConfig(steps=1, batch_size=4, learning_rate=1e-2, warmup=0), progress=False)
+    after = encoder.encode(TEXTS, normalize=True)
+    assert all(np.isfinite(list(losses.values())).all() for losses in history.losses)
+    assert np.isfinite(after).all()
+    assert np.abs(after - before).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "kind", ["GPT2", "Llama", "Qwen2", "Qwen3", "Mistral", "T5", "MT5", "Bart", "ModernBertDecoder"]
+)
+def test_a_decoder_is_refused_in_one_sentence(kind: str, tmp_path: Path) -> None:
+    config = getattr(transformers, f"{kind}Config")()
+    config.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=f"is a {config.model_type} model, a decoder or an encoder with a decoder; "):
+        Encoder.from_pretrained(tmp_path)
+
+
+def test_the_encoder_of_t5_alone_is_refused_too(tmp_path: Path) -> None:
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2, "vocab_size": 20}
+    transformers.T5EncoderModel(transformers.T5Config(**sizes)).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="is a t5 model"):
+        Encoder.from_pretrained(tmp_path)
