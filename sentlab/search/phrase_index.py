@@ -176,9 +176,9 @@ class PhraseIndex:
         queries = np.zeros((len(phrases), self._manifest.dim), dtype=np.float32)
         seen = np.zeros(len(phrases), dtype=bool)
         ends: list[tuple[int, int]] = [(0, 0)] * len(phrases)  # kinds of the first and last word
-        for number, vectors, spans in encode_words(self.encoder, phrases):
+        for number, vectors, places in encode_words(self.encoder, phrases):
             queries[number] += vectors.sum(0)
-            first, last = edges.phrase_kinds(phrases[number], spans)
+            first, last = edges.phrase_kinds(phrases[number], places)
             ends[number] = (ends[number][0] if seen[number] else first, last)
             seen[number] |= len(vectors) > 0
         if not seen.all():
