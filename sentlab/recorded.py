@@ -1,19 +1,9 @@
-"""Run recorded experiments: one JSON file each, whose settings say what to do and into which the results go.
-
-    python -m sentlab KIND FILE ... [--again]
-    python -m sentlab results [--list]
-    accelerate launch --num_processes 4 -m sentlab run FILE ...    (on several GPUs)
-
-A file holds its `kind` and its `settings`. A file that holds results is left alone unless you add --again, which
-trains afresh. `results` runs all records in book/results that have no results, in the order in which they need each
-other, and names what cannot be run; --list runs nothing. Start it several times to use several cores.
-"""
+"""The programs of recorded experiments, one for each kind: `python -m sentlab KIND FILE ...`."""
 
 from __future__ import annotations
 
 import argparse
 import inspect
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +11,7 @@ from typing import Any
 import pandas as pd
 from accelerate import Accelerator
 
+from sentlab.command import VERBS
 from sentlab.experiments import plan, records
 from sentlab.experiments import settings as asked
 from sentlab.experiments import settings_rows as rows
@@ -123,19 +114,19 @@ def run_missing(*, only_list: bool) -> int:
     return 1 if refused else 0
 
 
-def explanation() -> str:
-    """The help: this module, and the settings of every kind."""
-    parts = [__doc__ or ""]
+def explanation(general: str) -> str:
+    """The help: what is said in general, and the settings of every kind."""
+    parts = [general]
     parts += [f"Settings of the kind {kind}:\n\n{inspect.getdoc(own)}" for kind, own in SETTINGS.items()]
     return "\n\n".join(parts)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m sentlab` does; returns the exit status."""
+def main(arguments: Sequence[str], general: str = "") -> int:
+    """What `python -m sentlab KIND ...` does; returns the exit status. `general` begins the help."""
     parser = argparse.ArgumentParser(
-        prog="python -m sentlab", description=explanation(), formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m sentlab", description=explanation(general), formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("kind", choices=[*SETTINGS, "results"], help="of the records, or `results` for all that miss")
+    parser.add_argument("kind", choices=[*dict.fromkeys([*VERBS, *SETTINGS]), "results"], help="of the records")
     parser.add_argument("files", nargs="*", type=Path, help="records to run")
     parser.add_argument("--again", action="store_true", help="also those that hold results; training starts afresh")
     parser.add_argument("--list", action="store_true", help="of results: only list the records, and run nothing")
@@ -163,7 +154,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 for what, table in tables(made).items():
                     print(f"{record.name} {what}\n{table.to_string()}")
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -226,5 +226,5 @@ def _score(value: Any, where: str, low: float, high: float) -> float:
         return files.score_of(value, where, low, high)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{where}: expected a score from {low:g} to {high:g}, found {value!r:.60}; scale= is for other scales"
+            f"{where}: expected a score from {low:g} to {high:g}, found {value!r:.60}; give its scale if it has another"
         ) from error

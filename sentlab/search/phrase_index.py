@@ -3,10 +3,10 @@
     index = sentlab.PhraseIndex(encoder)
     index.add(texts)
     index.save("novels.index")
-    index = sentlab.PhraseIndex.load("novels.index", encoder)
     found = index.search(["a walk by the sea"], k=5)
-    found.table()         # a DataFrame; a notebook shows `found` with the words around each hit
-    index[found[0][0].text]  # the whole text
+
+`found` is a list of hits for each phrase. `found.table()` is a DataFrame, a notebook shows each hit with the words
+around it, and `index[number]` is a whole text.
 
 We keep one vector a word, the sum of its tokens' vectors, beside the texts: `sentlab.search.spans` makes of them the
 similarities of all spans. Spans are of whole words, a punctuation mark is one, and never cross the end of a text.
