@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # torch takes seconds to import, which a --help need not wait
 
 ON_TEXTS: tuple[str, ...] = ("SimCSE", "MoCo", "PaSeR", "PTBERT", "ConSERT", "ContrastiveTension")
 ON_TRIPLES: tuple[str, ...] = ("SimCSE", "SupervisedPaSeR", "SLICE")
+CHECKPOINT_EVERY = 100  # steps
 METHODS = {name.lower(): name for name in (*ON_TEXTS, *ON_TRIPLES)}
 FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, ArithmeticError, MemoryError)
 EXAMPLES = {
@@ -65,14 +66,16 @@ def main(arguments: Sequence[str]) -> int:
             VERBS[asked.verb](asked)
             sys.stdout.flush()
     except KeyboardInterrupt:
-        on = "; the same command goes on from its last checkpoint" if asked.verb == "train" else ""
+        kept = asked.verb == "train" and (_work(_out(asked)) / "checkpoint.safetensors").exists()
+        on = "; the same command goes on from its last checkpoint" if kept else ""
         print(f"{verb}: interrupted{on}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # of `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except FAILURES as error:
-        print(f"{verb}: error: {_line(error)}", file=sys.stderr)
+        message = _line(error).replace("pass overwrite=True", "add --again")  # what it is called here
+        print(f"{verb}: error: {message}", file=sys.stderr)
         return 1
     return 0
 
@@ -96,12 +99,13 @@ def train(asked: argparse.Namespace) -> None:
     trained = getattr(methods, method)(encoder)
     names = ("steps", "epochs", "batch_size", "learning_rate", "seed")
     settings = {name: value for name in names if (value := getattr(asked, name)) is not None}
+    settings |= {"checkpoint_every": CHECKPOINT_EVERY}
     if dev is not None:
         steps = asked.steps or max(
             1, round((asked.epochs or 1) * (len(rows) // min(asked.batch_size or 64, len(rows))))
         )
         settings |= {"keep": "dev", "eval_every": asked.eval_every or max(1, steps // 10)}
-    work = out.with_name(f"{out.name}.training")
+    work = _work(out)
     history = fit(
         trained,
         rows,
@@ -321,6 +325,11 @@ def _out(asked: argparse.Namespace, *endings: str) -> Path:
     if endings and out.suffix not in endings:
         raise ValueError(f"--out {out} must end in {' or '.join(endings)}")
     return out
+
+
+def _work(out: Path) -> Path:
+    """Where the history and the checkpoint go of an encoder that is trained for `out`."""
+    return out.absolute().with_name(f"{out.name}.training")
 
 
 def _progress(asked: argparse.Namespace) -> bool | None:

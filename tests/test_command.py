@@ -16,6 +16,7 @@ from sentlab import command
 from sentlab.__main__ import main
 from sentlab.encoder import Encoder
 from sentlab.evaluation import pair_cosines
+from sentlab.methods import SimCSE
 
 TEXTS = ["a man plays the guitar", "the old dog runs in the garden", "bread", "who is it?", "a boy reads the book"]
 PAIRS = [("a man plays", "a boy plays", 3), ("bread", "the dog", 0), ("water", "a river", 4), ("a cat", "a dog", 2)]
@@ -182,6 +183,31 @@ assert main(["--help"]) == 0
     assert "pip install 'sentlab[experiments]'" in done.stderr
     assert "python -m sentlab train" in done.stdout
     assert "Traceback" not in done.stderr
+
+
+def test_an_interrupted_training_goes_on_by_the_same_command(
+    files: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "CHECKPOINT_EVERY", 2)
+    asked = ["train", "texts.txt", "--steps", "6", "--batch-size", "2", "--encoder", files, "--quiet", "--out"]
+    assert main([*asked, "whole"]) == 0
+    steps: list[int] = []
+
+    def kill(_: object) -> None:
+        steps.append(1)
+        if len(steps) == 5:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SimCSE, "after_step", kill)
+        assert main([*asked, "twice"]) == 1
+    assert "goes on from its last checkpoint" in capsys.readouterr().err
+    assert not Path("twice").exists()
+    assert main([*asked[:2], *asked[4:], "twice"]) == 1
+    assert "add --again to train afresh" in capsys.readouterr().err
+    assert main([*asked, "twice"]) == 0
+    assert Encoder.from_pretrained("twice").fingerprint() == Encoder.from_pretrained("whole").fingerprint()
+    assert [path.name for path in Path("twice.training").iterdir()] == ["history.json"]
 
 
 def test_an_interruption_has_no_traceback(
