@@ -249,7 +249,7 @@ def _parser() -> argparse.ArgumentParser:
         own.add_argument("--separator", metavar="S", help="between columns; default: a comma in .csv, a tab in .tsv")
         own.add_argument("--no-quotes", action="store_true", help="in .csv and .tsv a quote is plain text")
 
-    formats = ".txt, .csv, .tsv, .jsonl or .parquet; not the last may be .gz or .xz"
+    formats = ".txt, .csv, .tsv or .jsonl, also packed as .gz or .xz, or .parquet"
     scale: dict[str, Any] = {"type": _scale, "default": (0.0, 5.0), "metavar": "LOW,HIGH"}
     own = add("train", "Train an encoder on a file of texts or triples, and save it.")
     own.add_argument("file", help=formats)
