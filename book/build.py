@@ -41,7 +41,8 @@ CODE = (
     "requirements.txt",
 )
 TEXT = ("book", "_config.yml", "_toc.yml")
-PASSING = {"__pycache__", ".ipynb_checkpoints"}
+ENCODERS = ROOT / "book" / "encoders"  # that chapters write for widgets
+PASSING = {"__pycache__", ".ipynb_checkpoints", ENCODERS.name}
 AT_ONCE = 4  # chapters, at most: each holds an encoder and data in memory
 QUIET = {
     "TQDM_DISABLE": "1",
@@ -156,6 +157,13 @@ def ship_records() -> None:
         shutil.copyfile(path, copy)
 
 
+def ship_encoders() -> None:
+    """Copy the encoders of widgets beside the pages, which load them."""
+    if ENCODERS.is_dir():
+        copy = BUILD / "html" / ENCODERS.relative_to(ROOT)
+        shutil.copytree(ENCODERS, copy, dirs_exist_ok=True)
+
+
 def link_records(page: str) -> str:
     """The HTML of a page in which recorded numbers lead to the page of all
     records, and no longer to its notebook, as they do in JupyterLab."""
@@ -181,6 +189,7 @@ def main() -> int:
     )  # no page of a chapter that is gone
     if read(RUN_WITH) != code:
         shutil.rmtree(BUILD / ".jupyter_cache", ignore_errors=True)
+        shutil.rmtree(ENCODERS, ignore_errors=True)
         BUILD.mkdir(exist_ok=True)
         RUN_WITH.write_text(code)
     # --all: without it a chapter that failed last time counts as done.
@@ -213,6 +222,7 @@ def main() -> int:
         )
         return 1
     ship_records()
+    ship_encoders()
     for path in (BUILD / "html" / "book").glob("*.html"):
         page = path.read_text(encoding="utf-8")
         path.write_text(link_records(page), encoding="utf-8")

@@ -20,6 +20,7 @@ from sentlab.experiments.cost import cost
 from sentlab.experiments.leaderboard import leaderboard
 from sentlab.experiments.records import AnyRecord, LeaderboardRecord, SearchRecord, SweepRecord
 from sentlab.experiments.run import run
+from sentlab.experiments.scorecard import scorecard
 from sentlab.experiments.search import search
 from sentlab.experiments.sentence_map import sentence_map
 from sentlab.experiments.sweep import run_sweep, runs_of
@@ -31,6 +32,7 @@ SETTINGS: dict[str, type[asked.Typed]] = {
     "comparison": rows.ComparisonSettings,
     "williams": rows.WilliamsSettings,
     "leaderboard": rows.LeaderboardSettings,
+    "scorecard": rows.ScorecardSettings,
     "cost": rows.CostSettings,
     "map": rows.MapSettings,
 }
@@ -53,6 +55,7 @@ def execute(record: AnyRecord, path: Path, *, again: bool = False) -> Any:
         draw(made)
         return made
     programs = {"comparison": comparison, "williams": williams_tests, "cost": cost, "map": sentence_map}
+    programs["scorecard"] = scorecard
     if record.kind not in programs:
         raise ValueError(f"{path}: run {plan.command_of(record, path)}")
     return programs[record.kind](path)
@@ -86,6 +89,8 @@ def tables(made: Any) -> dict[str, pd.DataFrame]:
     if made.kind == "search":
         trials = pd.DataFrame([trial.values | trial.model_dump(exclude={"values"}) for trial in found.trials])
         return {"trials": trials, "chosen": pd.DataFrame([found.chosen])}
+    if made.kind == "scorecard":
+        return {"verdicts": found.counts()}
     if made.kind == "comparison":
         return {"average": found.table()}
     if made.kind == "williams":

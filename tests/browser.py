@@ -14,6 +14,8 @@ from urllib.request import urlopen
 
 import pytest
 
+LOCAL = ("file:", "data:", "blob:")
+
 
 class Browser:
     """One page, with a mouse and keys, and the `problems` that its console or its network tells of."""
@@ -47,7 +49,9 @@ class Browser:
             self.problems.append(str(about["args"]))
         elif event == "Log.entryAdded" and about["entry"]["level"] == "error":
             self.problems.append(str(about["entry"]))
-        elif event == "Network.requestWillBeSent" and not about["request"]["url"].startswith(("file:", "data:", "blob:")):
+        elif event == "Network.requestWillBeSent" and not about["request"]["url"].startswith(
+            ("file:", "data:", "blob:")
+        ):
             self.problems.append(about["request"]["url"])
 
     def open(

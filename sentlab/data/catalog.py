@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -40,6 +41,7 @@ def load(name: str, split: str = "test", folder: Folder = None) -> Corpus[Any]:
     - `sts-unlabelled`: the distinct sentences of all seven STS sets as plain strings, every split and unscored pairs
       too: 89,192 with repeats, on which PaSeR (section 4.2) and ConSERT train. This trains on the TEXTS of the test
       sets, as those papers do; no score is used.
+    - `captions-nli`: sentences of the kinds that STS sets hold, of `captions` and `nli` dev, but none that is in them.
     - `nli`: SNLI and MNLI as one set, as the Universal paper (section 3.1) trains on them.
     - `nli-triples`: premises of `nli`, each with a hypothesis that follows and one that contradicts it, as SimCSE and
       PaSeR (section 4.2) train on: the i-th of either kind together, so that no pair is used twice.
@@ -205,6 +207,22 @@ def _unlabelled(split: str, folder: Folder) -> Corpus[str]:
     return Corpus("sts-unlabelled", split, once, "; ".join(sources), {"repeated sentence": len(texts) - len(once)})
 
 
+def _like_sts(split: str, folder: Folder) -> Corpus[str]:
+    parts = load("captions", split, folder), load("nli", "dev", folder)
+    texts = [*parts[0], *(text for pair in parts[1] for text in (pair.text_a, pair.text_b))]
+    in_sts = {_plain(text) for text in load("sts-unlabelled", "train", folder)}
+    once = {_plain(text): text for text in reversed(texts)}  # the first of equal ones, whatever their marks and case
+    kept = tuple(text for plain, text in reversed(once.items()) if plain not in in_sts)
+    left_out = {"repeated sentence": len(texts) - len(once), "sentence of an STS set": len(once) - len(kept)}
+    source = "; ".join(f"{part.name} {part.split}: {part.source}" for part in parts)
+    return Corpus("captions-nli", split, kept, source, added_up(*(part.left_out for part in parts), left_out))
+
+
+def _plain(text: str) -> str:
+    """The words of a text in lower case."""
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
 def _triples(pairs: Corpus[LabelledPair]) -> Corpus[Triple]:
     hypotheses: dict[str, dict[str, list[str]]] = {}  # premise -> label -> hypotheses, all in file order
     for pair in pairs:
@@ -273,6 +291,7 @@ def _triples_in_context(split: str, folder: Folder) -> Corpus[Triple]:
 
 JOINED = {
     "sts-unlabelled": _Joined(("train",), str, "the seven STS sets", _unlabelled),
+    "captions-nli": _Joined(("train",), str, "captions and nli, without what is in STS", _like_sts),
     "nli-triples": _Joined(("train", "dev"), Triple, "SNLI and MNLI", _from(_triples, "nli")),
     "nli": _Joined(("train", "dev"), LabelledPair, "SNLI and MNLI", _from(partial(_chained, "nli"), "snli", "mnli")),
     "paraphrases": _Joined(

@@ -179,6 +179,12 @@ PUBLIC: dict[str, Entry] = {
         str,
         "the first is in the hub's princeton-nlp/datasets-for-simcse; the others hold a paragraph a line",
     ),
+    "captions": _entry(
+        {"train": 40_460},  # five of each picture
+        {texts.read_captions: ["captions/Flickr8k.token.txt", "Flickr8k_text/Flickr8k.token.txt"]},
+        str,
+        "Flickr8k_text.zip by Hodosh et al. (2013)",
+    ),
     "simlex": _words(
         999,
         "SimLex-999.zip of fh295.github.io/simlex.html, or the second of these files",

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from sentlab.encoder.pooling import POOLINGS
 
@@ -42,7 +43,7 @@ def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None)
 class PseudoTokens(nn.Module):
     """Pseudo tokens P (m, D) and the attention that maps a sentence Y to them (Eq. 1) and back (Eq. 3), to a vector h.
 
-    There is no residual connection, no bias and no layer norm.
+    There is no residual connection and no layer norm.
 
     Args:
         dim: D of the hidden states.
@@ -51,12 +52,26 @@ class PseudoTokens(nn.Module):
             linear and tanh layer. The softmax is then over a single key, and P has no effect at all (see `PTBERT`).
         pooling: how the token sequence becomes one vector, `cls`, `mean` or `max`. The sequence is Eq. 3's outputs with
             keys="tokens", and the hidden states with keys="pooled".
+        heads: of the attention; they divide D. The paper's equations have one, the released code 12.
+        bias: of query, key and value, as in the released code.
+        dropout: of the attention's weights while training, as in the released code.
 
     Raises:
-        ValueError: a count below 1, other `keys`, or a pooling that reads more than the last layer.
+        ValueError: a count below 1, other `keys`, heads that do not divide D, or a pooling that reads more than the
+            last layer.
     """
 
-    def __init__(self, dim: int, count: int = 128, *, keys: str = "tokens", pooling: str = "cls"):
+    def __init__(
+        self,
+        dim: int,
+        count: int = 128,
+        *,
+        keys: str = "tokens",
+        pooling: str = "cls",
+        heads: int = 1,
+        bias: bool = False,
+        dropout: float = 0.0,
+    ):
         super().__init__()
         if count < 1:
             raise ValueError(f"there must be at least 1 pseudo token, not {count}")
@@ -64,9 +79,13 @@ class PseudoTokens(nn.Module):
             raise ValueError(f"keys must be one of {', '.join(KEYS)}, got {keys!r}")
         if pooling not in OF_THE_LAST_LAYER:
             raise ValueError(f"pseudo tokens go with the poolings {', '.join(OF_THE_LAST_LAYER)}, not with {pooling!r}")
+        if heads < 1 or dim % heads:
+            raise ValueError(f"heads={heads} does not divide the width {dim}")
         self.settings: dict[str, Any] = {"dim": dim, "count": count, "keys": keys, "pooling": pooling}
+        self.settings |= {"heads": heads, "bias": bias, "dropout": dropout}
+        self.heads, self.dropout = heads, dropout
         self.embedding = nn.Parameter(torch.randn(count, dim))
-        self.query, self.key, self.value = (nn.Linear(dim, dim, bias=False) for _ in range(3))
+        self.query, self.key, self.value = (nn.Linear(dim, dim, bias=bias) for _ in range(3))
         self.head = nn.Sequential(nn.Linear(dim, dim), nn.Tanh()) if keys == "pooled" else nn.Identity()
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
@@ -90,12 +109,26 @@ class PseudoTokens(nn.Module):
 
     def pseudo(self, y: Tensor, mask: Tensor | None = None) -> Tensor:
         """Z', what each pseudo token makes of each sentence (Eq. 1): (B, L, D), (B, L) -> (B, m, D)."""
-        return self.weights(y, mask) @ self.value(y)
+        return self._attend(self.embedding, y, mask)
 
     def weights(self, y: Tensor, mask: Tensor | None = None) -> Tensor:
-        """How much each pseudo token attends to each token (Eqs. 1 and 2): (B, L, D), (B, L) -> (B, m, L)."""
-        return attention_weights(self.query(self.embedding), self.key(y), mask)
+        """How much each pseudo token attends to each token (Eqs. 1 and 2): (B, L, D), (B, L) -> (B, m, L).
+
+        The mean over the heads, where there are several.
+        """
+        return torch.stack(self._weights(self.embedding, y, mask)).mean(dim=0)
 
     def back(self, y: Tensor, z: Tensor) -> Tensor:
         """Eq. 3, with the same attention: (B, L, D), (B, m, D) -> (B, L, D)."""
-        return attention_weights(self.query(y), self.key(z)) @ self.value(z)
+        return self._attend(y, z)
+
+    def _attend(self, queries: Tensor, y: Tensor, mask: Tensor | None = None) -> Tensor:
+        """The attention of all heads: (N, D) or (B, N, D), and (B, M, D), (B, M) -> (B, N, D)."""
+        values = self.value(y).chunk(self.heads, dim=-1)
+        weights = (F.dropout(own, self.dropout, self.training) for own in self._weights(queries, y, mask))
+        return torch.cat([own @ value for own, value in zip(weights, values, strict=True)], dim=-1)
+
+    def _weights(self, queries: Tensor, y: Tensor, mask: Tensor | None) -> list[Tensor]:
+        """Eq. 2 in each head."""
+        parts = (self.query(queries).chunk(self.heads, dim=-1), self.key(y).chunk(self.heads, dim=-1))
+        return [attention_weights(query, key, mask) for query, key in zip(*parts, strict=True)]

@@ -28,10 +28,12 @@ from sentlab.experiments.records import (
     LibraryRecord,
     MapRecord,
     RunRecord,
+    ScorecardRecord,
     SearchRecord,
     SweepRecord,
     WilliamsRecord,
 )
+from sentlab.experiments.scorecard import sides_of
 from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.sweep import runs_of
 
@@ -116,6 +118,8 @@ def reads(record: AnyRecord) -> list[str]:
     names: list[str | None] = []
     if isinstance(record, ComparisonRecord):
         names = [side.record for pair in record.settings.comparisons for side in (pair.ours, pair.theirs)]
+    elif isinstance(record, ScorecardRecord):
+        names = [side.record for claim in record.settings.claims for side in sides_of(claim)]
     elif isinstance(record, WilliamsRecord):
         names = [row.record for table in record.settings.tables for row in table.rows]
     elif isinstance(record, LeaderboardRecord | CostRecord | MapRecord):
@@ -156,7 +160,7 @@ def lacks(entry: Entry) -> list[str]:
                 missing.append(f"the encoder of {other} is not in {source}: {again}" if other else str(error))
         if any(run.encoder.device == "cuda" for run in asked) and not torch.cuda.is_available():
             missing.append("a GPU")
-    else:
+    elif not isinstance(record, ScorecardRecord):  # which says itself what was not run yet
         for name in reads(record):
             try:
                 encoders_of(name, entry.path)
@@ -176,6 +180,8 @@ def corpora(record: AnyRecord) -> list[tuple[str, str]]:
         found = [(name, "test") for name in record.settings.test]
     elif isinstance(record, WilliamsRecord):
         found = [(record.settings.corpus, "test")]
+    elif isinstance(record, ScorecardRecord):
+        found = [(test.corpus, "test") for claim in record.settings.claims for test in claim.tests]
     elif isinstance(record, LeaderboardRecord):
         found = [(test.corpus, "test") for column in record.settings.columns.values() for test in column]
     elif isinstance(record, CostRecord):

@@ -134,6 +134,14 @@ class LeaderboardRecord(Record):
     results: found.LeaderboardResults | None = None
 
 
+class ScorecardRecord(Record):
+    """The papers' claims, tested."""
+
+    kind: Literal["scorecard"] = "scorecard"
+    settings: rows.ScorecardSettings
+    results: found.ScorecardResults | None = None
+
+
 class CostRecord(Record):
     """Time and memory."""
 
@@ -160,9 +168,9 @@ class LibraryRecord(Record):
 
 AnyRecord = (
     RunRecord | SweepRecord | SearchRecord | ComparisonRecord | WilliamsRecord
-    | LeaderboardRecord | CostRecord | MapRecord | LibraryRecord
+    | LeaderboardRecord | ScorecardRecord | CostRecord | MapRecord | LibraryRecord
 )  # fmt: skip
-KINDS = ("run", "sweep", "search", "comparison", "williams", "leaderboard", "cost", "map", "library")
+KINDS = ("run", "sweep", "search", "comparison", "williams", "leaderboard", "scorecard", "cost", "map", "library")
 _FILES: TypeAdapter[AnyRecord] = TypeAdapter(Annotated[AnyRecord, Field(discriminator="kind")])
 R = TypeVar("R", bound=Record)
 

@@ -297,6 +297,47 @@ class BoardColumn(Typed):
         return self.p[a][b] if b in self.p[a] else self.p[b][a]
 
 
+Verdict = Literal["holds", "fails", "undecided", "not run yet"]
+
+
+class Tested(Typed):
+    """A claim on one encoder. Holm's method adjusts the p-values of all claims on it.
+
+    Args:
+        difference, low, high: of the scores, with the 95% interval.
+        p: of no difference.
+        verdict: `holds` or `fails` where p is below 0.05, else `undecided`.
+    """
+
+    difference: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+    p: Number | None = None
+    verdict: Verdict
+
+
+class ClaimResult(Typed):
+    """A claim, its effect in the paper, and encoder -> what we found."""
+
+    paper: str
+    where: str
+    text: str
+    printed: Number | None = None
+    untested: str | None = None
+    found: dict[str, Tested] = Field(default_factory=dict)
+
+
+class ScorecardResults(Typed):
+    """All claims."""
+
+    claims: list[ClaimResult]
+
+    def counts(self) -> pd.DataFrame:
+        """Encoder -> how many claims have each verdict."""
+        rows = [(encoder, one.verdict) for claim in self.claims for encoder, one in claim.found.items()]
+        return pd.crosstab(*zip(*rows, strict=True)) if rows else pd.DataFrame()
+
+
 class LeaderboardResults(Typed):
     """Columns, and test -> row -> the score of each seed."""
 

@@ -130,6 +130,74 @@ class LeaderboardSettings(Typed):
     threads: PositiveInt | None = None
 
 
+class Printed(Typed):
+    """Two cells of a paper's table, whose difference is the effect there (`sentlab.published`).
+
+    Args:
+        paper, table: such as `paser` and `1`.
+        ours, theirs: rows of the table.
+        column: of both rows.
+        theirs_column: of the second row, where it is another one.
+        within: column -> value, of the rows that count, where a table names rows twice.
+        scale: 100 for scores from 0 to 1.
+    """
+
+    paper: str
+    table: str
+    ours: str
+    theirs: str
+    column: str
+    theirs_column: str | None = None
+    within: dict[str, str] = Field(default_factory=dict)
+    scale: int = 1
+
+
+class Claim(Typed):
+    """What a paper says: ours score higher than theirs.
+
+    Args:
+        paper: its short name.
+        where: the table, figure or section.
+        text: the claim in a sentence.
+        printed: its effect in the paper; null where the paper gives no number.
+        tests: on which we test it; scores are averaged.
+        sides: encoder, such as `tiny` -> the two records.
+        untested: why it cannot be tested here; null where it can.
+    """
+
+    paper: str
+    where: str
+    text: str
+    printed: Printed | None = None
+    tests: list[TestSettings] = Field(default_factory=list)
+    sides: dict[str, Versus] = Field(default_factory=dict)
+    untested: str | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Claim:
+        if (self.untested is None) != bool(self.sides and self.tests):
+            raise ValueError(f"{self.text}: give tests and sides, or say in `untested` why there are none")
+        return self
+
+
+class ScorecardSettings(Typed):
+    """The papers' claims, each tested on recorded encoders.
+
+    Args:
+        claims: in the order in which they are shown.
+        max_length: tokens of a text that every encoder reads.
+        resamples: how often items are drawn.
+        seed: of what is drawn.
+        threads: CPU threads.
+    """
+
+    claims: list[Claim]
+    max_length: PositiveInt
+    resamples: PositiveInt
+    seed: int
+    threads: PositiveInt | None = None
+
+
 class CostSettings(Typed):
     """Time and memory of the rows of a leaderboard. For Linux, on a machine without other load.
 

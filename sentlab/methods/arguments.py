@@ -1,56 +1,44 @@
-"""Checks of what methods are given. A bad argument fails at once, not steps later as a loss that is NaN."""
+"""Checks of what methods are given. A bad argument fails at once, not steps later as a loss that is NaN.
+
+The checks of numbers raise a ValueError that names the argument and its value.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
+from typing import Any
 
 
 def check_above_zero(**arguments: float) -> None:
-    """Refuse what is not a finite number above 0.
-
-    Raises:
-        ValueError: names the argument and its value.
-    """
-    for name, value in arguments.items():
-        if not (_finite(value) and value > 0):
-            raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+    """Refuse what is not a finite number above 0."""
+    _check(arguments, lambda x: x > 0, "a finite number above 0")
 
 
 def check_not_negative(**arguments: float) -> None:
-    """Refuse what is not a finite number of at least 0. Raises as `check_above_zero`."""
-    for name, value in arguments.items():
-        if not (_finite(value) and value >= 0):
-            raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
+    """Refuse what is not a finite number of at least 0."""
+    _check(arguments, lambda x: x >= 0, "a finite number of at least 0")
 
 
 def check_share(**arguments: float) -> None:
-    """Refuse what is not a number in [0, 1). Raises as `check_above_zero`."""
-    for name, value in arguments.items():
-        if not (_finite(value) and 0 <= value < 1):
-            raise ValueError(f"{name} must be at least 0 and below 1, got {value!r}")
+    """Refuse what is not a number in [0, 1)."""
+    _check(arguments, lambda x: 0 <= x < 1, "at least 0 and below 1")
 
 
 def check_count(**arguments: int) -> None:
-    """Refuse what is not a whole number of at least 1. Raises as `check_above_zero`."""
+    """Refuse what is not a whole number of at least 1."""
+    _check(arguments, lambda x: isinstance(x, Integral) and int(x) >= 1, "a whole number of at least 1")
+
+
+def _check(arguments: dict[str, Any], holds: Callable[[Any], bool], wanted: str) -> None:
     for name, value in arguments.items():
-        if not (isinstance(value, Integral) and value >= 1):
-            raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
+        if not (isinstance(value, Real) and math.isfinite(value) and holds(value)):
+            raise ValueError(f"{name} must be {wanted}, got {value!r}")
 
 
 def check_rows(rows: Sequence[object], kind: type, method: str) -> None:
-    """Refuse rows that a method cannot collate.
-
-    Args:
-        rows: of one batch.
-        kind: the class of every row.
-        method: its name, for the error.
-
-    Raises:
-        TypeError: one string instead of rows, or a row of another class.
-        ValueError: no rows.
-    """
+    """Refuse rows that a method cannot collate: none (ValueError), one string or other than `kind` (TypeError)."""
     if isinstance(rows, str):
         raise TypeError(f"{method} got one string where rows belong: {rows[:40]!r}; pass a list, [text]")
     if len(rows) == 0:
@@ -58,7 +46,3 @@ def check_rows(rows: Sequence[object], kind: type, method: str) -> None:
     for number, row in enumerate(rows):
         if not isinstance(row, kind):
             raise TypeError(f"{method} learns from {kind.__name__} rows, but row {number} is a {type(row).__name__}")
-
-
-def _finite(value: object) -> bool:
-    return isinstance(value, Real) and math.isfinite(value)

@@ -17,8 +17,7 @@ Differs from the released code:
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
@@ -31,14 +30,14 @@ from sentlab.training.chunks import Rows, in_parts
 
 
 def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
-    """Cross entropy of finding a view's other view among the 2B - 1 other vectors, by cosine, for all 2B views.
+    """Cross entropy of finding a view's other view among the 2B - 1 other vectors, by cosine: the mean of all 2B views.
 
     Args:
         u, v: the two views of B sentences, (B, D) each.
         temperature: what the cosines are divided by, above 0.
 
     Returns:
-        The mean over the 2B views, a float32 scalar in nats, also inside autocast.
+        A float32 scalar in nats, also inside autocast.
 
     Source: ConSERT, Eq. 1; Chen et al. (2020), "SimCLR", Eq. 1.
     """
@@ -135,7 +134,7 @@ class ConSERT(nn.Module):
         return self
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise B plain sentences: `input_ids` and `attention_mask`, (B, L), on the encoder's device.
+        """Tokenise two or more sentences: `input_ids` and `attention_mask`, (B, L), on the encoder's device.
 
         Raises:
             TypeError: one string, or a row that is not one.
@@ -166,19 +165,9 @@ class ConSERT(nn.Module):
                     inputs_embeds=tokens, attention_mask=kept, position_ids=places, output_hidden_states=True
                 )
                 return (self.encoder.pool(output.hidden_states, kept),)
-            with changed_embeddings(self.encoder, lambda output: CUTS[view](output, kept, self.cutoff)):
-                return (self.encoder(tokens, kept),)
+            embeddings = cast(nn.Module, self.encoder.backbone.embeddings)
+            with embeddings.register_forward_hook(lambda part, inputs, made: CUTS[view](made, kept, self.cutoff)):
+                return (self.encoder(tokens, kept),)  # the hook goes with the block
 
         (vectors,) = in_parts(read, mask.sum(1), mask.shape[1])
         return vectors
-
-
-@contextlib.contextmanager
-def changed_embeddings(encoder: Encoder, change: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """While open, the first layer reads `change` of what the embedding layer puts out, (B, L, D) -> (B, L, D)."""
-    embeddings = cast(nn.Module, encoder.backbone.embeddings)
-    handle = embeddings.register_forward_hook(lambda module, inputs, output: change(output))
-    try:
-        yield
-    finally:
-        handle.remove()

@@ -38,8 +38,7 @@ def tension_loss(first: Tensor, second: Tensor, negatives: Tensor) -> Tensor:
     """Binary cross entropy of B groups of pairs, with the dot products as logits.
 
     Args:
-        first: (B, D), vectors of B sentences. The first copy makes them.
-        second: (B, D), vectors of the same sentences. The second copy makes them.
+        first, second: (B, D), the vectors that the two copies make of the same B sentences.
         negatives: (B, K), row numbers. They say which other sentences are paired with each sentence.
 
     Returns:
@@ -60,10 +59,7 @@ class ContrastiveTension(nn.Module):
 
     Args:
         encoder: trained in place. It is the second copy, and the one to use afterwards.
-        negatives: non-identical pairs for each identical one, at least 1 (the paper's K).
-
-    Raises:
-        ValueError: `negatives` is no whole number of at least 1.
+        negatives: non-identical pairs for each identical one, the paper's K. Below 1 is a ValueError.
     """
 
     def __init__(self, encoder: Encoder, *, negatives: int = 7):
@@ -81,10 +77,7 @@ class ContrastiveTension(nn.Module):
         return self
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise, and draw the negatives of each sentence without repetition from torch's global generator.
-
-        Args:
-            rows: B plain sentences.
+        """Tokenise B sentences, and draw negatives of each without repetition from torch's global generator.
 
         Returns:
             `input_ids` and `attention_mask`, (B, L), and `negatives`, row numbers (B, K), on the encoder's device.
@@ -104,7 +97,7 @@ class ContrastiveTension(nn.Module):
                 "make the batch larger or negatives smaller"
             )
         drawn = torch.rand(same.shape).masked_fill(same, -1.0).topk(self.negatives, dim=1).indices  # (B, K)
-        return {**batch, "negatives": drawn.to(self.encoder.device)}
+        return batch | {"negatives": drawn.to(self.encoder.device)}
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """`contrastive`: the paper's binary cross entropy, averaged over all pairs."""

@@ -25,7 +25,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_above_zero, check_count, check_share
+from sentlab.methods.arguments import check_above_zero, check_count, check_rows, check_share
 from sentlab.methods.simcse import cls_head
 from sentlab.text.views import View, viewed
 from sentlab.training.chunks import encode_in_parts
@@ -33,42 +33,35 @@ from sentlab.training.losses import info_nce
 
 
 class Queue(nn.Module):
-    """The last `size` vectors that were put in: a ring buffer that knows which of its slots were ever filled."""
+    """The last `size` vectors that were put in: a ring buffer that knows how many there ever were."""
 
     vectors: Tensor
-    filled: Tensor
-    place: Tensor
+    pushed: Tensor
 
     def __init__(self, size: int, dim: int):
         super().__init__()
+        self.size = size
         self.register_buffer("vectors", torch.zeros(size, dim))
-        self.register_buffer("filled", torch.zeros(size, dtype=torch.bool))
-        self.register_buffer("place", torch.zeros((), dtype=torch.long))  # where the next vector goes
-
-    @property
-    def size(self) -> int:
-        return len(self.filled)
+        self.register_buffer("pushed", torch.zeros((), dtype=torch.long))
 
     def push(self, vectors: Tensor) -> None:
         """Put in (N, D), over the oldest; of more than `size` the last ones stay."""
-        slots = (self.place + torch.arange(len(vectors), device=self.place.device))[-self.size :] % self.size
+        slots = (self.pushed + torch.arange(len(vectors), device=self.pushed.device))[-self.size :] % self.size
         self.vectors[slots] = vectors[-self.size :].detach().to(self.vectors.dtype)
-        self.filled[slots] = True
-        self.place.copy_((self.place + len(vectors)) % self.size)
+        self.pushed += len(vectors)
 
     def newest(self, count: int) -> Tensor:
         """Up to `count` vectors, the oldest of them first, (at most `count`, D)."""
-        slots = (self.place + torch.arange(self.size, device=self.place.device)) % self.size  # the oldest first
-        held = slots[self.filled[slots]]
-        return self.vectors[held[max(0, len(held) - count) :]]
+        end = int(self.pushed)
+        held = max(0, min(count, self.size, end))
+        return self.vectors[torch.arange(end - held, end, device=self.vectors.device) % self.size]
 
 
 class MoCo(nn.Module):
     """Trains `encoder` on plain sentences.
 
     Args:
-        encoder: trained in place. Its pooling of now makes the sentence vectors. With the pooling "cls", a linear and
-            tanh `head` follows in training, as in SimCSE. It is no part of `encoder`.
+        encoder: trained in place. Its pooling of now makes the sentence vectors. A `head` follows as in `SimCSE`.
         queue_size: M of Eq. 4, at least 1. A query is compared with so many keys, the batch's own included.
         momentum: lambda of Eq. 5, in [0, 1). The momentum encoder keeps this share of its weights in a step.
         temperature: above 0. Cosines are divided by it.
@@ -103,10 +96,7 @@ class MoCo(nn.Module):
         self.to(encoder.device)
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise; a view is drawn from torch's global generator.
-
-        Args:
-            rows: B plain sentences.
+        """Tokenise B sentences; a view is drawn from torch's global generator.
 
         Returns:
             `input_ids` and `attention_mask`, (B, L), and with a view `view_input_ids` and `view_attention_mask`,
@@ -116,8 +106,7 @@ class MoCo(nn.Module):
             TypeError: one string, or a row that is not one.
             ValueError: no rows.
         """
-        if len(rows) == 0:
-            raise ValueError("no rows: a batch needs at least one sentence")
+        check_rows(rows, str, "MoCo")
         batch = self.encoder.tokenize(rows)
         if self.view is not None:
             other = self.encoder.tokenize(viewed(rows, self.view))
@@ -134,11 +123,11 @@ class MoCo(nn.Module):
             vectors, _ = encode_in_parts(self.momentum_encoder, *tokens, self.pooling)
             own = self.momentum_head(vectors).float()  # (B, D)
             coming = of_all_processes(own)
-            others = torch.cat([part for part in coming if part is not own] + [own[:0]])
-            earlier = self.queue.newest(self.queue.size - len(own) - len(others))
+            others = [keys for keys in coming if keys is not own]
+            earlier = self.queue.newest(self.queue.size - len(coming) * len(own))
         if self.training:
-            self._coming.append(in_turn(coming))
-        return {"contrastive": info_nce(h, torch.cat([own, others, earlier]), self.temperature)}
+            self._coming.append(torch.stack(coming, dim=1).flatten(0, 1))  # in the order of the whole batch
+        return {"contrastive": info_nce(h, torch.cat([own, *others, earlier]), self.temperature)}
 
     @torch.no_grad()
     def after_step(self) -> None:
@@ -152,25 +141,10 @@ class MoCo(nn.Module):
 
 
 def of_all_processes(vectors: Tensor) -> list[Tensor]:
-    """Gather the vectors of every process, by rank. Processes may have different numbers of rows.
-
-    Args:
-        vectors: (N, D) of this process. It is returned itself, not a copy.
-    """
+    """Gather the (N, D) vectors of every process, by rank; its own are returned themselves. `fit` makes N the same."""
     if not (dist.is_available() and dist.is_initialized()):
         return [vectors]
-    processes = dist.get_world_size()
-    counts = [torch.zeros((), dtype=torch.long, device=vectors.device) for _ in range(processes)]
-    dist.all_gather(counts, torch.tensor(len(vectors), device=vectors.device))
-    longest = int(torch.stack(counts).max())  # a gather takes tensors of one shape
-    parts = [vectors.new_empty(longest, vectors.shape[1]) for _ in range(processes)]
-    dist.all_gather(parts, torch.cat([vectors, vectors.new_zeros(longest - len(vectors), vectors.shape[1])]))
-    parts = [part[: int(count)] for part, count in zip(parts, counts, strict=True)]
+    parts = [torch.empty_like(vectors) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, vectors)
     parts[dist.get_rank()] = vectors
     return parts
-
-
-def in_turn(parts: Sequence[Tensor]) -> Tensor:
-    """The first row of each part, then the second of each, as `fit` deals rows to processes: (N_i, D) -> (N, D)."""
-    longest = max(len(part) for part in parts)
-    return torch.cat([part[place : place + 1] for place in range(longest) for part in parts])

@@ -40,7 +40,7 @@ from sentlab.methods.arguments import check_above_zero, check_count, check_rows,
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder, split_phrases
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
-from sentlab.training.chunks import Rows, encode_in_parts, in_parts
+from sentlab.training.chunks import encode_in_parts, in_parts
 from sentlab.training.losses import head_cross_entropy, mask_tokens, masked_lm_loss
 
 
@@ -48,8 +48,7 @@ def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
     """The decoder's only view of a sentence: `[e, e~, m |e - e~|, n |e * e~|]`.
 
     Args:
-        e: vectors of the sentences, (B, D).
-        e_masked: vectors of the same sentences with their phrases masked, (B, D).
+        e, e_masked: vectors of the sentences, and of the same with their phrases masked, (B, D) each.
         m, n: the scales of the difference and of the product. The paper's grid search chose 10 and 10.
 
     Returns:
@@ -91,7 +90,7 @@ class PaSeR(nn.Module):
             token as "[MASK]" and must keep it, as those of `sentlab.text.views` do. None leaves the sentence unchanged.
         mlm: add the masked-language-model loss of Eq. 4.
         decoder_heads: attention heads of the decoder. None takes as many as the encoder has.
-        dropout: of the decoder, in [0, 1).
+        dropout: of the decoder, in [0, 1). None takes that of the encoder's hidden layers.
 
     Raises:
         ValueError: names an argument out of range. Also an encoder without a masked-LM head, heads that do not divide
@@ -110,7 +109,7 @@ class PaSeR(nn.Module):
         view: View | None = None,
         mlm: bool = True,
         decoder_heads: int | None = None,
-        dropout: float = 0.1,
+        dropout: float | None = None,
     ):
         super().__init__()
         if encoder.lm_head is None:
@@ -119,7 +118,9 @@ class PaSeR(nn.Module):
                 "choose one that has it, such as the language model that the encoder was made from"
             )
         dim = encoder.dim
-        heads = int(encoder.backbone.config.num_attention_heads) if decoder_heads is None else decoder_heads
+        config = encoder.backbone.config
+        heads = int(config.num_attention_heads) if decoder_heads is None else decoder_heads
+        dropout = float(getattr(config, "hidden_dropout_prob", 0.1)) if dropout is None else dropout
         check_above_zero(m=m, n=n)
         check_count(decoder_layers=decoder_layers, top_phrases=top_phrases, decoder_heads=heads)
         check_share(dropout=dropout)
@@ -138,10 +139,7 @@ class PaSeR(nn.Module):
         self.to(encoder.device)
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise, duplicate and mask (section 3.1.2). Views and corruption come from torch's global generator.
-
-        Args:
-            rows: B plain sentences.
+        """Tokenise B sentences, duplicate and mask (3.1.2). Views and corruption come from torch's global generator.
 
         Returns:
             Tensors on the encoder's device. `input_ids` and `masked_ids` (B, L) with `attention_mask` and
@@ -153,20 +151,18 @@ class PaSeR(nn.Module):
             ValueError: there are no rows.
         """
         batch, phrases = self._duplicate_and_mask(rows)
-        closing = self.encoder.tokenizer.sep_token_id
-        labels = []
+        tokenizer, labels = self.encoder.tokenizer, []
         for ids, found in zip(batch["input_ids"].tolist(), phrases, strict=True):
-            labels.append([i for _, places in found for i in [*(ids[place] for place in places), closing]])
+            labels.append([i for _, places in found for i in [*(ids[p] for p in places), tokenizer.sep_token_id]])
         longest = max(1, *map(len, labels))  # a column at least, so that the decoder always takes part in the graph
         if self.view is not None:
             batch = self._viewed(rows, phrases)
         batch["targets"] = torch.tensor([row + [IGNORE] * (longest - len(row)) for row in labels])  # (B, T)
+        special = batch.pop("special")
         if self.mlm:
-            tokenizer = self.encoder.tokenizer
             batch["corrupted_ids"], batch["chosen"] = mask_tokens(
-                batch["input_ids"], batch["special"], tokenizer.mask_token_id, len(tokenizer)
+                batch["input_ids"], special, tokenizer.mask_token_id, len(tokenizer)
             )
-        del batch["special"]
         return {name: tensor.to(self.encoder.device) for name, tensor in batch.items()}
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -181,22 +177,20 @@ class PaSeR(nn.Module):
 
     def _encode(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         """E_s and E_s~, (B, D) each, and the last hidden states of the corrupted copy, (B, L, D) with `mlm`."""
-        count = len(batch["input_ids"])
-        ids, masks = ["input_ids", "masked_ids"], ["attention_mask", "masked_attention_mask"]
+        masks = {"input_ids": "attention_mask", "masked_ids": "masked_attention_mask"}
         if self.mlm:
-            ids, masks = [*ids, "corrupted_ids"], [*masks, "attention_mask"]
-        all_ids, mask = (torch.cat([batch[name] for name in names]) for names in (ids, masks))  # (3B, L) each
-        vectors, hidden = encode_in_parts(self.encoder, all_ids, mask)  # (3B, D) and (3B, L, D)
+            masks["corrupted_ids"] = "attention_mask"
+        ids, mask = (torch.cat([batch[name] for name in names]) for names in (masks, masks.values()))  # (3B, L) each
+        vectors, hidden = encode_in_parts(self.encoder, ids, mask)  # (3B, D) and (3B, L, D)
+        count = len(batch["input_ids"])
         return vectors[:count], vectors[count : 2 * count], hidden[2 * count :]
 
     def _decode(self, signal: Tensor, targets: Tensor) -> Tensor:
         """The decoder's states from the signal (B, 4, D) and the target tokens before each place, (B, T, D)."""
-        words = self.encoder.word_embeddings(self._teacher_inputs(targets))  # (B, T, D)
-
-        def read(rows: Rows, end: int | None) -> tuple[Tensor]:
-            return (self.decoder(signal[rows], words[rows, :end]),)
-
-        (states,) = in_parts(read, (targets != IGNORE).sum(1), targets.shape[1])
+        words, lengths = self.encoder.word_embeddings(self._teacher_inputs(targets)), (targets != IGNORE).sum(1)
+        (states,) = in_parts(
+            lambda rows, end: (self.decoder(signal[rows], words[rows, :end]),), lengths, targets.shape[1]
+        )
         return states
 
     @property
@@ -227,11 +221,12 @@ class PaSeR(nn.Module):
         """
         check_count(beams=beams)
         tokenizer, closing = self.encoder.tokenizer, self.encoder.tokenizer.sep_token_id
+        batch, found = self._duplicate_and_mask(sentences, phrases)
+        ids, masked, mask = (
+            batch[name].to(self.encoder.device) for name in ("input_ids", "masked_ids", "attention_mask")
+        )
         with evaluating(self), torch.no_grad():
-            batch, found = self._duplicate_and_mask(sentences, phrases)
-            batch = {name: tensor.to(self.encoder.device) for name, tensor in batch.items()}
-            mask = batch["attention_mask"]
-            e, e_masked = self.encoder(batch["input_ids"], mask), self.encoder(batch["masked_ids"], mask)  # (B, D) each
+            e, e_masked = self.encoder(ids, mask), self.encoder(masked, mask)  # (B, D) each
             said, _ = self.decoder.beam_search(
                 decoding_signal(e, e_masked, self.m, self.n),
                 torch.tensor([len(row) for row in found], device=mask.device),
@@ -241,12 +236,12 @@ class PaSeR(nn.Module):
                 closing=closing,
                 beams=beams,
             )
-        words = [
-            [str(tokenizer.decode(phrase)) for phrase in split_phrases(ids, len(row), closing)]
-            for row, ids in zip(found, said.tolist(), strict=True)
-        ]
         return [
-            list(zip([phrase for phrase, _ in row], own, strict=True)) for row, own in zip(found, words, strict=True)
+            [
+                (phrase, str(tokenizer.decode(words)))
+                for (phrase, _), words in zip(row, split_phrases(own, len(row), closing), strict=True)
+            ]
+            for row, own in zip(found, said.tolist(), strict=True)
         ]
 
     def _duplicate_and_mask(
@@ -257,12 +252,11 @@ class PaSeR(nn.Module):
         check_rows(sentences, str, "PaSeR")
         if phrases is not None and len(phrases) != len(sentences):
             raise ValueError(f"{len(phrases)} lists of phrases for {len(sentences)} sentences: give one list for each")
-        encoded = self._tokenise(sentences, offsets=True)
+        encoded = self._tokenise(sentences)
         masked, found = [], []
-        for number, sentence in enumerate(sentences):
-            offsets = encoded["offset_mapping"][number]
-            cut = bool(encoded.encodings[number].overflowing)  # then the text ends where the last token does
-            end = max(b for _, b in offsets) if cut else len(sentence)
+        for number, (sentence, tokens) in enumerate(zip(sentences, encoded.encodings, strict=True)):
+            cut = bool(tokens.overflowing)  # then the text ends where the last token does
+            end = max(b for _, b in tokens.offsets) if cut else len(sentence)
             if phrases is None:  # one that reaches the cut may continue after it
                 chosen = [phrase for phrase in self.phrases(sentence[:end]) if not cut or phrase.end < end]
                 chosen = chosen[: self.top_phrases]
@@ -271,19 +265,11 @@ class PaSeR(nn.Module):
                 if outside := [p for p in chosen if p.end > end or sentence[p.start : p.end] != p.text]:
                     raise ValueError(f"sentence {number} does not hold {outside[0]} within its first {end} characters")
             chosen.sort(key=lambda phrase: phrase.start)
-            ids, places = mask_spans(
-                encoded["input_ids"][number], offsets, chosen, self.encoder.tokenizer.mask_token_id
-            )
+            ids, places = mask_spans(tokens.ids, tokens.offsets, chosen, self.encoder.tokenizer.mask_token_id)
             masked.append(ids)
             found.append([(phrase, place) for phrase, place in zip(chosen, places, strict=True) if place])
-        batch = {
-            "input_ids": torch.tensor(encoded["input_ids"]),
-            "attention_mask": torch.tensor(encoded["attention_mask"]),
-            "masked_ids": torch.tensor(masked),
-            "masked_attention_mask": torch.tensor(encoded["attention_mask"]),
-            "special": torch.tensor(encoded["special_tokens_mask"], dtype=torch.bool),
-        }
-        return batch, found
+        ids, mask, special = encoded["input_ids"], encoded["attention_mask"], encoded["special_tokens_mask"]
+        return _copies(ids, torch.tensor(masked), mask, mask, special), found
 
     def _viewed(self, sentences: Sequence[str], phrases: list[list[tuple[Phrase, list[int]]]]) -> dict[str, Tensor]:
         """The same tensors of a view of each sentence, and of a view of its masked copy (section 3.1.3)."""
@@ -295,25 +281,18 @@ class PaSeR(nn.Module):
                 sentence = sentence[: phrase.start] + masks + sentence[phrase.end :]
             copies.append(sentence)
         encoded = self._tokenise(viewed(copies, self.view, self.encoder.tokenizer.mask_token))
-        count = len(sentences)
-        ids, mask = torch.tensor(encoded["input_ids"]), torch.tensor(encoded["attention_mask"])
-        return {
-            "input_ids": ids[:count],
-            "attention_mask": mask[:count],
-            "masked_ids": ids[count:],
-            "masked_attention_mask": mask[count:],
-            "special": torch.tensor(encoded["special_tokens_mask"], dtype=torch.bool)[:count],
-        }
+        names = ("input_ids", "attention_mask", "special_tokens_mask")
+        (ids, masked), (mask, masked_mask), (special, _) = (encoded[name].split(len(sentences)) for name in names)
+        return _copies(ids, masked, mask, masked_mask, special)
 
-    def _tokenise(self, texts: Sequence[str], offsets: bool = False) -> Any:
+    def _tokenise(self, texts: Sequence[str]) -> Any:
         return self.encoder.tokenizer(
             list(texts),
             truncation=True,
             max_length=self.encoder.max_length,
             padding=True,
-            return_token_type_ids=False,
             return_special_tokens_mask=True,
-            return_offsets_mapping=offsets,
+            return_tensors="pt",
         )
 
     def _teacher_inputs(self, targets: Tensor) -> Tensor:
@@ -321,3 +300,8 @@ class PaSeR(nn.Module):
         tokenizer = self.encoder.tokenizer
         before = targets[:, :-1].masked_fill(targets[:, :-1] == IGNORE, tokenizer.pad_token_id)
         return F.pad(before, (1, 0), value=tokenizer.cls_token_id)
+
+
+def _copies(ids: Tensor, masked_ids: Tensor, mask: Tensor, masked_mask: Tensor, special: Tensor) -> dict[str, Tensor]:
+    tokens = {"input_ids": ids, "attention_mask": mask, "special": special}
+    return tokens | {"masked_ids": masked_ids, "masked_attention_mask": masked_mask}

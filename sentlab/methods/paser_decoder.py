@@ -15,13 +15,7 @@ IGNORE = -100  # fills the target rows after their last label
 
 
 class PhraseDecoder(nn.Module):
-    """A pre-norm transformer decoder whose memory is the decoding signal.
-
-    Args:
-        dim: D, the width of the encoder and of its word embeddings.
-        length: the longest target, in tokens.
-        layers, heads, dropout: the decoder's.
-    """
+    """A pre-norm transformer decoder whose memory is the decoding signal, for targets of up to `length` tokens."""
 
     def __init__(self, dim: int, length: int, *, layers: int, heads: int, dropout: float):
         super().__init__()
@@ -35,15 +29,10 @@ class PhraseDecoder(nn.Module):
         self.apply(_initialise)
 
     def forward(self, signal: Tensor, inputs: Tensor) -> Tensor:
-        """Compute a state for each place from the word embeddings up to it, (B, T, D), and the signal, (B, S, D).
-
-        Padding only ever follows the labels, so the causal mask hides it from every place that counts.
-
-        Returns:
-            (B, T, D).
-        """
+        """A state for each place, from the signal and the words up to it: (B, S, D), (B, T, D) -> (B, T, D)."""
         length = inputs.shape[1]
         x = inputs + self.positions(torch.arange(length, device=inputs.device))
+        # padding only ever follows the labels, so this hides it from every place that counts
         causal = nn.Transformer.generate_square_subsequent_mask(length, device=inputs.device)
         states: Tensor = self.transformer(self.dropout(self.norm(x)), signal, tgt_mask=causal, tgt_is_causal=True)
         return states

@@ -52,7 +52,7 @@ class SupervisedPaSeR(nn.Module):
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder that is trained."""
+        """What is trained."""
         return self.generative.encoder
 
     def collate(self, rows: Sequence[Triple]) -> dict[str, Tensor]:
@@ -68,8 +68,8 @@ class SupervisedPaSeR(nn.Module):
         """
         check_rows(rows, Triple, "SupervisedPaSeR")
         premises = self.generative.collate([row.anchor for row in rows])
-        triples = tokenize_triples(self.encoder, rows)
-        return triples | {f"{PREMISES}{name}": tensor for name, tensor in premises.items()}
+        premises = {f"{PREMISES}{name}": tensor for name, tensor in premises.items()}
+        return tokenize_triples(self.encoder, rows) | premises
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return `contrastive` and the weighted `generative`. Their sum is Eq. 5."""

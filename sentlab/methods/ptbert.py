@@ -10,6 +10,10 @@ With keys="pooled", Y is one vector, as in the paper's Fig. 2 and the released c
 each pseudo token puts out the same Z' = Y W_V. Eq. 3 over m equal keys then gives h = Y W_V W_V for any pseudo tokens.
 Their gradient is exactly zero.
 
+The released code (`released=True`) adds to this reading the heads of the encoder, biases, and dropout on the weights of
+the attention. Then each pseudo token draws its own noise, and Eq. 3 averages it over the m of them. The gradient of the
+pseudo tokens is still zero, but their number sets how much noise two views of a sentence have.
+
 Differs from the paper:
   - By default Y is the sequence of a sentence's tokens, with padding masked. This mechanism can have an effect.
     The encoder's pooling then makes one vector of h.
@@ -19,6 +23,8 @@ Differs from the paper:
 
 Differs from the released code:
   - Its momentum branch takes the second step (Eq. 3) with the attention that the gradient trains.
+  - Its momentum encoder is copied before the pre-trained weights are loaded, and so starts at random. With
+    `released=True` it does so here.
   - A linear layer and tanh follow h in training there. Here they make the pooled key, as in the paper's Fig. 2.
   - Its keys are the batch's own and those of the last four batches of 64, 320 in all. Here it is 256 with the batch's.
   - It is evaluated on the plain [CLS] (`at_test="cls"`), which pseudo tokens never touch.
@@ -26,9 +32,7 @@ Differs from the released code:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from torch import Tensor, nn
+from typing import Any
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.pooling import POOLINGS
@@ -38,7 +42,7 @@ from sentlab.methods.moco import MoCo
 from sentlab.text.views import View
 
 
-class PTBERT(nn.Module):
+class PTBERT(MoCo):
     """Trains `encoder`, and pseudo tokens that become a part of it (`encoder.pseudo`), on plain sentences.
 
     Args:
@@ -48,6 +52,8 @@ class PTBERT(nn.Module):
         pseudo_tokens: m, at least 1.
         queue_size, momentum, temperature, view: see `MoCo`.
         keys: what the pseudo tokens attend to. Either the sentence's `tokens` or the one `pooled` vector.
+        released: read the paper as the released code does: one pooled key, the encoder's heads and dropout, biases, and
+            a momentum encoder that starts at random. `keys` is then "pooled".
         at_test: the pooling that `encoder` has from now on, and is saved with. Either "pseudo" for h, or "cls", "mean"
             and so on for vectors without the pseudo tokens. You can change it at any time: `encoder.pooling = ...`.
 
@@ -66,9 +72,9 @@ class PTBERT(nn.Module):
         temperature: float = 0.05,
         keys: str = "tokens",
         view: View | None = None,
+        released: bool = False,
         at_test: str = "pseudo",
     ):
-        super().__init__()
         # all checks come first, since what follows changes the encoder
         check_count(pseudo_tokens=pseudo_tokens, queue_size=queue_size)
         check_share(momentum=momentum)
@@ -77,26 +83,17 @@ class PTBERT(nn.Module):
             raise ValueError(f"at_test must be one of pseudo, {', '.join(POOLINGS)}, got {at_test!r}")
         there = encoder.pseudo
         pooling = there.settings["pooling"] if there is not None and encoder.pooling == "pseudo" else encoder.pooling
-        pseudo = PseudoTokens(encoder.model.config.hidden_size, pseudo_tokens, keys=keys, pooling=pooling)
+        config: Any = encoder.backbone.config
+        settings: dict[str, Any] = {"keys": keys, "pooling": pooling}
+        if released:
+            dropout = getattr(config, "attention_probs_dropout_prob", 0.1)
+            settings |= {"keys": "pooled", "heads": config.num_attention_heads, "bias": True, "dropout": dropout}
+        pseudo = PseudoTokens(config.hidden_size, pseudo_tokens, **settings)
         if there is None or there.settings != pseudo.settings:
             encoder.pseudo = pseudo.to(encoder.device)
         encoder.pooling = "pseudo"
-        self.moco = MoCo(encoder, queue_size=queue_size, momentum=momentum, temperature=temperature, view=view)
+        super().__init__(encoder, queue_size=queue_size, momentum=momentum, temperature=temperature, view=view)
         encoder.pooling = at_test
-
-    @property
-    def encoder(self) -> Encoder:
-        """What is trained."""
-        return self.moco.encoder
-
-    def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """See `MoCo.collate`."""
-        return self.moco.collate(rows)
-
-    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """`contrastive`: Eq. 4 on h. In training mode the batch's keys wait for `after_step`, as in `MoCo`."""
-        return self.moco.loss(batch)
-
-    def after_step(self) -> None:
-        """Eq. 5 for every momentum module, and the batch's keys enter the queue."""
-        self.moco.after_step()
+        if released:
+            fresh = type(encoder.model)(encoder.model.config).to(encoder.device)
+            self.momentum_encoder.model.load_state_dict(fresh.state_dict())

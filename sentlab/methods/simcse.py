@@ -17,7 +17,7 @@ Differs from the released code:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -51,16 +51,12 @@ class SimCSE(nn.Module):
         check_not_negative(mlm=mlm)
         if mlm and encoder.lm_head is None:
             raise ValueError("this encoder's checkpoint has no masked-LM head: pass mlm=0, or one that has a head")
-        self.encoder, self.temperature, self.mlm = encoder, temperature, mlm
+        self.encoder, self.temperature, self.mlm, self.view = encoder, temperature, mlm, view
         self.head = cls_head(encoder)
-        self.view = view
         self.to(encoder.device)
 
-    def collate(self, rows: Sequence[str] | Sequence[Triple]) -> dict[str, Tensor]:
-        """Tokenise; draws the masked-LM corruption, if any, from torch's global generator.
-
-        Args:
-            rows: B plain sentences, or B `Triple` rows.
+    def collate(self, rows: Sequence[Any]) -> dict[str, Tensor]:
+        """Tokenise B sentences or triples. The masked-LM corruption, if any, comes from torch's global generator.
 
         Returns:
             `input_ids` and `attention_mask` on the encoder's device. They are (2, B, L) for sentences, each twice, and
@@ -76,13 +72,12 @@ class SimCSE(nn.Module):
         if kind is Triple:
             if self.view is not None:
                 raise ValueError("a view is the second copy of a plain sentence, and a Triple has none: pass view=None")
-            batch = tokenize_triples(self.encoder, cast(Sequence[Triple], rows))
+            batch = tokenize_triples(self.encoder, rows)
         else:
             if len(rows) == 1:
                 raise ValueError("one sentence has no negatives in its batch: pass at least two")
-            sentences = cast(Sequence[str], rows)
-            second = sentences if self.view is None else viewed(sentences, self.view)
-            batch = _stack(self.encoder.tokenize([*sentences, *second]), 2)
+            second = rows if self.view is None else viewed(rows, self.view)
+            batch = _stack(self.encoder.tokenize([*rows, *second]), 2)
         if self.mlm:
             tokenizer, ids = self.encoder.tokenizer, batch["input_ids"]
             special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids, device=ids.device))  # padding is one
@@ -96,19 +91,20 @@ class SimCSE(nn.Module):
             ValueError: sentences without dropout: the two views of each would be equal, and nothing would be learned.
         """
         views, count = batch["input_ids"].shape[:2]
-        if views == 2 and self.view is None and not _has_active_dropout(self.encoder.backbone):
+        ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)  # (views * B, L) each
+        parts = self.encoder.backbone.modules()
+        dropout = any(isinstance(part, nn.Dropout) and part.p > 0 and part.training for part in parts)
+        if views == 2 and self.view is None and not dropout:
             raise ValueError(
                 "the encoder applies no dropout, so both views of a sentence are the same vector: give its "
                 "configuration a positive hidden_dropout_prob, and call train() on the method before loss (fit does)"
             )
-        mask = batch["attention_mask"].flatten(0, 1)  # (views * B, L); each row gets a dropout mask of its own
-        vectors, _ = encode_in_parts(self.encoder, batch["input_ids"].flatten(0, 1), mask)  # (views * B, D)
-        h = self.head(vectors)
+        vectors, _ = encode_in_parts(self.encoder, ids, mask)  # each row gets a dropout mask of its own
+        h = self.head(vectors)  # (views * B, D)
         losses = {"contrastive": info_nce(h[:count], h[count:], self.temperature)}
         if self.encoder.lm_head is not None and self.mlm:
             _, hidden = encode_in_parts(self.encoder, batch["corrupted_ids"].flatten(0, 1), mask)
-            labels, chosen = batch["input_ids"].flatten(0, 1), batch["chosen"].flatten(0, 1)
-            losses["mlm"] = self.mlm * masked_lm_loss(self.encoder.lm_head, hidden, labels, chosen)
+            losses["mlm"] = self.mlm * masked_lm_loss(self.encoder.lm_head, hidden, ids, batch["chosen"].flatten(0, 1))
         return losses
 
     def after_step(self) -> None:
@@ -134,7 +130,3 @@ def cls_head(encoder: Encoder) -> nn.Module:
     nn.init.normal_(linear.weight, std=0.02)  # as BERT's own layers start
     nn.init.zeros_(linear.bias)
     return nn.Sequential(linear, nn.Tanh())
-
-
-def _has_active_dropout(module: nn.Module) -> bool:
-    return any(isinstance(part, nn.Dropout) and part.p > 0 and part.training for part in module.modules())

@@ -23,7 +23,7 @@ Differs from the released code:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -51,8 +51,7 @@ def find_best_spans(
     Args:
         queries: (G, Q, D), G groups of Q queries.
         tokens: (G, P, L, D), last-layer vectors of the P passages of each group. Zeros where a token is in no span.
-        units: (G, P, L), the number of the token's unit (its word), from 0 in each passage. It is -1 for special tokens
-            and padding, which are in no span.
+        units: (G, P, L), each token's unit (its word), from 0 in a passage. Special tokens and padding have -1.
         min_size, max_size: units in a span.
 
     Returns:
@@ -66,37 +65,29 @@ def find_best_spans(
     cumulated.scatter_add_(2, (units + 1).unsqueeze(-1).expand_as(tokens), tokens.double())
     cumulated = cumulated.cumsum(dim=2)  # (G, P, W + 1, D)
     dots = torch.einsum("gqd,gpwd->gqpw", F.normalize(queries.double(), dim=-1), cumulated)
-
-    def cosines(size: int) -> Tensor:
-        norms = (cumulated[:, :, size:] - cumulated[:, :, :-size]).norm(dim=-1).unsqueeze(1)  # (G, 1, P, W + 1 - size)
-        return (dots[..., size:] - dots[..., :-size]) / norms.clamp(min=torch.finfo(norms.dtype).tiny)
-
-    return _best(cosines, queries, units, min_size, max_size)
-
-
-def _best(
-    cosines: Callable[[int], Tensor], queries: Tensor, units: Tensor, min_size: int, max_size: int
-) -> tuple[Tensor, Tensor]:
-    """Do the search of `find_best_spans`, given size -> cosines of all such spans, (G, Q, P, W + 1 - size)."""
-    count = units.amax(dim=-1) + 1  # (G, P)
-    most = int(count.max())
-    best = torch.full((*queries.shape[:2], units.shape[1]), -torch.inf, dtype=torch.float64, device=units.device)
+    best = torch.full_like(dots[..., 0], -torch.inf)  # (G, Q, P)
     start = end = torch.zeros_like(best, dtype=torch.long)
     for size in range(min_size, min(max_size, most) + 1):
-        outside = torch.arange(size, most + 1, device=count.device) > count.unsqueeze(-1)  # (G, P, W + 1 - size)
-        score, place = cosines(size).masked_fill(outside.unsqueeze(1), -torch.inf).max(dim=-1)  # (G, Q, P)
+        norms = (cumulated[:, :, size:] - cumulated[:, :, :-size]).norm(dim=-1).unsqueeze(1)  # (G, 1, P, W + 1 - size)
+        cosines = (dots[..., size:] - dots[..., :-size]) / norms.clamp(min=torch.finfo(norms.dtype).tiny)
+        score, place = cosines.masked_fill(_outside(units, size), -torch.inf).max(dim=-1)  # (G, Q, P)
         better = score > best
         best = torch.where(better, score, best)
         start, end = torch.where(better, place, start), torch.where(better, place + size, end)
     return start, end
 
 
+def _outside(units: Tensor, size: int) -> Tensor:
+    """Where no span of `size` units starts, since the passage ends before: (G, P, L) -> (G, 1, P, W + 1 - size)."""
+    count = units.amax(dim=-1, keepdim=True) + 1  # (G, P, 1)
+    return (torch.arange(size, int(count.max()) + 1, device=units.device) > count).unsqueeze(1)
+
+
 def best_span_similarities(queries: Tensor, tokens: Tensor, units: Tensor, min_size: int, max_size: int) -> Tensor:
     """The similarity of every query of a group to the best span of each of its passages, with a gradient.
 
     Args:
-        queries, tokens, units, min_size, max_size: as in `find_best_spans`. `tokens` may hold anything where a token is
-            in no span.
+        queries, tokens, units, min_size, max_size: as in `find_best_spans`, but any tokens where units are -1.
 
     Returns:
         (G, Q, P), (1 + cosine) / 2 in [0, 1]. It is 0 where a passage has no span.
@@ -157,10 +148,7 @@ class SLICE(nn.Module):
         self.to(encoder.device)
 
     def collate(self, rows: Sequence[Triple]) -> dict[str, Tensor]:
-        """Tokenise.
-
-        Args:
-            rows: B triples.
+        """Tokenise B triples.
 
         Returns:
             `input_ids`, `attention_mask` and `units` (B, 2, L) of the passages, positive and negative. For the phrases
@@ -206,10 +194,11 @@ class SLICE(nn.Module):
         groups = 1 if self.in_batch else rows  # all queries with all passages, or each with its own two
         queries = queries.view(groups, -1, queries.shape[-1])
         tokens = tokens.view(groups, -1, *tokens.shape[1:])
+        units = batch["units"].view(tokens.shape[:3])
         with torch.autocast(tokens.device.type, enabled=False):  # it would multiply the matrices in bfloat16
-            similarities = self._similarities(queries, tokens, batch["units"].view(*tokens.shape[:3])).flatten(0, 1)
+            similarities = self._similarities(queries, tokens, units).flatten(0, 1)  # (B, 2), or (B, 2B)
         positives = torch.arange(rows, device=tokens.device) * 2 if self.in_batch else ids.new_zeros(rows)
-        return {"contrastive": F.cross_entropy(self.scale * similarities, positives)}  # (B, 2), or (B, 2B)
+        return {"contrastive": F.cross_entropy(self.scale * similarities, positives)}
 
     def _phrases(self, tokens: Tensor, units: Tensor) -> Tensor:
         """The phrases' vectors: (B, L', D), (B, L') -> (B, D)."""
@@ -225,8 +214,6 @@ class SLICE(nn.Module):
 class StartEnd(SLICE):
     """SLICE with another span vector, as in DensePhrases: the vectors of its first and its last token side by side.
 
-    Args and Raises: as in `SLICE`.
-
     Source: Lee et al. (2021), "Learning Dense Representations of Phrases at Scale", section 3; SLICE, section 5.
     """
 
@@ -236,29 +223,21 @@ class StartEnd(SLICE):
         return torch.cat([tokens[rows, first], tokens[rows, last]], dim=-1)  # (B, 2D)
 
     def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
-        words = torch.arange(max(1, int(units.max()) + 1), device=units.device)  # one, where no passage has any
+        words = torch.arange(int(units.max()) + 1, device=units.device)
         first, last = _ends(units.unsqueeze(-2) == words.unsqueeze(-1))  # (G, P, W) each
         starts, ends = (
             tokens.gather(2, place.unsqueeze(-1).expand(-1, -1, -1, tokens.shape[-1])) for place in (first, last)
         )  # (G, P, W, D) each
-        with torch.no_grad():
-            left, right = queries.double().chunk(2, dim=-1)
-            from_start = torch.einsum("gqd,gpwd->gqpw", left, starts.double())
-            from_end = torch.einsum("gqd,gpwd->gqpw", right, ends.double())
-            squares = [x.double().square().sum(-1).unsqueeze(1) for x in (starts, ends)]  # (G, 1, P, W) each
-
-            def cosines(size: int) -> Tensor:
-                count = len(words) + 1 - size
-                norms = (squares[0][..., :count] + squares[1][..., size - 1 :]).sqrt()
-                dots = from_start[..., :count] + from_end[..., size - 1 :]
-                return dots / norms.clamp(min=torch.finfo(norms.dtype).tiny)  # but for the query's length
-
-            start, end = _best(cosines, queries, units, self.min_size, self.max_size)
-        group = torch.arange(len(units), device=units.device).view(-1, 1, 1)
-        passage = torch.arange(units.shape[1], device=units.device)
-        spans = torch.cat([starts[group, passage, start], ends[group, passage, (end - 1).clamp(min=0)]], dim=-1)
-        cosine = F.cosine_similarity(queries.unsqueeze(2), spans, dim=-1)  # (G, Q, P)
-        return ((1 + cosine) / 2).masked_fill(start == end, 0.0)
+        left, right = F.normalize(queries, dim=-1).chunk(2, dim=-1)  # (G, Q, D) each
+        from_start, from_end = torch.einsum("gqd,gpwd->gqpw", left, starts), torch.einsum("gqd,gpwd->gqpw", right, ends)
+        start_squares, end_squares = (x.square().sum(-1).unsqueeze(1) for x in (starts, ends))  # (G, 1, P, W) each
+        best = queries.new_full((*queries.shape[:2], units.shape[1]), -1.0)  # (G, Q, P)
+        for size in range(self.min_size, min(self.max_size, len(words)) + 1):
+            stop = len(words) + 1 - size
+            norms = (start_squares[..., :stop] + end_squares[..., size - 1 :]).sqrt()
+            cosines = (from_start[..., :stop] + from_end[..., size - 1 :]) / norms.clamp(min=1e-8)
+            best = torch.maximum(best, cosines.masked_fill(_outside(units, size), -1.0).max(dim=-1).values)
+        return (1 + best) / 2
 
 
 def _ends(inside: Tensor) -> tuple[Tensor, Tensor]:

@@ -66,8 +66,8 @@ class Negatives:
     """Draws phrases that are not known to be paraphrases of a target.
 
     Args:
-        pairs: rows whose two sides are paraphrases, in either direction. Only second sides are drawn, because a
-            target's partner is one. Otherwise a word among phrases would give the label away.
+        pairs: rows whose two sides are paraphrases, in either direction. Only second sides are drawn, as a target's
+            partner is one. Otherwise a word among phrases would give the label away.
         count: how many are drawn for a target.
 
     Raises:
@@ -140,10 +140,7 @@ class Universal(nn.Module):
         self.to(encoder.device)
 
     def collate(self, rows: Sequence[tuple[str, Any]]) -> dict[str, Tensor]:
-        """Tokenise the batch of one task; the negatives of `pi` come from torch's global generator.
-
-        Args:
-            rows: of `Tasks`: each a task, the same in all rows, and a LabelledPair or PhrasePair.
+        """Tokenise a batch of one task from `task_rows`. The negatives of `pi` come from torch's global generator.
 
         Returns:
             `input_ids` and `attention_mask` (N, L) of the N distinct texts, and of the P pairs `first` and `second`,
@@ -159,15 +156,16 @@ class Universal(nn.Module):
                 f"a batch holds rows of one task of {', '.join(self.heads)}; this one is of {sorted(names) or 'none'}"
             )
         (task,) = names
-        pairs = [pair for _, row in rows for pair in self._pairs(task, row)]
-        texts = {text: place for place, text in enumerate(dict.fromkeys(t for *both, _ in pairs for t in both))}
-        for _, _, label in pairs:
+        texts: dict[str, int] = {}  # text -> its row
+        places = []
+        for first, second, label in (pair for _, row in rows for pair in self._pairs(task, row)):
             if label not in LABELS[task]:
                 raise ValueError(f"{task} knows the labels {', '.join(LABELS[task])}; a row has {label!r}")
-        places = [(texts[a], texts[b], LABELS[task].index(label)) for a, b, label in pairs]
-        first, second, labels = torch.tensor(places, device=self.encoder.device).T  # (P,) each
-        at = torch.tensor(list(self.heads).index(task))
-        return self.encoder.tokenize(list(texts)) | {"first": first, "second": second, "labels": labels, "task": at}
+            numbers = [texts.setdefault(text, len(texts)) for text in (first, second)]
+            places.append([*numbers, LABELS[task].index(label)])
+        columns = torch.tensor(places, device=self.encoder.device).T  # (3, P)
+        tensors = dict(zip(("first", "second", "labels"), columns, strict=True))
+        return self.encoder.tokenize(texts) | tensors | {"task": torch.tensor(list(self.heads).index(task))}
 
     def _pairs(self, task: str, row: Any) -> list[tuple[str, str, str]]:
         """The pairs of texts that a row gives, with their labels."""

@@ -19,6 +19,7 @@ from sentlab.experiments.records import (
     MapRecord,
     Record,
     RunRecord,
+    ScorecardRecord,
     SearchRecord,
     SweepRecord,
     WilliamsRecord,
@@ -31,9 +32,11 @@ from sentlab.report.runs import scores
 KINDS = {
     "run": "one training, or an encoder evaluated as it is",
     "sweep": "one run with many settings, or seeds; each a file in sweeps/",
-    "comparison": "which of some recorded methods is better: a bootstrap",
+    "search": "settings that are searched on dev, then several seeds of the best; each seed a file in sweeps/",
+    "comparison": "which of some recorded methods is better, with intervals over items and seeds",
     "williams": "the same for phrases in contexts: Williams's test",
     "leaderboard": "many recorded encoders on the same tests",
+    "scorecard": "what the papers claim, and what holds here",
     "cost": "what their training and encoding take",
     "map": "where sentences lie under them, for pictures",
     "library": "a library that is searched for phrases in several ways",
@@ -86,7 +89,7 @@ def kinds(entries: Sequence[Entry]) -> pd.DataFrame:
             "what": what,
             "records": len(own),
             "with results": sum(entry.state == "done" for entry in own),
-            "runs": len({run.name for entry in own for run in entry.runs}) if kind == "sweep" else "–",
+            "runs": len({run.name for entry in own for run in entry.runs}) if kind in ("sweep", "search") else "–",
             "command": "python benchmarks/library.py" if kind == "library" else f"python -m sentlab {kind}",
         }
     return pd.DataFrame(rows).T
@@ -274,7 +277,7 @@ def _set_up(settings: RunSettings, seeds: Sequence[int] | None) -> list[str]:
 def _described(record: Record) -> str:
     """What a record is about that is neither a run nor a sweep."""
     if isinstance(record, ComparisonRecord):
-        return f"{len(record.settings.comparisons)} rows, bootstrap on {', '.join(record.settings.test)}"
+        return f"{len(record.settings.comparisons)} rows, on {', '.join(record.settings.test)}"
     if isinstance(record, WilliamsRecord):
         made = sum(len(table.rows) for table in record.settings.tables)
         return f"{made} rows, Williams's test on {record.settings.corpus}"
@@ -283,6 +286,8 @@ def _described(record: Record) -> str:
     parts: Sequence[str] = ()
     if isinstance(record, LeaderboardRecord):
         parts = list(record.settings.columns)
+    elif isinstance(record, ScorecardRecord):
+        return f"{len(record.settings.claims)} claims"
     elif isinstance(record, MapRecord):
         parts = record.settings.topics
     elif not isinstance(record, CostRecord):

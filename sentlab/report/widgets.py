@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from sentlab.encoder import Encoder
-from sentlab.report.page import ASSETS, packed
+from sentlab.report.page import ASSETS, export, packed
 
 WITHOUT = "This picture needs JavaScript, which is off in this browser."
 PAIRS = (
@@ -24,7 +25,11 @@ PAIRS = (
 
 
 def compare(
-    rows: Mapping[str, tuple[Encoder, str]], pairs: Sequence[tuple[str, str, str]] = PAIRS, *, weights: bool = True
+    rows: Mapping[str, tuple[Encoder, str]],
+    pairs: Sequence[tuple[str, str, str]] = PAIRS,
+    *,
+    weights: bool = True,
+    folder: str | Path | None = None,
 ) -> str:
     """Return a widget that shows the cosine of two sentences under several vectors, updated while one types.
 
@@ -32,6 +37,8 @@ def compare(
         rows: label -> encoder and pooling (`cls` or `mean`). Rows that share an encoder share its weights.
         pairs: label, first and second sentence of each example; the first is shown at the start.
         weights: include the encoders; a later widget of the page with the same encoders needs them no more.
+        folder: beside the page. The first encoder is included, and the others are scripts in that folder, which the
+            page fetches when a reader begins. None includes all of them, 2.3 MB for each encoder of the size of `tiny`.
 
     Raises:
         ValueError: an encoder that a page cannot compute (`sentlab.report.page.export`).
@@ -40,15 +47,22 @@ def compare(
         tiny = sentlab.Encoder.from_pretrained()
         IPython.display.HTML(widgets.compare({"raw [CLS]": (tiny, "cls"), "raw mean": (tiny, "mean")}))
     """
+    files = _files([own for own, _ in rows.values()], folder)
     data = {
-        "rows": [{"label": label, "encoder": _key(own), "pooling": pooling} for label, (own, pooling) in rows.items()],
+        "rows": [{"label": label, "pooling": pooling, **_named(own, files)} for label, (own, pooling) in rows.items()],
         "pairs": [{"label": label, "first": first, "second": second} for label, first, second in pairs],
     }
-    return _widget("compare", data, [own for own, _ in rows.values()] if weights else [])
+    return _widget("compare", data, [own for own, _ in rows.values()] if weights else [], files)
 
 
 def spans(
-    encoders: Mapping[str, Encoder], passage: str, phrase: str, *, longest: int = 20, weights: bool = True
+    encoders: Mapping[str, Encoder],
+    passage: str,
+    phrase: str,
+    *,
+    longest: int = 20,
+    weights: bool = True,
+    folder: str | Path | None = None,
 ) -> str:
     """Return a widget that shows the similarity of a phrase with every span of a passage.
 
@@ -58,14 +72,15 @@ def spans(
         encoders: label -> encoder.
         passage, phrase: shown at the start.
         longest: words of the longest span that one can choose.
-        weights: as in `compare`.
+        weights, folder: as in `compare`.
 
     Example:
         IPython.display.HTML(widgets.spans({"raw": encoder}, "The room is small, but the view is great.", "nice view"))
     """
-    rows = [{"label": label, "encoder": _key(own)} for label, own in encoders.items()]
+    files = _files(list(encoders.values()), folder)
+    rows = [{"label": label, **_named(own, files)} for label, own in encoders.items()]
     data = {"rows": rows, "passage": passage, "phrase": phrase, "longest": longest}
-    return _widget("spans", data, list(encoders.values()) if weights else [])
+    return _widget("spans", data, list(encoders.values()) if weights else [], files)
 
 
 def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> str:
@@ -112,10 +127,28 @@ def _key(encoder: Encoder) -> str:
     return encoder.fingerprint()
 
 
-def _widget(kind: str, data: Mapping[str, Any], encoders: Sequence[Encoder]) -> str:
-    """HTML that holds all it needs. What the data says cannot end an element early."""
+def _files(encoders: Sequence[Encoder], folder: str | Path | None) -> dict[str, str]:
+    """The key of every encoder but the first -> the script in the folder into which it was written."""
+    later = {key: encoder for encoder in encoders if (key := _key(encoder)) != _key(encoders[0])}
+    if folder is None:
+        return {}
+    return {key: export(own, Path(folder) / f"{key}.js", key).as_posix() for key, own in later.items()}
+
+
+def _named(encoder: Encoder, files: Mapping[str, str]) -> dict[str, str]:
+    """What a row says of its encoder."""
+    key = _key(encoder)
+    return {"encoder": key, "file": files[key]} if key in files else {"encoder": key}
+
+
+def _widget(
+    kind: str, data: Mapping[str, Any], encoders: Sequence[Encoder], files: Mapping[str, str] | None = None
+) -> str:
+    """HTML that holds all it needs but the files. What the data says cannot end an element early."""
     parts = []
     for key, encoder in {_key(encoder): encoder for encoder in encoders}.items():
+        if key in (files or {}):
+            continue
         parts.append(f"(globalThis.sentlabEncoders ??= {{}})[{_json(key)}] ??= {_json(packed(encoder))};")
     for name, made in (("encoder", "sentlabEncoder"), ("widgets", "sentlabWidgets")):
         source = (ASSETS / f"{name}.js").read_text(encoding="utf-8")

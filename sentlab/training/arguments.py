@@ -15,9 +15,7 @@ from sentlab.training.tasks import Tasks
 def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
     """Return the rows as something with a length that takes whole numbers as indices.
 
-    Args:
-        rows: a list, a `Corpus`, an array or the like is returned as it is, so that nothing large is copied. A
-            generator or a pandas Series becomes a list in its own order, a set one in sorted order.
+    A list, a `Corpus` or an array is not copied. A generator or a pandas Series becomes a list, a set a sorted one.
 
     Raises:
         TypeError: one string, a mapping, a DataFrame, or something that holds no rows.
@@ -29,8 +27,7 @@ def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
         raise TypeError(f"rows is a {type(rows).__name__}: pass the texts alone, such as list(rows['text'])")
     if isinstance(rows, set | frozenset):
         rows = sorted(rows, key=repr)  # a set's own order changes from one process to the next
-    by_position = hasattr(rows, "__len__") and hasattr(rows, "__getitem__") and not hasattr(rows, "iloc")
-    if not by_position:
+    if not hasattr(rows, "__len__") or not hasattr(rows, "__getitem__") or hasattr(rows, "iloc"):
         if not isinstance(rows, Iterable):
             raise TypeError(f"rows must be texts or other rows in a list or an iterable, got a {type(rows).__name__}")
         rows = list(rows)
@@ -41,12 +38,7 @@ def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
 
 
 def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite: bool) -> None:
-    """Refuse what cannot be trained.
-
-    Raises:
-        TypeError: `method` is not a method, `config` is not a `TrainConfig`, or `dev` is not a function.
-        ValueError: an encoder with a `post`, keep="dev" or patience without dev, or resume together with overwrite.
-    """
+    """Refuse arguments of `fit` that are of another kind (a TypeError) or contradict each other (a ValueError)."""
     if isinstance(method, Encoder):
         raise TypeError("fit trains a method, got an Encoder: pass one, such as sentlab.methods.SimCSE(encoder)")
     wanted = ("encoder", "collate", "loss", "after_step")
@@ -69,11 +61,7 @@ def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite:
 
 
 def check_shares(rows: Sequence[Any], config: TrainConfig, processes: int) -> None:
-    """Refuse batches that several processes cannot share equally: gathering vectors needs equal numbers of rows.
-
-    Raises:
-        ValueError: the rows of a step do not divide by the number of processes.
-    """
+    """Refuse batches that several processes cannot share equally: gathering vectors needs equal numbers of rows."""
     for count in [len(own) for own in rows.corpora.values()] if isinstance(rows, Tasks) else [len(rows)]:
         size = min(config.batch_size, count)
         if size % processes:

@@ -25,21 +25,13 @@ NAMED = 6  # differences that an error names
 
 @dataclass
 class Run:
-    """How far a run has come.
-
-    Args:
-        history: what it has done.
-        made_by: what decides how it goes, see `fingerprint`; empty where nothing is written.
-        step: optimiser steps done.
-        best: the method's tensors at the best evaluation, where they are to be kept.
-        window: the losses of each step since the last that the history holds.
-    """
+    """How far a run has come."""
 
     history: History
-    made_by: dict[str, Any]
-    step: int = 0
-    best: dict[str, Tensor] = field(default_factory=dict)
-    window: list[dict[str, Tensor]] = field(default_factory=list)
+    made_by: dict[str, Any]  # what decides how it goes, see `fingerprint`; empty where nothing is written
+    step: int = 0  # optimiser steps done
+    best: dict[str, Tensor] = field(default_factory=dict)  # the method's at the best evaluation, if they are to be kept
+    window: list[dict[str, Tensor]] = field(default_factory=list)  # losses of each step that the history still lacks
 
 
 def copy_of(method: nn.Module) -> dict[str, Tensor]:
@@ -69,11 +61,7 @@ def save(run: Run, folder: Path, method: nn.Module, optimizer: Any, accelerator:
 
 
 def prepare(folder: Path, resume: bool, overwrite: bool, accelerator: Accelerator) -> bool:
-    """Make the folder ready, and tell whether it has a checkpoint to go on from.
-
-    Raises:
-        ValueError: it has a checkpoint, and neither resume nor overwrite is asked for.
-    """
+    """Make the folder ready, and tell whether it has a checkpoint to go on from. Refuse one that nobody expects."""
     path = folder / FILE
     there = path.exists()
     if there and not (resume or overwrite):
@@ -92,11 +80,7 @@ def prepare(folder: Path, resume: bool, overwrite: bool, accelerator: Accelerato
 
 
 def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accelerator) -> None:
-    """Put a run, its method, the optimiser and the random generators back to where the checkpoint was written.
-
-    Raises:
-        ValueError: the checkpoint is damaged, or belongs to another run; names the file and what differs.
-    """
+    """Put all back to where the checkpoint was written, unless it is damaged or of another run (a ValueError)."""
     path = folder / FILE
     with naming(path), safe_open(path, "pt") as file:
         about = {name: json.loads(value) for name, value in file.metadata().items()}
@@ -110,16 +94,15 @@ def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accel
     run.history, run.step = History(**about["history"]), about["step"]
     device = method.encoder.device
     run.window = [{name: torch.tensor(x, device=device) for name, x in losses.items()} for losses in about["window"]]
-    run.best = _under("best.", tensors)
-    method.load_state_dict(_under("method.", tensors))
+    weights: dict[str, Tensor] = {}
     state: dict[int, dict[str, Tensor]] = {}
-    for name, value in _under("optimizer.", tensors).items():
-        number, key = name.split(".", 1)
-        state.setdefault(int(number), {})[key] = value
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": state, "param_groups": groups})
+    for name, tensor in tensors.items():
+        part, key = name.split(".", 1)
+        if part == "optimizer":
+            number, key = key.split(".", 1)
+            state.setdefault(int(number), {})[key] = tensor
+        else:
+            (weights if part == "method" else run.best)[key] = tensor
+    method.load_state_dict(weights)
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
     random_state.restore(about["random"][accelerator.process_index])
-
-
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -19,7 +19,7 @@ def in_parts(
 ) -> tuple[Tensor, ...]:
     """Compute something for every row of a batch, on a CPU for rows of like length at a time.
 
-    A CPU's time grows with the padded tokens. Other devices do one large part faster than several small ones.
+    A CPU's time grows with the padded tokens. Other devices take one large part faster than several small ones.
 
     Args:
         function: (rows, end) -> tensors for N of the rows, computed from their first `end` places, `x[rows, :end]`.

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal
 
-Rule = tuple[Callable[[Any], bool], str]
-AT_LEAST_1: Rule = (lambda x: x >= 1, "at least 1")
-POSITIVE: Rule = (lambda x: 0 < x < math.inf, "finite and above 0")
-NOT_NEGATIVE: Rule = (lambda x: 0 <= x < math.inf, "finite and at least 0")
-SHARE: Rule = (lambda x: 0 <= x <= 1, "a share of the steps, from 0 to 1")
+Rule = tuple[type, Callable[[Any], bool], str]  # its type, what holds of it, and that in words
+AT_LEAST_1: Rule = (int, lambda x: x >= 1, "at least 1")
+SEED: Rule = (int, lambda x: 0 <= x < 2**32, "at least 0 and below 2**32")
+POSITIVE: Rule = (float, lambda x: 0 < x < math.inf, "finite and above 0")
+NOT_NEGATIVE: Rule = (float, lambda x: 0 <= x < math.inf, "finite and at least 0")
+SHARE: Rule = (float, lambda x: 0 <= x <= 1, "a share of the steps, from 0 to 1")
+ABOVE_0: Rule = (float, lambda x: x > 0, "above 0")
+BETA: Rule = (float, lambda x: 0 <= x < 1, "at least 0 and below 1")
 
-WHOLE: dict[str, Rule] = {
+RULES: dict[str, Rule] = {
     **dict.fromkeys(("steps", "batch_size", "accumulate", "eval_every", "patience", "checkpoint_every"), AT_LEAST_1),
-    "seed": (lambda x: 0 <= x < 2**32, "at least 0 and below 2**32"),
-}
-REAL: dict[str, Rule] = {
     **dict.fromkeys(("epochs", "learning_rate"), POSITIVE),
     **dict.fromkeys(("eps", "weight_decay"), NOT_NEGATIVE),
     **dict.fromkeys(("warmup", "decay"), SHARE),
-    "max_grad_norm": (lambda x: x > 0, "above 0"),
+    "max_grad_norm": ABOVE_0,
+    "seed": SEED,
 }
-MAY_BE_NONE = ("steps", "decay", "eval_every", "patience")
 CHOICES = {"keep": ("dev", "last"), "precision": ("auto", "float32", "bfloat16")}
 
 
@@ -49,9 +49,8 @@ class TrainConfig:
         seed: of the order of rows and of all that the method draws in `fit`. Weights that a method draws when it is
             made, such as heads and decoders, come before that: call `sentlab.set_seed` before you make it.
         precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32. On a CPU bfloat16 needs
-            gigabytes of kernels, one for each shape, and is no faster for a small encoder. There only methods that say
-            `few_shapes = True` take it, such as pre-training; all others take float32. The history's
-            `settings["arithmetic"]` says which one a run used.
+            gigabytes of kernels, one for each shape, and is no faster for a small encoder. `fit` refuses it there, but
+            for methods that say `few_shapes = True`. The history's `settings["arithmetic"]` says what a run used.
         checkpoint_every: steps between checkpoints, where `fit` is given a folder.
 
     Raises:
@@ -78,13 +77,13 @@ class TrainConfig:
     checkpoint_every: int = 500
 
     def __post_init__(self) -> None:
-        for name, rule in (WHOLE | REAL).items():
-            if getattr(self, name) is not None or name not in MAY_BE_NONE:
-                object.__setattr__(self, name, _number(name, getattr(self, name), rule, whole=name in WHOLE))
+        for name, rule in RULES.items():
+            value = getattr(self, name)
+            if value is not None or getattr(TrainConfig, name) is not None:  # only what is None by default may be
+                object.__setattr__(self, name, _number(name, value, rule))
         if not isinstance(self.betas, tuple | list) or len(self.betas) != 2:
             raise ValueError(f"betas must be two numbers, got {self.betas!r}")
-        share: Rule = (lambda x: 0 <= x < 1, "at least 0 and below 1")
-        object.__setattr__(self, "betas", tuple(_number(f"betas[{i}]", x, share) for i, x in enumerate(self.betas)))
+        object.__setattr__(self, "betas", tuple(_number(f"betas[{i}]", x, BETA) for i, x in enumerate(self.betas)))
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, got {getattr(self, name)!r}")
@@ -94,14 +93,13 @@ class TrainConfig:
             raise ValueError(f"batch_size {self.batch_size} does not divide into accumulate={self.accumulate} parts")
 
 
-def _number(name: str, value: Any, rule: Rule, *, whole: bool = False) -> Any:
+def _number(name: str, value: Any, rule: Rule) -> Any:
     """Return the value as Python's own int or float, or raise an error that names the setting."""
-    holds, wanted = rule
+    of_type, holds, wanted = rule
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number, got {value!r}")
-    number: Any = value
-    if whole and not isinstance(value, Integral):
+    if of_type is int and not isinstance(value, Integral):
         raise ValueError(f"{name} must be a whole number, got {value!r}")
     if not holds(value):  # which nan never does
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
-    return int(number) if whole else float(number)
+    return of_type(value)

@@ -11,9 +11,8 @@ from torch.nn.modules.dropout import _DropoutNd
 def set_dropout(module: nn.Module, p: float) -> None:
     """Set the probability of every dropout within `module`.
 
-    It reaches dropout layers and those parts that keep the probability in an attribute, as `nn.MultiheadAttention` and
-    many attention modules of transformers do. It leaves the model's configuration as it is, so that a saved encoder
-    loads with the dropout that its configuration names.
+    It also reaches parts that keep the probability in an attribute, such as `nn.MultiheadAttention`. A saved encoder
+    loads with the dropout that its configuration names, which stays as it was.
 
     Args:
         module: a method, an encoder or any other module; changed in place.
@@ -43,7 +42,6 @@ def _places(module: nn.Module) -> Iterator[tuple[nn.Module, str]]:
     for part in module.modules():
         if isinstance(part, _DropoutNd):
             yield part, "p"
-            continue
         for name, value in vars(part).items():
             if "dropout" in name and isinstance(value, float | int) and not isinstance(value, bool):
                 yield part, name

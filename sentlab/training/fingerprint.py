@@ -6,9 +6,9 @@ import functools
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, is_dataclass
 from types import CodeType
 from typing import Any
 
@@ -27,36 +27,26 @@ OF_NO_EFFECT = {"_name_or_path", "transformers_version"}  # parts of a model's c
 
 
 def fingerprint(method: Any, rows: Sequence[Any], config: TrainConfig, dev: Any, processes: int) -> dict[str, Any]:
-    """Describe all that decides how a run goes.
+    """Describe all that decides how a run goes, by name: a short value, or the hash of a long one.
 
     The method counts with its class and with the attributes of all its modules, constructor arguments among them. The
     encoder counts with its weights, tokenizer, pooling and length. All rows count, the `TrainConfig`, whether there is
     a dev function, and the number of processes. Attributes whose name starts with an underscore are left out. So are
     the weights of heads, decoders and momentum copies, which a checkpoint restores.
-
-    Args:
-        method: before its first step.
-        rows: what it is trained on.
-        config: how it is trained.
-        dev: the dev function or None.
-        processes: how many train together.
-
-    Returns:
-        Name of the part -> a short value, or the hash of a long one.
     """
     parts = {"method": _named(type(method)), "dev": dev is not None, "processes": processes}
     parts |= {f"method.{name}": value for name, value in _attributes(method)}
     parameters = {name: (tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in method.named_parameters()}
-    parts["method.parameters"] = digest(parameters)
+    parts["method.parameters"] = digest([parameters])
     weights = getattr(method.encoder, "model", method.encoder)
     if isinstance(weights, nn.Module):
-        parts["encoder.weights"] = digest(weights.state_dict())
-    parts["rows"] = f"{len(rows)} rows, {_digest(rows[i] for i in range(len(rows)))}"
+        parts["encoder.weights"] = digest([weights.state_dict()])
+    parts["rows"] = f"{len(rows)} rows, {digest(rows[i] for i in range(len(rows)))}"
     if isinstance(rows, Tasks):
         parts["rows.turn"] = rows.turn
     parts |= {f"config.{name}": value for name, value in asdict(config).items()}
     described = {name: describe(value) for name, value in parts.items()}
-    return {name: value if len(json.dumps(value)) <= SHORT else digest(value) for name, value in described.items()}
+    return {name: value if len(json.dumps(value)) <= SHORT else digest([value]) for name, value in described.items()}
 
 
 def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -68,12 +58,8 @@ def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def digest(value: Any) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of what a value is."""
-    return _digest([value])
-
-
-def _digest(values: Any) -> str:
+def digest(values: Iterable[Any]) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of what the values are."""
     found = hashlib.sha256()
     for value in values:
         found.update(json.dumps(describe(value)).encode() + b"\n")
@@ -91,7 +77,7 @@ def describe(value: Any, within: tuple[int, ...] = ()) -> Any:
         return "itself"
     within = (*within, id(value))
     if is_dataclass(value) and not isinstance(value, type):  # first of all others, for rows are many
-        return [_named(type(value)), *(describe(getattr(value, name), within) for name in _fields(type(value)))]
+        return [_named(type(value)), *(describe(getattr(value, name), within) for name in value.__dataclass_fields__)]
     if isinstance(value, str):
         return str(value)
     if isinstance(value, Tensor):
@@ -128,7 +114,7 @@ def _attributes(method: nn.Module) -> Iterator[tuple[str, Any]]:
     models: list[str] = []
     for path, part in method.named_modules():
         prefix = f"{path}." if path else ""
-        if any(path.startswith(model) for model in models):
+        if path.startswith(tuple(models)):
             continue
         if isinstance(part, PreTrainedModel):
             models.append(prefix)
@@ -141,11 +127,6 @@ def _attributes(method: nn.Module) -> Iterator[tuple[str, Any]]:
                 yield f"{prefix}{name}", value
         for name, value in part.named_buffers(recurse=False):
             yield f"{prefix}{name}", tuple(value.shape)
-
-
-@functools.cache
-def _fields(kind: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
 
 
 def _named(kind: Any) -> str:
@@ -174,4 +155,4 @@ def _code(code: CodeType) -> list[Any]:
 def _tokenizer(tokenizer: Any) -> str:
     """The hash of a fast tokenizer; how the last call padded and cut its texts is no part of it."""
     state = json.loads(tokenizer.backend_tokenizer.to_str()) if tokenizer.is_fast else tokenizer.get_vocab()
-    return digest({name: value for name, value in state.items() if name not in ("padding", "truncation")})
+    return digest([{name: value for name, value in state.items() if name not in ("padding", "truncation")}])

@@ -88,8 +88,8 @@ def fit(
 
     Args:
         method: a `Method`, as those of `sentlab.methods`.
-        rows: texts or other rows that `method.collate` takes, in any iterable: a list, a `Corpus`, a pandas Series, a
-            generator. A set is taken in sorted order. Of `Tasks`, a batch holds rows of one task.
+        rows: what `method.collate` takes, in any iterable: a list, a `Corpus`, a pandas Series, a generator. A set is
+            taken in sorted order. Of `Tasks`, a batch holds rows of one task.
         config: see `TrainConfig`.
         dev: encoder -> score, higher is better; must not look at any test set. It is called before the first step too
             where `keep="dev"` or `eval_every` asks for more than the last step. It cannot change the random state.
@@ -107,8 +107,8 @@ def fit(
     Raises:
         TypeError: `method`, `rows`, `config` or `dev` is something else, such as an encoder or one string.
         ValueError: no rows; an encoder with a `post`; keep="dev" without dev; a batch that several processes cannot
-            share; a folder with a checkpoint but neither resume nor overwrite. Also a checkpoint of another run: the
-            message names the method, argument, encoder, row or setting that differs.
+            share; bfloat16 on a CPU; a folder with a checkpoint but neither resume nor overwrite. Also a checkpoint of
+            another run: the message names the method, argument, encoder, row or setting that differs.
         FloatingPointError: a loss or dev score is not finite; names it and the step.
 
     Example:
@@ -178,11 +178,16 @@ def fit(
         if evaluate:
             _evaluate(run, method, config, dev, accelerator)
         if log:
-            bar.set_postfix(_shown(run.history))
+            scores = {"dev": run.history.dev[-1]["score"]} if run.history.dev else {}
+            bar.set_postfix({name: value for name, value in run.history.losses[-1].items() if name != "step"} | scores)
         if save and folder is not None:
             checkpoint.save(run, folder, method, optimizer, accelerator)
     bar.close()
-    _finish(run, method, config)
+    if config.keep == "last":
+        run.history.kept_step = run.step
+    elif run.best:
+        method.load_state_dict(run.best)
+    run.history.stopped = run.history.stopped or "all steps done"
     if isinstance(method.encoder, Encoder):  # which a method of the user may do without
         method.encoder.trainings.append(training_note(settings, rows, run.history.dev, run.history.kept_step))
     if folder is not None and accelerator.is_main_process:
@@ -228,20 +233,15 @@ def _evaluate(run: Run, method: Any, config: TrainConfig, dev: Any, accelerator:
         history.stopped = f"no better dev score in {config.patience} evaluations"
 
 
-def _finish(run: Run, method: nn.Module, config: TrainConfig) -> None:
-    if config.keep == "last":
-        run.history.kept_step = run.step
-    elif run.best:
-        method.load_state_dict(run.best)
-    run.history.stopped = run.history.stopped or "all steps done"
-
-
 def _in_bfloat16(method: Any, config: TrainConfig) -> bool:
-    """On a CPU oneDNN compiles a bfloat16 kernel for each new shape and keeps 2 x 1,024 of them, several gigabytes."""
     device = method.encoder.device.type
-    if config.precision == "bfloat16":
-        return device != "cpu" or getattr(method, "few_shapes", False)
-    return config.precision == "auto" and device == "cuda"
+    if config.precision == "bfloat16" and device == "cpu" and not getattr(method, "few_shapes", False):
+        # oneDNN keeps 2 x 1,024 of these kernels
+        raise ValueError(
+            'precision="bfloat16" would fill gigabytes of memory on a CPU, a kernel for each shape of a batch: pass '
+            '"auto" or "float32", or set `few_shapes = True` on a method whose batches come in a few shapes only'
+        )
+    return config.precision == "bfloat16" or (config.precision == "auto" and device == "cuda")
 
 
 def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
@@ -270,9 +270,3 @@ def _means(window: Sequence[Mapping[str, Tensor]]) -> dict[str, float]:
     """The mean of each loss over the steps that have it: a step of `Tasks` has that of one task."""
     names = dict.fromkeys(name for losses in window for name in losses)
     return {name: float(torch.stack([x[name] for x in window if name in x]).mean()) for name in names}
-
-
-def _shown(history: History) -> dict[str, float]:
-    """What the progress bar shows beside the step."""
-    losses = {name: value for name, value in history.losses[-1].items() if name != "step"}
-    return losses | ({"dev": history.dev[-1]["score"]} if history.dev else {})

@@ -17,18 +17,15 @@ def mask_tokens(
 ) -> tuple[Tensor, Tensor]:
     """Choose tokens at random and corrupt them as BERT does: 80% become [MASK], 10% a random token, 10% stay.
 
-    Every token that may be chosen is chosen independently, with random numbers from torch's global generator.
-
     Args:
-        input_ids: token ids, (B, L).
+        input_ids: token ids, (B, L). They are not changed.
         special_mask: (B, L). True (or non-zero) where a token must never be chosen: special tokens and padding.
         mask_token_id: the id of the mask token.
         vocab_size: random replacements are ids below it. Each is equally likely.
-        rate: the probability that a token is chosen, in [0, 1].
+        rate: the probability that a token is chosen, in [0, 1]. Torch's global generator draws each independently.
 
     Returns:
-        The corrupted ids, (B, L), and the chosen positions, a boolean (B, L). The label of a chosen position is its
-        original id. The inputs are not changed.
+        The corrupted ids, (B, L), and the chosen positions, a boolean (B, L).
 
     Raises:
         ValueError: the shapes differ or the rate is no probability.
@@ -76,11 +73,7 @@ def head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tenso
 
 
 def split_head(head: nn.Module) -> tuple[nn.Module, nn.Linear] | None:
-    """A masked-LM head as two modules: all that comes before its last linear layer, and that layer.
-
-    Returns:
-        None for a head whose last layer is no such module, or not known to come last.
-    """
+    """All that comes before a head's last linear layer, and that layer. None if it is not known to come last."""
     before: nn.Module = nn.Identity()
     last: nn.Module = head
     if type(head) is nn.Sequential and len(head):
@@ -91,16 +84,13 @@ def split_head(head: nn.Module) -> tuple[nn.Module, nn.Linear] | None:
 
 
 def masked_lm_loss(lm_head: nn.Module, hidden: Tensor, labels: Tensor, chosen: Tensor) -> Tensor:
-    """Masked-language-model loss, with logits computed at the chosen positions only.
+    """Mean cross entropy of predicting the chosen tokens, in nats, with logits at their positions only.
 
     Args:
         lm_head: maps (N, D) hidden states to (N, V) logits.
         hidden: last hidden states of the corrupted sentences, (B, L, D).
-        labels: the original token ids, (B, L). They are read only where `chosen`.
-        chosen: positions to be predicted, boolean (B, L).
-
-    Returns:
-        The mean cross entropy over the chosen positions, in nats. It is zero, with a graph, when none is chosen.
+        labels: the original token ids, (B, L).
+        chosen: positions to be predicted, boolean (B, L). Where there is none, the loss is zero, with a graph.
 
     Source: Devlin et al. (2019), section 3.1.
     """
@@ -116,14 +106,11 @@ FEATURES = {
 
 
 def pair_features(u: Tensor, v: Tensor, features: str = "u,v,|u-v|") -> Tensor:
-    """Combine two vectors into the features that a classifier sees.
+    """Set features of each pair of vectors side by side for a classifier: (B, D), (B, D) -> (B, features x D).
 
     Args:
         u, v: (B, D).
         features: some of u, v, `|u-v|` and `u*v`, with commas. Table 3 of Universal has seven combinations.
-
-    Returns:
-        The features of each pair side by side, (B, number of features x D).
 
     Raises:
         ValueError: an unknown feature, one named twice, or none.

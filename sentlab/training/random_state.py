@@ -14,8 +14,7 @@ import torch
 def set_seed(seed: int) -> None:
     """Seed the random generators of Python, NumPy and torch, on all devices.
 
-    Call it before you make a method. A method draws its heads, its decoder or its pseudo tokens when it is made, and
-    `TrainConfig(seed=...)` fixes only what is drawn later, in `fit`.
+    Call it before you make a method, which draws its heads then. `TrainConfig(seed=...)` fixes what `fit` draws.
 
     Args:
         seed: at least 0 and below 2**32.

@@ -291,13 +291,39 @@ def test_unlabelled_texts_are_distinct_and_of_every_split(tmp_path):
     assert corpus.left_out == {"repeated sentence": 5 * 4 + 6 * 2 - len(expected)}
 
 
+def test_captions_and_nli_hold_no_sentence_of_sts(tmp_path, monkeypatch):
+    lines = "a.jpg#0\tA dog runs in the park .\na.jpg#1 A cat sits on a red mat .\nb.jpg#0\tA DOG runs in the park!\n"
+    (tmp_path / "captions").mkdir()
+    (tmp_path / "captions/Flickr8k.token.txt").write_text(lines)
+    captions = data.load("captions", "train", tmp_path)
+    assert captions.rows == ("A dog runs in the park .", "A cat sits on a red mat .", "A DOG runs in the park!")
+    load = catalog.load
+    pairs = (LabelledPair("a man, sleeping", "A man eats soup.", "neutral"), LabelledPair("He sings.", "x", "neutral"))
+    parts = {
+        "nli": data.Corpus("nli", "dev", pairs, "made up"),
+        "sts-unlabelled": data.Corpus("sts-unlabelled", "train", ("A man sleeping.", "a cat sits on a red mat"), ""),
+    }
+    monkeypatch.setattr(catalog, "load", lambda name, *more: parts.get(name) or load(name, *more))
+    corpus = data.load("captions-nli", "train", tmp_path)
+    assert corpus.rows == ("A dog runs in the park .", "A man eats soup.", "He sings.", "x")
+    assert corpus.left_out == {"repeated sentence": 1, "sentence of an STS set": 2}
+
+
+def test_a_caption_without_its_picture_is_named(tmp_path):
+    (tmp_path / "Flickr8k_text").mkdir()
+    path = tmp_path / "Flickr8k_text/Flickr8k.token.txt"
+    path.write_text("a.jpg#0\tA dog runs in the park .\nA cat sits on a mat .\n")
+    with pytest.raises(ValueError, match=r"Flickr8k.token.txt:2: expected .* found 'A cat"):
+        data.load("captions", "train", tmp_path)
+
+
 def test_toy_corpora_need_no_folder_and_are_listed(hub):
     assert data.load("toy-sts", "dev").rows == toy.load("toy-sts", "dev").rows
     table = data.corpora()
     assert set(table.index) == {
         *catalog.STS_TASKS, "snli", "mnli", "quora", "askubuntu", "simlex", "ws353-sim", "ws353-rel", "men", "scws",
         "semeval-5a", "ppdb", "ppdb-bigrams", "ppdb-synonyms", "sts-unlabelled", "nli-triples", "nli", "paraphrases",
-        "lexical-relations", "wiki1m", "msmarco", "wikiqa", "stsb-context",
+        "lexical-relations", "wiki1m", "msmarco", "wikiqa", "stsb-context", "captions", "captions-nli",
         "triples-in-context", "paraphrase-triples",
         *(f"{name}-hard" for name in (*catalog.YEARS, "toy-sts")), *toy.NAMES
     }  # fmt: skip

@@ -16,7 +16,6 @@ from sentlab.encoder import Encoder
 from sentlab.methods import ConSERT, consert
 from sentlab.methods.consert import (
     VIEWS,
-    changed_embeddings,
     dropout,
     feature_cutoff,
     nt_xent,
@@ -190,15 +189,19 @@ def test_the_loss_is_nt_xent_of_views_made_by_hand(
     assert fast == pytest.approx(slow_nt_xent(torch.stack(u).detach(), torch.stack(v).detach(), 0.3), abs=1e-5)
 
 
-def test_embeddings_are_changed_while_the_context_is_open_and_never_after(make: Callable[..., ConSERT]) -> None:
-    encoder = make().encoder
-    tokens = encoder.tokenize(SENTENCES)
-    plain = encoder.hidden_states(**tokens)
-    with changed_embeddings(encoder, lambda x: 0 * x):
-        assert not encoder.hidden_states(**tokens)[0].any()
-    with pytest.raises(KeyboardInterrupt), changed_embeddings(encoder, lambda x: 0 * x):
+def test_embeddings_are_changed_while_a_view_is_made_and_never_after(
+    make: Callable[..., ConSERT], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(embeddings: Tensor, mask: Tensor, rate: float) -> Tensor:
         raise KeyboardInterrupt
-    assert all(torch.equal(a, b) for a, b in zip(plain, encoder.hidden_states(**tokens), strict=True))
+
+    method = make("none", "none")
+    tokens = method.encoder.tokenize(SENTENCES)
+    plain = method.encoder.hidden_states(**tokens)
+    monkeypatch.setitem(consert.CUTS, "none", stop)
+    with pytest.raises(KeyboardInterrupt):
+        method.loss(tokens)
+    assert all(torch.equal(a, b) for a, b in zip(plain, method.encoder.hidden_states(**tokens), strict=True))
 
 
 def test_positions_of_roberta_start_behind_its_padding(

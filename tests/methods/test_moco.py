@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 import torch.multiprocessing as mp
+from accelerate.state import AcceleratorState
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch import distributed as dist
@@ -23,7 +24,7 @@ from torch.nn import functional as F
 
 from sentlab.encoder import Encoder
 from sentlab.methods import MoCo
-from sentlab.methods.moco import Queue, in_turn, of_all_processes
+from sentlab.methods.moco import Queue
 from sentlab.training import TrainConfig, fit, set_dropout
 from sentlab.training.losses import info_nce
 
@@ -146,12 +147,12 @@ def test_only_after_step_changes_state(make: Callable[..., MoCo]) -> None:
     assert_same(state(method), before)
     assert all(part.training for part in method.modules())
     method.after_step()
-    assert int(method.queue.filled.sum()) == len(SENTENCES)
+    assert int(method.queue.pushed) == len(SENTENCES)
     method.eval()
     before = state(method)
     method.loss(batch)  # to look at, not to learn from
     method.train().after_step()
-    assert torch.equal(method.queue.place, before["queue.place"])
+    assert torch.equal(method.queue.pushed, before["queue.pushed"])
 
 
 def test_accumulated_parts_all_enter_the_queue(make: Callable[..., MoCo]) -> None:
@@ -199,7 +200,7 @@ def test_killed_and_resumed_the_queue_and_all_else_are_the_same(make: Callable[.
         fit(again, SENTENCES, config, folder=tmp_path, progress=False, on_step=kill)
     again = make(dropout=True, queue_size=8)
     fit(again, SENTENCES, config, folder=tmp_path, resume=True, progress=False)
-    assert bool(whole.queue.filled.all())
+    assert int(whole.queue.pushed) > whole.queue.size
     assert_same(state(whole), state(again))
 
 
@@ -216,21 +217,23 @@ def test_rows_that_are_no_sentences_are_refused(make: Callable[..., MoCo]) -> No
         make().collate([])
 
 
-def gather(rank: int, store: str, results: Any) -> None:
+def train(rank: int, store: str, folder: str, results: Any) -> None:
+    os.environ |= {"ACCELERATE_USE_CPU": "true", "WORLD_SIZE": "2", "RANK": str(rank), "LOCAL_RANK": str(rank)}
+    os.environ["MASTER_ADDR"] = "localhost"
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
-    own = torch.arange(8.0).view(4, 2) if rank == 0 else -torch.arange(6.0).view(3, 2)
-    parts = of_all_processes(own)
-    results.put((rank, parts[rank] is own, [part.tolist() for part in parts], in_turn(parts).tolist()))
+    AcceleratorState._reset_state(reset_partial_state=True)  # that of the process that was forked
+    method = MoCo(Encoder.from_pretrained(folder, device="cpu"))
+    with pytest.raises(ValueError, match="a batch of 7 rows") as error:
+        fit(method, SENTENCES, TrainConfig(steps=1, batch_size=7), progress=False)
+    results.put(str(error.value))
     dist.destroy_process_group()
 
 
-def test_two_processes_gather_batches_of_different_sizes(tmp_path: Path) -> None:
+def test_two_processes_refuse_a_batch_that_they_cannot_share(small_encoder_folder: Path, tmp_path: Path) -> None:
     results = mp.get_context("fork").SimpleQueue()
-    mp.start_processes(gather, (str(tmp_path / "store"), results), nprocs=2, start_method="fork")
-    first = [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
-    second = [[0.0, -1.0], [-2.0, -3.0], [-4.0, -5.0]]
-    turns = [first[0], second[0], first[1], second[1], first[2], second[2], first[3]]
-    assert sorted(results.get() for _ in range(2)) == [(rank, True, [first, second], turns) for rank in (0, 1)]
+    arguments = (str(tmp_path / "store"), str(small_encoder_folder), results)
+    mp.start_processes(train, arguments, nprocs=2, start_method="fork")
+    assert all("does not divide among 2 processes" in results.get() for _ in range(2))
 
 
 @pytest.mark.slow

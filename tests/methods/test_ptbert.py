@@ -136,14 +136,14 @@ def test_training_moves_what_the_keys_let_it_move(make: Callable[..., PTBERT], k
         changed = {
             name: not torch.equal(first[key], last[key])
             for name in ("embedding", "value.weight")
-            for key in [f"moco.{branch}.pseudo.{name}"]
+            for key in [f"{branch}.pseudo.{name}"]
         }
         assert changed == {"embedding": keys == "tokens", "value.weight": True}
 
 
 def test_momentum_moves_pseudo_tokens_and_attention_too(make: Callable[..., PTBERT]) -> None:
     method = make(momentum=0.9)
-    online, slow = method.encoder.pseudo, method.moco.momentum_encoder.pseudo
+    online, slow = method.encoder.pseudo, method.momentum_encoder.pseudo
     assert online is not None
     assert slow is not None
     assert slow is not online
@@ -234,3 +234,53 @@ def test_settings_that_make_no_sense_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         make(**setting)
+
+
+def test_heads_are_attentions_over_slices_of_the_vectors() -> None:
+    torch.manual_seed(2)
+    pseudo = PseudoTokens(D, 3, heads=2, bias=True).eval()
+    y, mask = tokens()
+    found = pseudo.pseudo(y, mask)
+    query, key, value = pseudo.query(pseudo.embedding), pseudo.key(y), pseudo.value(y)
+    for head in range(2):
+        own = slice(head * D // 2, (head + 1) * D // 2)
+        expected = attention_weights(query[:, own], key[..., own], mask) @ value[..., own]
+        assert torch.allclose(found[..., own], expected, atol=1e-6)
+    with pytest.raises(ValueError, match="heads=3 does not divide"):
+        PseudoTokens(D, 3, heads=3)
+
+
+def test_the_released_code_s_pseudo_tokens_average_noise_and_learn_nothing(encoder: Encoder) -> None:
+    """The noise of h falls with their number. Without dropout their number has no effect."""
+    torch.manual_seed(0)
+    layers = PseudoTokens(D, 1, bias=True).state_dict()
+    del layers["embedding"]
+    spread, still = [], []
+    y = torch.randn(40, 1, D)
+    for count in (1, 64):
+        pseudo = PseudoTokens(D, count, keys="pooled", heads=2, bias=True, dropout=0.3)
+        pseudo.load_state_dict(layers, strict=False)
+        drawn = torch.stack([pseudo.back(y, pseudo.pseudo(y)) for _ in range(30)])
+        spread.append(float(drawn.std(0).mean()))
+        drawn.square().sum().backward()
+        assert pseudo.embedding.grad is not None
+        assert pseudo.embedding.grad.abs().max() < 1e-5 * pseudo.value.weight.grad.abs().max()
+        still.append(pseudo.eval().back(y, pseudo.pseudo(y)))
+    assert spread[1] < 0.75 * spread[0]  # the second attention's own dropout stays
+    assert torch.allclose(still[0], still[1], atol=1e-5)
+
+
+def test_as_released_the_momentum_encoder_starts_at_random(encoder: Encoder, tmp_path: Path) -> None:
+    method = PTBERT(encoder, pseudo_tokens=4, released=True)
+    ours, theirs = (own.word_embeddings.weight for own in (method.encoder, method.momentum_encoder))
+    assert not torch.allclose(ours, theirs)
+    assert abs(float(torch.corrcoef(torch.stack([ours.flatten(), theirs.flatten()]))[0, 1])) < 0.1
+    assert encoder.pseudo is not None
+    assert encoder.pseudo.settings == {
+        "dim": 32, "count": 4, "keys": "pooled", "pooling": "cls", "heads": 2, "bias": True, "dropout": 0.1
+    }  # fmt: skip
+    history = fit(method, SENTENCES * 4, TrainConfig(steps=3, batch_size=4), progress=False)
+    assert math.isfinite(history.losses[-1]["contrastive"])
+    encoder.save(tmp_path / "saved")
+    loaded = Encoder.from_pretrained(tmp_path / "saved", device="cpu")
+    assert np.allclose(loaded.encode(SENTENCES), encoder.encode(SENTENCES), atol=1e-6)

@@ -169,6 +169,30 @@ def test_dropout_moves_the_copies_of_a_sentence(browser: Browser, encoder: Encod
     assert browser.problems == []
 
 
+def test_other_encoders_are_fetched_when_a_reader_begins(
+    browser: Browser, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    other = copy.deepcopy(encoder)
+    other.word_embeddings.weight.data.mul_(-1)
+    rows = {"raw": (encoder, "mean"), "other": (other, "mean"), "other [CLS]": (other, "cls")}
+    show(browser, tmp_path, widgets.compare(rows, folder="encoders"))
+    assert len(list((tmp_path / "encoders").iterdir())) == 1
+    assert [text == "…" for text in browser.texts(".sw-number")] == [False, True, True]
+    assert (tmp_path / "page.html").stat().st_size < 2.5e6
+    browser.click(*browser.centre("input"))
+    browser.wait("![...document.querySelectorAll('.sw-number')].some(node => node.textContent === '…')")
+    own = other.encode([*widgets.PAIRS[0][1:]], progress=False)
+    expected = float(cosine_similarity(np.asarray(own)[:1], np.asarray(own)[1:])[0])
+    assert float(browser.texts(".sw-number")[2].replace("−", "-")) == pytest.approx(expected, abs=0.006)
+    show(browser, tmp_path, widgets.spans({"raw": encoder, "other": other}, PASSAGE, "food", folder="encoders"))
+    before = browser.texts("mark")
+    browser.get("{ const s = document.querySelector('select'); s.value = 1; s.dispatchEvent(new Event('change')); }")
+    browser.wait(f"{DONE} === '2'")
+    assert browser.texts("mark") != before
+    assert browser.problems == []
+
+
 @pytest.mark.parametrize("width", [390, 1000])
 def test_nothing_is_wider_than_the_page(browser: Browser, encoder: Encoder, tmp_path: Path, width: int) -> None:
     rows = {"raw [CLS]": (encoder, "cls"), "raw mean over all tokens": (encoder, "mean")}

@@ -47,6 +47,17 @@ def test_parts_give_what_the_whole_batch_gives(monkeypatch: pytest.MonkeyPatch, 
     assert all((rows + 1) * ordered[stop] > places for (rows, _), stop in zip(shapes[:-1], stops[:-1], strict=True))
 
 
+def test_other_devices_than_a_cpu_get_the_whole_batch() -> None:
+    calls: list[tuple[Rows, int | None]] = []
+
+    def function(rows: Rows, end: int | None) -> tuple[Tensor]:
+        calls.append((rows, end))
+        return (LENGTHS,)
+
+    in_parts(function, LENGTHS.to("meta"), 8)
+    assert calls == [(slice(None), None)]
+
+
 TEXTS = ["a dog", "the old farmer sees a red car and the market by the river", "girl", "Two dogs are running", "a man"]
 
 

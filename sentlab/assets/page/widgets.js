@@ -45,8 +45,23 @@ const sentlabWidgets = (() => {
   const waiting = new Map();
   const loaded = new Set();
 
-  /** Ask the worker; an encoder is handed over before its first question. */
-  function ask(name, question) {
+  const files = new Map();
+
+  /** Fetch an encoder that is in a script beside the page, or where JupyterLab serves files. */
+  function fetched(name, file) {
+    const load = (source) => new Promise((resolve, reject) => {
+      const script = make("script", { src: source });
+      script.onload = () => resolve();
+      script.onerror = () => reject(new Error(`${file} is not there: build the book, or run the cell above again`));
+      document.head.append(script);
+    });
+    if (!files.has(name)) files.set(name, load(file).catch(() => load(`/files/${file}`)));
+    return files.get(name);
+  }
+
+  /** Ask the worker about a row's encoder, which is handed over before its first question. */
+  async function ask({ encoder: name, file }, question) {
+    if (file && !globalThis.sentlabEncoders?.[name]) await fetched(name, file);
     if (!worker) {
       const source = `"use strict";(${sentlabEncoder})(self).serve(self)`;
       worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
@@ -74,7 +89,7 @@ const sentlabWidgets = (() => {
 
   // ---- two sentences ----------------------------------------------------------------------------------------------------
 
-  /** data: rows [{label, encoder, pooling}], pairs [{label, first, second}]. */
+  /** data: rows [{label, encoder, pooling, file}], pairs [{label, first, second}]. */
   function compare(root, { rows, pairs }) {
     const first = make("input", { type: "text", "aria-label": "first sentence", value: pairs[0].first });
     const second = make("input", { type: "text", "aria-label": "second sentence", value: pairs[0].second });
@@ -88,11 +103,13 @@ const sentlabWidgets = (() => {
       return { fill, value };
     });
     let asked = 0;
+    let used = false; // encoders in files are fetched when a reader begins
     const update = async () => {
       const mine = ++asked;
       const texts = [first.value, second.value];
-      await Promise.all(rows.map(async ({ encoder, pooling }, i) => {
-        const [u, v] = await ask(encoder, { texts, pooling });
+      await Promise.all(rows.map(async (row, i) => {
+        if (row.file && !used) return;
+        const [u, v] = await ask(row, { texts, pooling: row.pooling });
         if (mine !== asked) return; // another key was pressed
         const value = cosine(u, v);
         cells[i].fill.style.width = `${100 * Math.max(0, value)}%`;
@@ -100,6 +117,14 @@ const sentlabWidgets = (() => {
       }));
       if (mine === asked) root.dataset.done = asked;
     };
+    const use = () => {
+      if (!used && rows.some((row) => row.file)) {
+        used = true;
+        update();
+      }
+    };
+    root.addEventListener("focusin", use);
+    root.addEventListener("pointerdown", use);
     choose.addEventListener("change", () => {
       const pair = pairs[Number(choose.value)];
       [first.value, second.value] = [pair.first, pair.second];
@@ -152,7 +177,7 @@ const sentlabWidgets = (() => {
     return `rgb(${mixed.join(",")})`;
   }
 
-  /** data: rows [{label, encoder}], passage, phrase, longest. */
+  /** data: rows [{label, encoder, file}], passage, phrase, longest. */
   function spans(root, { rows, passage, phrase, longest }) {
     const text = make("textarea", { rows: 4, "aria-label": "passage" });
     text.value = passage;
@@ -202,10 +227,10 @@ const sentlabWidgets = (() => {
 
     const update = async () => {
       const mine = ++asked;
-      const { encoder } = rows[Number(choose.value)];
+      const row = rows[Number(choose.value)];
       const content = text.value;
       const [tokens, query] = await Promise.all(
-        [content, wanted.value].map((tokenized) => ask(encoder, { tokens: tokenized }))
+        [content, wanted.value].map((tokenized) => ask(row, { tokens: tokenized }))
       );
       if (mine !== asked) return;
       const { sums, kept, width } = wordSums(tokens, wordsOf(content));
@@ -344,9 +369,9 @@ const sentlabWidgets = (() => {
       const mine = ++asked;
       const p = Number(range.input.value);
       const [plain, far, noisy] = await Promise.all([
-        ask(encoder, { texts: [own.value], pooling }),
-        ask(encoder, { texts: others, pooling }),
-        ask(encoder, { texts: Array(COPIES).fill(own.value), pooling, p }),
+        ask({ encoder }, { texts: [own.value], pooling }),
+        ask({ encoder }, { texts: others, pooling }),
+        ask({ encoder }, { texts: Array(COPIES).fill(own.value), pooling, p }),
       ]);
       if (mine !== asked) return;
       const copies = noisy.map((vector) => cosine(plain[0], vector));

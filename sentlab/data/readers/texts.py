@@ -34,6 +34,17 @@ def read_articles(path: str | Path) -> Read[str]:
     return _sentences(sentence for line in streamed(path) for sentence in SENTENCE_END.split(line))
 
 
+def read_captions(path: str | Path) -> Read[str]:
+    """Captions of pictures, `Flickr8k.token.txt`: `picture.jpg#0`, a tab (in one line a space) and a caption."""
+
+    def caption(line: str, n: int) -> str:
+        if found := re.fullmatch(r"\S+#\d+\s+(.+)", line):
+            return found[1]
+        raise ValueError(f"{path}:{n}: expected `picture.jpg#0`, a tab and a caption, found {line[:40]!r}")
+
+    return _sentences(caption(line, n) for n, line in enumerate(streamed(path), 1))
+
+
 def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
     """MS MARCO's passage triples, `triples.train.small.tsv`: query, positive and negative passage, separated by tabs.
 

@@ -1,0 +1,132 @@
+"""The scorecard: what the papers claim, and what holds here.
+
+    python -m sentlab scorecard book/results/NAME.json ... [--again]
+
+A claim says that ours score higher than theirs. It holds where the difference is significant, and fails where the
+opposite is. Claims whose records have no results yet say so, and the others are tested.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from sentlab.data import published
+from sentlab.experiments import records
+from sentlab.experiments import results as found
+from sentlab.experiments.encoders import encoders_of, trained_rows
+from sentlab.experiments.leaderboard import kept_evaluation
+from sentlab.experiments.records import Notes, ScorecardRecord
+from sentlab.experiments.settings_rows import Claim, Printed, RowSettings, Versus
+from sentlab.experiments.significance import Estimate, estimate, holm, resample
+
+SIGNIFICANT = 0.05
+
+
+def scorecard(path: Path) -> ScorecardRecord:
+    """Test every claim on every encoder, and write the verdicts into the record."""
+    record, notes, began = records.read_as(ScorecardRecord, path), Notes(), time.monotonic()
+    settings = record.settings
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    corpora = {name: notes.load(name, "test") for name in _corpora(settings.claims)}
+    found_of: dict[tuple[int, str], Estimate | None] = {}
+    for number, claim in enumerate(tqdm(settings.claims, desc="claims", unit=" claims")):
+        for encoder, pair in claim.sides.items():
+            random = np.random.default_rng(settings.seed)  # the same items for every claim on a test
+            found_of[number, encoder] = difference_of(claim, pair, corpora, path, settings, random)
+    rows = []
+    tested = verdicts(found_of)
+    for number, claim in enumerate(settings.claims):
+        printed = None if claim.printed is None else round(printed_effect(claim.printed), 4)
+        own = {encoder: tested[number, encoder] for encoder in claim.sides}
+        about = claim.model_dump(include={"paper", "where", "text", "untested"})
+        rows.append(found.ClaimResult(**about, printed=printed, found=own))
+    record.results = found.ScorecardResults(claims=rows)
+    record.provenance = notes.provenance(f"python -m sentlab scorecard {path}", time.monotonic() - began)
+    record.save(path)
+    return record
+
+
+def difference_of(
+    claim: Claim,
+    pair: Versus,
+    corpora: Mapping[str, Any],
+    path: Path,
+    settings: Any,
+    random: np.random.Generator,
+) -> Estimate | None:
+    """The difference of the two sides on the claim's tests; None where a side has no results yet."""
+    sides = {str(side): side for side in (pair.ours, pair.theirs)}
+    try:
+        sources = {name: encoders_of(side.record, path) for name, side in sides.items()}
+    except (FileNotFoundError, ValueError):
+        return None
+    tests = [
+        {
+            name: [
+                kept_evaluation(source, side.pooling, test, corpora[test.corpus], settings.max_length)
+                for source in sources[name]
+            ]
+            for name, side in sides.items()
+        }
+        for test in claim.tests
+    ]
+    drawn = resample(tests, settings.resamples, random, trained_rows(sides, path), progress=False)
+    return estimate(drawn[str(pair.ours)], drawn[str(pair.theirs)])
+
+
+def verdicts(estimates: Mapping[tuple[int, str], Estimate | None]) -> dict[tuple[int, str], found.Tested]:
+    """The verdict on each claim; Holm's method adjusts the p-values of all claims on one encoder.
+
+    Args:
+        estimates: (claim, encoder) -> the difference, or None where it is not known yet.
+    """
+    tested = {}
+    for encoder in dict.fromkeys(encoder for _, encoder in estimates):
+        own = {key: one for key, one in estimates.items() if key[1] == encoder}
+        for (key, one), p in zip(own.items(), holm([one.p if one else None for one in own.values()]), strict=True):
+            tested[key] = _tested(one, p)
+    return tested
+
+
+def _tested(one: Estimate | None, p: float | None) -> found.Tested:
+    if one is None:
+        return found.Tested(verdict="not run yet")
+    verdict: found.Verdict = "undecided"
+    if p is not None and p < SIGNIFICANT:
+        verdict = "holds" if one.value > 0 else "fails"
+    numbers: dict[str, Any] = {"difference": one.value, "low": one.low, "high": one.high}
+    rounded = {name: None if value is None else round(value, 2) for name, value in numbers.items()}
+    return found.Tested(**rounded, p=None if p is None else round(p, 5), verdict=verdict)
+
+
+def printed_effect(cells: Printed) -> float:
+    """The effect in the paper, x 100 where its scores are from 0 to 1.
+
+    Raises:
+        KeyError: there is no such cell.
+    """
+    table = published.table(cells.paper, cells.table)
+    for name, value in cells.within.items():
+        table = table[table[name] == value]
+    ours, theirs = (
+        table.loc[row, column]
+        for row, column in ((cells.ours, cells.column), (cells.theirs, cells.theirs_column or cells.column))
+    )
+    return cells.scale * (float(ours) - float(theirs))
+
+
+def sides_of(claim: Claim) -> list[RowSettings]:
+    """The recorded encoders that a claim compares."""
+    return [side for pair in claim.sides.values() for side in (pair.ours, pair.theirs)]
+
+
+def _corpora(claims: list[Claim]) -> list[str]:
+    return list(dict.fromkeys(test.corpus for claim in claims for test in claim.tests))

@@ -1,0 +1,129 @@
+"""The scorecard: every verdict follows from a difference, its interval and the table's other claims."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentlab import data
+from sentlab.data import Corpus, published
+from sentlab.encoder import Encoder
+from sentlab.evaluation.sts import evaluate_sts
+from sentlab.experiments import records
+from sentlab.experiments.scorecard import printed_effect, scorecard, verdicts
+from sentlab.experiments.settings_rows import Printed
+from sentlab.experiments.significance import Estimate
+
+
+def difference(value: float, p: float | None) -> Estimate:
+    ends = (None, None) if p is None else (value - 1, value + 1)
+    return Estimate(value, *ends, p)
+
+
+def test_a_claim_holds_fails_or_is_undecided() -> None:
+    estimates = {
+        (0, "tiny"): difference(2.0, 0.001),
+        (1, "tiny"): difference(-2.0, 0.001),
+        (2, "tiny"): difference(0.5, 0.6),
+        (3, "tiny"): difference(9.0, None),  # a single run decides nothing
+        (4, "tiny"): None,
+        (5, "tiny"): difference(1.0, 0.03),  # and with the others of the table it is not significant
+        (5, "small"): difference(1.0, 0.03),
+    }
+    found = verdicts(estimates)
+    said = {key: one.verdict for key, one in found.items()}
+    assert said == {
+        (0, "tiny"): "holds",
+        (1, "tiny"): "fails",
+        (2, "tiny"): "undecided",
+        (3, "tiny"): "undecided",
+        (4, "tiny"): "not run yet",
+        (5, "tiny"): "undecided",
+        (5, "small"): "holds",
+    }
+    assert found[0, "tiny"].p == pytest.approx(0.004)  # four p-values count
+    assert found[3, "tiny"].low is None
+
+
+@pytest.fixture
+def path(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    load = data.load
+
+    def first_rows(name: str, split: str, folder: None = None) -> Corpus[Any]:
+        corpus = load(name, split)
+        return replace(corpus, rows=corpus.rows[:80])
+
+    monkeypatch.setattr(data, "load", first_rows)
+    for name, pooling in (("cls", "cls"), ("mean", "mean")):
+        encoder = {"source": str(small_encoder_folder), "pooling": pooling, "max_length": 16}
+        settings = {"encoder": encoder, "dev": "toy-sts", "test": []}
+        (tmp_path / f"{name}.json").write_text(json.dumps({"kind": "run", "settings": settings}))
+    later = settings | {"method": {"name": "Whitening"}, "data": {"corpus": "toy-sentences"}}
+    (tmp_path / "later.json").write_text(json.dumps({"kind": "run", "settings": later}))
+    claim = {"paper": "PaSeR", "where": "Table 1", "tests": [{"corpus": "toy-sts"}]}
+    side = {name: {"record": name} for name in ("cls", "mean", "later")}
+    printed = {"paper": "paser", "table": "1", "column": "average"}
+    printed |= {"ours": "BERT-base mean", "theirs": "BERT-base [CLS]"}
+    claims = [
+        claim | {
+            "text": "mean beats [CLS]",
+            "printed": printed,
+            "sides": {"small": {"ours": side["mean"], "theirs": side["cls"]}},
+        },
+        claim | {"text": "whitening helps", "sides": {"small": {"ours": side["later"], "theirs": side["cls"]}}},
+        {"paper": "SLICE", "where": "section 5", "text": "people agree", "untested": "there are no people here"},
+    ]  # fmt: skip
+    path = tmp_path / "scorecard.json"
+    settings = {"claims": claims, "max_length": 16, "resamples": 50, "seed": 0, "threads": 1}
+    path.write_text(json.dumps({"kind": "scorecard", "settings": settings}))
+    return path
+
+
+def test_a_scorecard_sets_each_claim_beside_its_paper(path: Path, small_encoder_folder: Path) -> None:
+    record = scorecard(path)
+    assert records.read(path).results == record.results
+    assert record.results
+    first, second, third = record.results.claims
+    scores = [
+        evaluate_sts(Encoder.from_pretrained(small_encoder_folder, pooling=own, max_length=16), ["toy-sts"]).average
+        for own in ("mean", "cls")
+    ]
+    assert first.found["small"].difference == pytest.approx(scores[0] - scores[1], abs=0.006)
+    assert first.printed == pytest.approx(52.57 - 31.40)
+    assert second.found["small"].verdict == "not run yet"
+    assert (third.found, third.untested) == ({}, "there are no people here")
+    counts = record.results.counts()
+    assert counts.loc["small"].sum() == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"untested": "no"}, "give tests and sides"),
+        ({"sides": {}}, "give tests and sides"),
+        ({"tests": []}, "give tests"),
+    ],
+)
+def test_a_claim_is_tested_or_says_why_not(path: Path, changed: dict[str, Any], says: str) -> None:
+    content = json.loads(path.read_text())
+    content["settings"]["claims"][0] |= changed
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=says):
+        records.read(path)
+
+
+def test_effects_are_differences_of_printed_cells() -> None:
+    table = published.table("slice", 1)
+    single = table[table["setup"] == "single forward pass"]["pearson"]
+    cells = {"paper": "slice", "table": "1", "ours": "SLICE (ours)", "theirs": "BERT", "column": "pearson"}
+    own = Printed(**cells, within={"setup": "single forward pass"}, scale=100)
+    assert printed_effect(own) == pytest.approx(100 * (single["SLICE (ours)"] - single["BERT"]))
+    hard = Printed(
+        paper="ptbert", table="1", ours="sts12", theirs="sts12", column="original", theirs_column="sub-dataset"
+    )
+    assert printed_effect(hard) == pytest.approx(68.40 - 66.54)

@@ -1,0 +1,26 @@
+"""What a newcomer trains first gets better: a method with its defaults, the bundled encoder, a minute on a CPU."""
+
+from __future__ import annotations
+
+import pytest
+
+import sentlab
+from sentlab.training.dropout import dropout_of
+
+
+def test_the_bundled_encoder_says_a_dropout_that_it_can_bear() -> None:
+    """Dropout of 0.1, which it never saw in pre-training, would drown every sentence in noise."""
+    encoder = sentlab.Encoder.from_pretrained()
+    assert set(dropout_of(encoder).values()) == {0.02}
+    assert set(dropout_of(sentlab.methods.PaSeR(encoder, decoder_layers=1).decoder).values()) == {0.02}
+
+
+@pytest.mark.parametrize("kind", [sentlab.methods.MoCo, sentlab.methods.SimCSE])
+def test_the_first_lines_of_the_readme_improve_the_encoder(kind: type) -> None:
+    encoder = sentlab.Encoder.from_pretrained(max_length=32)
+    score = sentlab.sts_dev(sentlab.data.load("toy-sts", "dev"))
+    before = score(encoder)
+    sentlab.set_seed(0)
+    config = sentlab.TrainConfig(steps=20, learning_rate=1e-4)
+    sentlab.fit(kind(encoder), sentlab.data.load("toy-sentences", "train"), config, progress=False)
+    assert score(encoder) > before + 0.5
