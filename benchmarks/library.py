@@ -115,7 +115,9 @@ def open_index(place: Path, encoder: Encoder) -> Search:
     index = PhraseIndex.load(place / "index", encoder)
 
     def search(phrases: Sequence[str]) -> Found:
-        return [[[h.similarity, h.text, h.start, h.end] for h in hits] for hits in index.search(phrases, HITS)]
+        return [
+            [[h.similarity, h.text, h.start, h.end] for h in hits] for hits in index.search(phrases, HITS, trim=False)
+        ]
 
     return search
 
@@ -387,7 +389,7 @@ def compare(paragraphs: list[str], encoder: Encoder, source: str, place: Path) -
     ways["index"] |= {"words and marks": words, "spans": count_spans(place / "index")}
     ways["index"]["bytes in float32"] = ways["index"]["bytes"] + 2 * words * encoder.dim
 
-    own = [hits[0].similarity for hits in PhraseIndex.load(place / "part", encoder).search(PHRASES, 1)]
+    own = [hits[0].similarity for hits in PhraseIndex.load(place / "part", encoder).search(PHRASES, 1, trim=False)]
     plain = [hits[0][0] for hits in searches["span vectors"]["found"]]
     same = int((np.abs(np.subtract(own, plain)) < SAME).sum())
     ways["span vectors"] |= {"spans": count_spans(place / "part"), "same best": same}

@@ -1,4 +1,20 @@
-"""Run recorded experiments: one JSON file each, whose settings say what to do and into which the results go.
+"""Train, encode, evaluate, index and search on your own files, or run recorded experiments.
+
+Train an encoder, score it on pairs, and turn texts into vectors:
+
+    python -m sentlab train texts.csv --out my-encoder
+    python -m sentlab evaluate pairs.csv --encoder my-encoder
+    python -m sentlab encode texts.csv --encoder my-encoder --out vectors.npy
+
+Find words in texts by what they mean:
+
+    python -m sentlab index texts.csv --encoder my-encoder --out my.index
+    python -m sentlab search my.index "a walk by the sea" --encoder my-encoder
+
+Each of these explains its options: python -m sentlab train --help. What they write loads in Python. Exit status: 0; 1
+for a failure, with one line that names the file or the argument; 2 for a command that makes no sense.
+
+A recorded experiment is one JSON file, whose settings say what to do and into which the results go:
 
     python -m sentlab KIND FILE ... [--again]
     python -m sentlab results [--list]
@@ -6,168 +22,38 @@
 
 A file holds its `kind` and its `settings`. A file that holds results is left alone unless you add --again, which
 trains afresh. `results` runs all records in book/results that have no results, in the order in which they need each
-other, and names what cannot be run; --list runs nothing. Start it several times to use several cores.
+other, and names what cannot be run; --list runs nothing. Start it several times to use several cores. `search` with a
+JSON file is the record of that kind.
 """
 
 from __future__ import annotations
 
-import argparse
-import inspect
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-import pandas as pd
-from accelerate import Accelerator
-
-from sentlab.experiments import plan, records
-from sentlab.experiments import settings as asked
-from sentlab.experiments import settings_rows as rows
-from sentlab.experiments.comparison import comparison, williams_tests
-from sentlab.experiments.cost import cost
-from sentlab.experiments.leaderboard import leaderboard
-from sentlab.experiments.records import AnyRecord, LeaderboardRecord, SearchRecord, SweepRecord
-from sentlab.experiments.run import run
-from sentlab.experiments.scorecard import scorecard
-from sentlab.experiments.search import search
-from sentlab.experiments.sentence_map import sentence_map
-from sentlab.experiments.sweep import run_sweep, runs_of
-
-SETTINGS: dict[str, type[asked.Typed]] = {
-    "run": asked.RunSettings,
-    "sweep": asked.SweepSettings,
-    "search": asked.SearchSettings,
-    "comparison": rows.ComparisonSettings,
-    "williams": rows.WilliamsSettings,
-    "leaderboard": rows.LeaderboardSettings,
-    "scorecard": rows.ScorecardSettings,
-    "cost": rows.CostSettings,
-    "map": rows.MapSettings,
-}
-
-
-def execute(record: AnyRecord, path: Path, *, again: bool = False) -> Any:
-    """Run a record by the program of its kind, and return what the program returns.
-
-    Raises:
-        ValueError: records of that kind have a program of their own.
-    """
-    if record.kind == "run":
-        return run(path, again=again)
-    if record.kind == "sweep":
-        return run_sweep(path, again=again)
-    if record.kind == "search":
-        return search(path, again=again)
-    if record.kind == "leaderboard":
-        made = leaderboard(path)
-        draw(made)
-        return made
-    programs = {"comparison": comparison, "williams": williams_tests, "cost": cost, "map": sentence_map}
-    programs["scorecard"] = scorecard
-    if record.kind not in programs:
-        raise ValueError(f"{path}: run {plan.command_of(record, path)}")
-    return programs[record.kind](path)
-
-
-def draw(record: LeaderboardRecord) -> None:
-    """Draw the picture that the settings of a leaderboard ask for."""
-    from sentlab.report.plots import draw_leaderboard  # brings seaborn, which only this needs
-
-    if record.settings.picture:
-        draw_leaderboard(record, Path(record.settings.picture.file))
-
-
-def finished(record: AnyRecord, path: Path) -> bool:
-    """Whether a record has results, and a sweep or a search all of its runs."""
-    if not isinstance(record, SweepRecord | SearchRecord):
-        return record.done
-    try:
-        return bool(runs_of(path))
-    except ValueError:  # a run has no results yet
-        return False
-
-
-def tables(made: Any) -> dict[str, pd.DataFrame]:
-    """What a program has found, as tables for the terminal."""
-    if not isinstance(made, records.Record):  # a sweep
-        return {"sweep": made.table(f"{made.records[0].settings.dev}-dev")}
-    found = made.results
-    if made.kind == "run":
-        return {when: pd.DataFrame(m.scores).T for when in ("before", "after") if (m := getattr(found, when))}
-    if made.kind == "search":
-        trials = pd.DataFrame([trial.values | trial.model_dump(exclude={"values"}) for trial in found.trials])
-        return {"trials": trials, "chosen": pd.DataFrame([found.chosen])}
-    if made.kind == "scorecard":
-        return {"verdicts": found.counts()}
-    if made.kind == "comparison":
-        return {"average": found.table()}
-    if made.kind == "williams":
-        return {f"{t.setup} {t.max_size}": found.table(t.setup, t.max_size) for t in found.tables}
-    parts = {"leaderboard": "columns", "cost": "training encoding", "map": "numbers"}[made.kind].split()
-    content = made.model_dump()["results"]
-    if made.kind == "leaderboard":
-        return {name: pd.DataFrame(column["rows"]).T for name, column in content["columns"].items()}
-    return {name: pd.DataFrame(content[name]).T for name in parts}
-
-
-def run_missing(*, only_list: bool) -> int:
-    """Run what has no results, or only list it.
-
-    Returns:
-        The exit status: 1 where something could not be run.
-    """
-    refused = {} if only_list else plan.fill(records.FOLDER, execute)
-    found = plan.entries(records.FOLDER)
-    if only_list:
-        for entry in found:
-            print(f"{entry.state:8} {entry.name:36} {'' if entry.runs else entry.command}".rstrip())
-    of_state = {state: [entry.name for entry in found if entry.state == state] for state in plan.STATES}
-    print(f"{len(of_state['done'])} done, {len(of_state['missing'])} missing")
-    print(f"not run, at paper scale: {', '.join(of_state['not run']) or 'none'}")
-    return 1 if refused else 0
-
-
-def explanation() -> str:
-    """The help: this module, and the settings of every kind."""
-    parts = [__doc__ or ""]
-    parts += [f"Settings of the kind {kind}:\n\n{inspect.getdoc(own)}" for kind, own in SETTINGS.items()]
-    return "\n\n".join(parts)
+from sentlab import command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """What `python -m sentlab` does; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m sentlab", description=explanation(), formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("kind", choices=[*SETTINGS, "results"], help="of the records, or `results` for all that miss")
-    parser.add_argument("files", nargs="*", type=Path, help="records to run")
-    parser.add_argument("--again", action="store_true", help="also those that hold results; training starts afresh")
-    parser.add_argument("--list", action="store_true", help="of results: only list the records, and run nothing")
-    chosen = parser.parse_args(arguments)
-    if chosen.kind == "results":
-        if chosen.files or chosen.again:
-            parser.error("results takes no files and no --again: it runs what has no results")
-        if not records.FOLDER.is_dir():
-            parser.error(f"there is no folder {records.FOLDER} here")
-        return run_missing(only_list=chosen.list)
-    if not chosen.files or chosen.list:
-        parser.error(f"name the records: python -m sentlab {chosen.kind} FILE ...")
-    found = []
-    for path in chosen.files:
-        try:
-            found.append((path, records.read(path)))
-        except (OSError, ValueError) as error:
-            parser.error(str(error))
-        if found[-1][1].kind != chosen.kind:
-            parser.error(f"{path} is of the kind {found[-1][1].kind}: {plan.command_of(found[-1][1], path)}")
-    for path, record in found:
-        if chosen.again or not finished(record, path):
-            made = execute(record, path, again=chosen.again)
-            if Accelerator().is_main_process:
-                for what, table in tables(made).items():
-                    print(f"{record.name} {what}\n{table.to_string()}")
-    return 0
+    given = [*sys.argv[1:]] if arguments is None else [*arguments]
+    if given and given[0] in command.VERBS and not _is_record(given):
+        return command.main(given)
+    try:
+        from sentlab import recorded  # brings pydantic and pandas, which the verbs above do not need
+    except ModuleNotFoundError as error:
+        if given and given[0] not in ("-h", "--help"):
+            print(f"sentlab {given[0]}: {error}: pip install 'sentlab[experiments]'", file=sys.stderr)
+            return 1
+        print(__doc__)
+        return 0 if given else 2
+    return recorded.main(given, __doc__ or "")
+
+
+def _is_record(given: list[str]) -> bool:
+    """Whether `search` is meant as the kind of a record: an index is a folder, and a record is a JSON file."""
+    named = [argument for argument in given[1:] if not argument.startswith("-")]
+    return given[0] == "search" and bool(named) and named[0].endswith(".json")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ LAYERS = (
     {"report"},
     {"pretraining"},
     {"metrics", "published", "spans"},  # short names for users
+    {"command"},
+    {"recorded"},
     {"__init__", "__main__"},
 )
 RANK = {unit: rank for rank, units in enumerate(LAYERS) for unit in units}

@@ -15,6 +15,7 @@ from sentlab.data.rows import (
     WordPair,
     WordPairInContext,
 )
+from sentlab.data.tables import from_file, from_table
 
 __all__ = [
     "STS_TASKS",
@@ -30,6 +31,8 @@ __all__ = [
     "WordPairInContext",
     "balanced",
     "corpora",
+    "from_file",
+    "from_table",
     "hard_pairs",
     "load",
 ]

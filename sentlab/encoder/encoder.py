@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -46,6 +46,7 @@ class Encoder(Compatible):
         prompts: name -> words to put before a text.
         default_prompt_name: the prompt that `encode` puts before each text, or None for none. `forward` and
             `encode_tokens` read texts without it.
+        trainings: notes of `fit` for the model card, one a training.
 
     Raises:
         ValueError: an unknown pooling, a max_length that the model has no positions for, or a `post` of another width.
@@ -63,6 +64,7 @@ class Encoder(Compatible):
         normalize: bool = False,
         prompts: dict[str, str] | None = None,
         default_prompt_name: str | None = None,
+        trainings: Sequence[dict[str, Any]] = (),
     ) -> None:
         super().__init__()
         if not tokenizer.is_fast:
@@ -72,6 +74,7 @@ class Encoder(Compatible):
         self.model, self.tokenizer, self.post, self.pseudo = model, tokenizer, post, pseudo
         self.pooling, self.max_length, self.normalize = pooling, max_length, normalize
         self.prompts, self.default_prompt_name = dict(prompts or {}), default_prompt_name
+        self._trainings = [dict(training) for training in trainings]  # private, so no part of a run's fingerprint
         self.assumed_length: int | None = None  # a max_length that neither the caller nor the folder has chosen
 
     @classmethod
@@ -140,6 +143,11 @@ class Encoder(Compatible):
         if name not in POOLINGS and (name != "pseudo" or self.pseudo is None):
             raise ValueError(_unknown(name))
         self._pooling = name
+
+    @property
+    def trainings(self) -> list[dict[str, Any]]:
+        """What `fit` has done to the encoder, as its model card says it."""
+        return self._trainings
 
     @property
     def prompt(self) -> str:
@@ -304,7 +312,8 @@ class Encoder(Compatible):
         """Write a folder that `from_pretrained` and `sentence_transformers.SentenceTransformer` load.
 
         With a `Flow` as `post`, or the pooling "pseudo", sentence_transformers refuses it, as it could only give other
-        vectors. An encoder saved there before is replaced, once the new one is written in full. A README.md stays.
+        vectors. An encoder saved there before is replaced, once the new one is written in full. A model card goes
+        into README.md: settings, trainings, and how to load it. A README.md of your own stays.
 
         Raises:
             FileExistsError: the folder holds something that is no part of a saved encoder, or it is the working

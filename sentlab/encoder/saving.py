@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from sentlab.encoder.card import MARK, model_card
 from sentlab.encoder.files import LEGACY_POOLINGS, quiet
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.vector_maps import Flow, Whitening, describe
@@ -46,6 +47,7 @@ def save(encoder: Encoder, folder: str | Path) -> None:
             encoder.model.save_pretrained(new)
             encoder.tokenizer.save_pretrained(new)
         write_sentence_transformers(encoder, new)
+        (new / "README.md").write_text(model_card(encoder, target.name), encoding="utf-8")
         mode = (new / "modules.json").stat().st_mode
         for weights in new.rglob("*.safetensors"):  # safetensors hides its files from all other users
             weights.chmod(mode)
@@ -79,6 +81,8 @@ def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
 
     layers, width = encoder.backbone.config.num_hidden_layers, encoder.backbone.config.hidden_size
     settings: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.max_length}
+    if encoder.trainings:
+        settings["trainings"] = encoder.trainings
     averaged = {"last2": layers - 1, "first_last": 1, "embedding_last": 0}.get(encoder.pooling)
     if averaged is not None:
         weights = torch.zeros(layers + 1)
@@ -127,7 +131,7 @@ def _replace(target: Path, new: Path) -> None:
     if held and (strange or "modules.json" not in held):
         what = f"it holds {', '.join(strange[:5])}" if strange else "it has no modules.json"
         raise FileExistsError(f"{target} is no saved encoder alone ({what}); choose a new folder or empty this one")
-    if "README.md" in held:  # the user's, for `save` writes none
+    if "README.md" in held and MARK not in (target / "README.md").read_text(encoding="utf-8", errors="replace"):
         shutil.copy2(target / "README.md", new / "README.md")
     old = new.with_suffix(".old")
     target.rename(old)

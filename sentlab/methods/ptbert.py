@@ -95,5 +95,6 @@ class PTBERT(MoCo):
         super().__init__(encoder, queue_size=queue_size, momentum=momentum, temperature=temperature, view=view)
         encoder.pooling = at_test
         if released:
-            fresh = type(encoder.model)(encoder.model.config).to(encoder.device)
+            model: Any = encoder.model
+            fresh = type(model)(model.config).to(encoder.device)
             self.momentum_encoder.model.load_state_dict(fresh.state_dict())

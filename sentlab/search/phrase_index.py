@@ -3,8 +3,10 @@
     index = sentlab.PhraseIndex(encoder)
     index.add(texts)
     index.save("novels.index")
-    for hit in index.search(["a walk by the sea"], k=5)[0]:
-        print(hit.similarity, hit.words)
+    found = index.search(["a walk by the sea"], k=5)
+
+`found` is a list of hits for each phrase. `found.table()` is a DataFrame, a notebook shows each hit with the words
+around it, and `index[number]` is a whole text.
 
 We keep one vector a word, the sum of its tokens' vectors, beside the texts: `sentlab.search.spans` makes of them the
 similarities of all spans. Spans are of whole words, a punctuation mark is one, and never cross the end of a text.
@@ -13,12 +15,13 @@ The module phrase_index_files describes the files.
 
 from __future__ import annotations
 
+import operator
 import shutil
 import warnings
 import weakref
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sized
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -29,23 +32,14 @@ from torch.nn import functional as F
 from sentlab.encoder import Encoder
 from sentlab.encoder.batches import checked, strings
 from sentlab.encoder.inference import progress_bar
+from sentlab.search import edges
 from sentlab.search import phrase_index_files as files
+from sentlab.search.hits import Found, Hit
 from sentlab.search.passages import encode_words
 from sentlab.search.phrase_index_files import DTYPES, Manifest, Segment
-from sentlab.search.spans import Scored, apart, check_sizes, scored
+from sentlab.search.spans import Edges, Scored, apart, check_sizes, scored
 
 CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of work on one core
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A span of words that was found: the characters [start, end) of a text."""
-
-    text: int  # counted from 0 in the order in which texts were added
-    start: int
-    end: int
-    words: str
-    similarity: float  # cosine with the phrase
 
 
 class PhraseIndex:
@@ -105,6 +99,22 @@ class PhraseIndex:
         """The number of texts."""
         return sum(segment.extent.texts for segment in self._segments)
 
+    def __getitem__(self, number: int) -> str:
+        """A text as it was added, by its number; a loop over the index gives all of them.
+
+        Raises:
+            IndexError: there is no such text.
+            ValueError: the segment that holds it is damaged.
+        """
+        number = operator.index(number)
+        if not -len(self) <= number < len(self):
+            raise IndexError(f"there is no text {number}: the index holds {len(self)}")
+        number %= len(self)
+        segment = self._segments[bisect_right(self._segments, number, key=lambda segment: segment.first_text) - 1]
+        if damage := segment.check():
+            raise ValueError(f"the phrase index in {self.folder} is damaged: {damage}")
+        return segment.text(number - segment.first_text)
+
     @property
     def words(self) -> int:
         """The number of words of all texts."""
@@ -140,18 +150,22 @@ class PhraseIndex:
                 first += len(group)
                 bar.update(len(group))
 
-    def search(self, phrases: Iterable[str], k: int = 10) -> list[list[Hit]]:
+    def search(self, phrases: Iterable[str], k: int = 10, *, trim: bool = True) -> Found:
         """The spans that mean most nearly the same as each phrase; no two of a phrase's hits overlap.
 
         A phrase's vector is the mean of its own tokens' vectors, as a span's is (SLICE, section 3.1). Every span of
-        every text is compared, a chunk of words at a time, so memory does not grow with the index.
+        every text is compared, a chunk of words at a time. Memory grows with the index by a byte a word, for `trim`.
 
         Args:
             phrases: Q texts.
             k: hits a phrase; fewer only where there is nothing left that does not overlap.
+            trim: compare only spans that begin and end as a phrase does: not "of a king,", but "king". Punctuation
+                and some English words are left out at the edges, unless the phrase has one there too.
+                `sentlab.search.edges` lists them. False compares all spans.
 
         Returns:
-            For each phrase its hits by falling similarity, of equals the first text's first.
+            For each phrase its hits by falling similarity, of equals the first text's first: a list, which has a
+            `table()` and shows itself in a notebook.
 
         Raises:
             ValueError: a phrase without any word, k below 1, an encoder that has changed since the texts were added,
@@ -161,19 +175,31 @@ class PhraseIndex:
         self._check_encoder()
         queries = np.zeros((len(phrases), self._manifest.dim), dtype=np.float32)
         seen = np.zeros(len(phrases), dtype=bool)
-        for number, vectors, _ in encode_words(self.encoder, phrases):
+        ends: list[tuple[int, int]] = [(0, 0)] * len(phrases)  # kinds of the first and last word
+        for number, vectors, places in encode_words(self.encoder, phrases):
             queries[number] += vectors.sum(0)
+            first, last = edges.phrase_kinds(phrases[number], places)
+            ends[number] = (ends[number][0] if seen[number] else first, last)
             seen[number] |= len(vectors) > 0
         if not seen.all():
             raise ValueError(f"phrases[{seen.argmin()}] has no words to search for: {phrases[seen.argmin()]!r:.60}")
-        unit = F.normalize(torch.from_numpy(queries), dim=1)
+        allowed = (
+            [(first & edges.FIRST, last & edges.LAST) for first, last in ends] if trim else [(0, 0)] * len(phrases)
+        )
+        order = sorted(range(len(phrases)), key=allowed.__getitem__)  # phrases with equal edges are searched together
+        unit = F.normalize(torch.from_numpy(queries[order]), dim=1)
+        sizes = self.min_size, self.max_size
         blocks = (
             Scored(rows, segment.first_word + start, scores)
             for segment in self._sound(read=True)
-            for rows, start, scores in scored(unit, segment.vectors, segment.words, self.min_size, self.max_size)
+            for rows, start, scores in scored(
+                unit, segment.vectors, segment.words, *sizes, _edges(segment, allowed) if trim else ()
+            )
         )
-        found = apart(blocks, len(phrases), k, self.min_size, self.max_size)
-        return [[self._hit(*span) for span in spans] for spans in found]
+        found: list[list[Hit]] = [[]] * len(phrases)
+        for number, spans in zip(order, apart(blocks, len(phrases), k, *sizes), strict=True):
+            found[number] = [self._hit(*span) for span in spans]
+        return Found(phrases, found)
 
     def save(self, folder: str | Path) -> None:
         """Keep the index in a folder, which it is in from then on: what is added later is committed there.
@@ -245,7 +271,17 @@ class PhraseIndex:
         first, last = start - segment.first_word, end - segment.first_word - 1
         text = int(np.searchsorted(segment.words, first, side="right")) - 1
         begin, stop = int(segment.spans[first, 0]), int(segment.spans[last, 1])
-        return Hit(segment.first_text + text, begin, stop, segment.text(text)[begin:stop], similarity)
+        return Hit.of(segment.first_text + text, segment.text(text), begin, stop, similarity)
+
+
+def _edges(segment: Segment, allowed: list[tuple[int, int]]) -> list[Edges]:
+    """What the spans of a segment may begin and end with, for each group of the phrases in the order of `allowed`."""
+    groups, first = [], 0
+    for (begin, end), count in sorted(Counter(allowed).items()):
+        ragged = edges.FIRST & ~begin, edges.LAST & ~end
+        groups.append(Edges(slice(first, first + count), *((segment.kinds & kinds) == 0 for kinds in ragged)))
+        first += count
+    return groups
 
 
 def _groups(texts: Iterable[str]) -> Iterator[list[str]]:

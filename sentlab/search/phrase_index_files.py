@@ -31,6 +31,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -39,6 +40,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from sentlab.files import to_disk, write_json
+from sentlab.search.edges import word_kinds
 
 FORMAT = "sentlab phrase index 2"
 MANIFEST, LOCK = "phrases.json", "phrases.lock"
@@ -107,6 +109,11 @@ class Segment:
 
     def text(self, number: int) -> str:
         return self.texts[self.bytes[number] : self.bytes[number + 1]].tobytes().decode()
+
+    @cached_property
+    def kinds(self) -> np.ndarray:
+        """The kind of each word, uint8 (W,); see `sentlab.search.edges`."""
+        return word_kinds(self.texts, self.bytes, self.words, self.spans)
 
     def _mapped(self, name: str, dtype: str, *shape: int) -> np.ndarray:
         path, size = self._place / name, np.dtype(dtype).itemsize * int(np.prod(shape))

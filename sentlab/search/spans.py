@@ -18,7 +18,7 @@ the shortest span; similarities that differ by less than about 4e-6 (STEPS) may 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +43,14 @@ class Spans(NamedTuple):
     score: Any
     start: Any
     end: Any
+
+
+class Edges(NamedTuple):
+    """The words that the spans of some queries may begin and end with: true or false, (N,) each."""
+
+    queries: slice
+    begins: np.ndarray
+    ends: np.ndarray
 
 
 class Scored(NamedTuple):
@@ -134,11 +142,20 @@ def word_sums(tokens: Tensor, boundaries: Any) -> Tensor:
     return F.embedding_bag(torch.arange(len(tokens), device=tokens.device), tokens, edges[:-1], mode="sum")
 
 
-def scored(queries: Tensor, tokens: Any, texts: np.ndarray, min_size: int, max_size: int) -> Iterator[Scored]:
+def scored(
+    queries: Tensor,
+    tokens: Any,
+    texts: np.ndarray,
+    min_size: int,
+    max_size: int,
+    edges: Sequence[Edges] = (),
+) -> Iterator[Scored]:
     """The similarity of every span of some texts with every query, a chunk at a time; no span crosses a text's end.
 
     Queries (Q, D) are of length 1 or 0. Tokens (N, D) slice to arrays or tensors. Texts (n + 1,): where each begins, N.
+    Where there are `edges`, they cover all queries, and a span with other edges gets -inf.
     """
+    groups: list[Edges | None] = list(edges) or [None]
     block = max(1, min(QUERIES, len(queries)))
     chunk = min(TOKENS, max(BLOCK, SCORES // (max_size * block) // BLOCK * BLOCK))
     for first in range(0, len(tokens) - min_size + 1, chunk):
@@ -152,8 +169,7 @@ def scored(queries: Tensor, tokens: Any, texts: np.ndarray, min_size: int, max_s
         starts = np.arange(first, first + count)
         ends = texts[np.searchsorted(texts, starts, side="right")]
         left = torch.from_numpy(ends - starts).to(part.device)  # (c,)
-        for start in range(0, len(queries), block):
-            rows = slice(start, start + block)
+        for rows, bars in _blocks(groups, len(queries), block, first, count, max_size, part):
             dots = _product(queries[rows], part[: count + max_size].T)  # (q, c + K)
             sums = torch.zeros_like(dots[:, :count])
             scores = sums.new_empty((max_size - min_size + 1, *sums.shape))
@@ -161,12 +177,36 @@ def scored(queries: Tensor, tokens: Any, texts: np.ndarray, min_size: int, max_s
                 sums += dots[:, size - 1 : size - 1 + count]
                 if size < min_size:
                     continue
-                found = torch.mul(sums, inverse[size - 1], out=scores[size - min_size])
+                found = scores[size - min_size]
+                if bars is None:
+                    torch.mul(sums, inverse[size - 1], out=found)
+                else:  # in one pass, so that it takes no longer
+                    torch.addcmul(bars[size - 1], sums, inverse[size - 1], out=found)
                 if any_cancelled:
                     places = cancelled[size - 1].nonzero()[:, 0]
-                    found[:, places] = _exactly(queries[rows], part, places, size)
+                    exact = _exactly(queries[rows], part, places, size)
+                    found[:, places] = exact if bars is None else exact + bars[size - 1, places]
             _remove(scores, left, min_size)
             yield Scored(rows, first, scores)
+
+
+def _blocks(
+    groups: list[Edges | None], queries: int, block: int, first: int, count: int, sizes: int, like: Tensor
+) -> Iterator[tuple[slice, Tensor | None]]:
+    """Some queries at a time, with what is added to the similarities (K, c) of the spans in a chunk: 0 or -inf."""
+    for group in groups:
+        begin, end, bars = 0, queries, None
+        if group is not None:
+            begin, end, _ = group.queries.indices(queries)
+            open_, close = np.zeros((2, count + sizes), dtype=np.float32)
+            here = slice(first, first + count)
+            open_[:count][~group.begins[here]] = -np.inf
+            closing = group.ends[first : first + count + sizes]
+            close[: len(closing)][~closing] = -np.inf
+            last = np.lib.stride_tricks.sliding_window_view(close, count)[:sizes]  # (K, c): of spans of each size
+            bars = torch.from_numpy(open_[:count] + last).to(like)
+        for start in range(begin, end, block):
+            yield slice(start, min(start + block, end)), bars
 
 
 def apart(

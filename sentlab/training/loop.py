@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.card import training_note
 from sentlab.training import checkpoint, random_state
 from sentlab.training.arguments import as_rows, check_arguments, check_shares
 from sentlab.training.checkpoint import Run
@@ -187,6 +188,8 @@ def fit(
     elif run.best:
         method.load_state_dict(run.best)
     run.history.stopped = run.history.stopped or "all steps done"
+    if isinstance(method.encoder, Encoder):  # which a method of the user may do without
+        method.encoder.trainings.append(training_note(settings, rows, run.history.dev, run.history.kept_step))
     if folder is not None and accelerator.is_main_process:
         run.history.save(folder / "history.json")
     method.eval()

@@ -1,4 +1,4 @@
-"""The command: one for all kinds, with one help, and errors that name file and key."""
+"""The command of records: one for all kinds, with one help, and errors that name file and key."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sentlab import __main__ as command
+from sentlab import recorded
 from sentlab.experiments import records
 
 
@@ -28,10 +29,10 @@ def test_the_help_explains_every_setting_of_every_kind(capsys: pytest.CaptureFix
         command.main(["--help"])
     told = capsys.readouterr().out
     assert ended.value.code == 0
-    for kind, settings in command.SETTINGS.items():
+    for kind, settings in recorded.SETTINGS.items():
         own = told.split(f"Settings of the kind {kind}:")[1]
         assert all(name in own for name in settings.model_fields), kind
-    assert set(command.SETTINGS) | {"library"} == set(records.KINDS)
+    assert set(recorded.SETTINGS) | {"library"} == set(records.KINDS)
 
 
 def test_a_record_is_run_once_and_again_when_asked(
@@ -46,7 +47,7 @@ def test_a_record_is_run_once_and_again_when_asked(
     assert capsys.readouterr().out == ""
     assert Path(path).read_text() == written
     called: list[bool] = []
-    monkeypatch.setattr(command, "run", lambda path, again: called.append(again) or records.read(path))
+    monkeypatch.setattr(recorded, "run", lambda path, again: called.append(again) or records.read(path))
     assert command.main(["run", path, "--again"]) == 0
     assert called == [True]
 
@@ -59,7 +60,7 @@ def test_a_record_is_run_once_and_again_when_asked(
         (["run", "gone.json"], "gone.json"),
         (["run"], "name the records"),
         (["results", "raw.json"], "results takes no files"),
-        (["train", "raw.json"], "invalid choice: 'train'"),
+        (["tarin", "raw.json"], "invalid choice: 'tarin'"),
     ],
 )
 def test_errors_name_the_file_and_what_to_do(
@@ -82,6 +83,6 @@ def test_errors_name_the_file_and_what_to_do(
 def test_an_unfinished_sweep_is_run(raw: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path / "both.json", {"run": raw, "over": {"encoder.pooling": ["cls", "mean"]}}, "sweep")
-    assert not command.finished(records.read(path), Path(path))
+    assert not recorded.finished(records.read(path), Path(path))
     assert command.main(["sweep", path]) == 0
-    assert command.finished(records.read(path), Path(path))
+    assert recorded.finished(records.read(path), Path(path))

@@ -10,6 +10,7 @@ import pytest
 from filelock import FileLock
 
 from sentlab import __main__ as command
+from sentlab import recorded
 from sentlab.experiments import plan, records
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
@@ -133,7 +134,7 @@ def test_a_list_runs_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     write("a", settings(), results=SCORED)
     write("b", settings())
     write("paper-scale/c", settings())
-    monkeypatch.setattr(command, "execute", lambda *_: pytest.fail("it was run"))
+    monkeypatch.setattr(recorded, "execute", lambda *_: pytest.fail("it was run"))
     assert command.main(["results", "--list"]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
         ["done", "a"],

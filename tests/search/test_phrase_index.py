@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,7 +43,19 @@ def saved(encoder: Encoder, tmp_path: Path) -> Path:
     return tmp_path / "index"
 
 
-def slow_hits(encoder: Encoder, texts: list[str], phrase: str, sizes: range) -> list[tuple[float, int, int, int]]:
+def ragged(words: str, phrase: str) -> bool:
+    """Whether a span begins or ends as no phrase does, and as this phrase does not."""
+    own, asked = (re.findall(r"[\w']+|\S", text.lower()) for text in (words, phrase))
+    mark, between, before = re.compile(r"[^\w\s😀]"), {"in", "and", "on"}, {"the", "a", "is"}
+    opened, closed = (bool(mark.match(own[i])) and not mark.match(asked[i]) for i in (0, -1))
+    opened |= own[0] in between and asked[0] not in between
+    closed |= own[-1] in between | before and asked[-1] not in between | before
+    return opened or closed
+
+
+def slow_hits(
+    encoder: Encoder, texts: list[str], phrase: str, sizes: range, trim: bool
+) -> list[tuple[float, int, int, int]]:
     """(similarity, text, start, end) of all spans of words, best first, without those that overlap a better one."""
     query = encoder.encode_tokens([phrase])[0][0].astype(np.float64).mean(0)
     found = []
@@ -52,7 +65,9 @@ def slow_hits(encoder: Encoder, texts: list[str], phrase: str, sizes: range) -> 
             for last in range(first + sizes.start, min(first + sizes.stop, len(edges))):
                 mean = vectors[edges[first] : edges[last]].astype(np.float64).mean(0)
                 cosine = query @ mean / np.linalg.norm(query) / np.linalg.norm(mean)
-                found.append((cosine, number, int(offsets[edges[first], 0]), int(offsets[edges[last] - 1, 1])))
+                place = int(offsets[edges[first], 0]), int(offsets[edges[last] - 1, 1])
+                if not trim or not ragged(texts[number][slice(*place)], phrase):
+                    found.append((cosine, number, *place))
     hits: list[tuple[float, int, int, int]] = []
     for hit in sorted(found, key=lambda hit: (-round(hit[0], 5), *hit[1:])):
         if all(hit[1] != other[1] or hit[2] >= other[3] or hit[3] <= other[2] for other in hits):
@@ -60,18 +75,19 @@ def slow_hits(encoder: Encoder, texts: list[str], phrase: str, sizes: range) -> 
     return hits
 
 
+@pytest.mark.parametrize("trim", [False, True])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float16", 1e-3)])
 def test_search_is_that_of_all_spans(
-    encoder: Encoder, monkeypatch: pytest.MonkeyPatch, dtype: str, tolerance: float
+    encoder: Encoder, monkeypatch: pytest.MonkeyPatch, dtype: str, tolerance: float, trim: bool
 ) -> None:
     monkeypatch.setattr(phrase_index, "CHARACTERS", 60)  # so that there are several segments
     index = PhraseIndex(encoder, min_size=2, max_size=4, dtype=dtype)
     index.add(TEXTS[:3])
     index.add(iter(TEXTS[3:]))
     assert (len(index), len(list(index.folder.glob("*/vectors")))) == (6, 3)
-    phrases = ["guitar music", "dogs are eating", "doesn't"]
-    for phrase, hits in zip(phrases, index.search(phrases, 6), strict=True):
-        slow = slow_hits(encoder, TEXTS, phrase, range(2, 5))[:6]
+    phrases = ["guitar music", "in the garden", "dogs are eating", "a book ;", "doesn't", "plays the", "In — and"]
+    for phrase, hits in zip(phrases, index.search(phrases, 6, trim=trim), strict=True):
+        slow = slow_hits(encoder, TEXTS, phrase, range(2, 5), trim)[:6]
         np.testing.assert_allclose([hit.similarity for hit in hits], [hit[0] for hit in slow], atol=tolerance)
         assert all(hit.words == TEXTS[hit.text][hit.start : hit.end] for hit in hits)
         if dtype == "float32":
@@ -87,6 +103,45 @@ def test_a_phrase_finds_itself(encoder: Encoder) -> None:
     assert (hits[0].text, hits[0].words) == (3, TEXTS[3].strip())
     twice = index.search([TEXTS[0]], 2)[0]
     assert [(hit.text, hit.words) for hit in twice] == [(0, TEXTS[0]), (4, TEXTS[0])]
+
+
+def test_hits_begin_and_end_as_phrases_do(encoder: Encoder) -> None:
+    texts = ["of the king, (the «girl») Of a river …", "and, of THE", "$5 = 50%"]
+    index, single = PhraseIndex(encoder, max_size=3), PhraseIndex(encoder, max_size=1)
+    index.add(texts)
+    single.add(texts)
+    words = {hit.words for hit in index.search(["king girl"], 50)[0]} - {"$", "%"}
+    assert not [each for each in words if re.search(r"(?i)^(of|and)\b|^[^\w$]|[^\w%]$|\b(of|and|the|a)$", each)]
+    assert {hit.words for hit in single.search(["king"], 50)[0]} == {"king", "girl", "river", "$", "5", "50", "%"}
+    assert [hit.words for hit in index.search([", of"], 1)[0]] == [", of"]
+    assert len(single.search(["king"], 50, trim=False)[0]) == single.words
+
+
+def test_texts_come_back_with_the_words_around_a_hit(
+    encoder: Encoder, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(phrase_index, "CHARACTERS", 10)
+    index = PhraseIndex.load(saved, encoder)
+    index.add(["the dog runs", "water"])
+    index = PhraseIndex.load(saved, encoder)
+    texts = [*TEXTS, "the dog runs", "water"]
+    assert list(index) == texts
+    assert (index[3], index[-1], index[np.int64(6)]) == (TEXTS[3], "water", "the dog runs")
+    for number in (8, -9):
+        with pytest.raises(IndexError, match="the index holds 8"):
+            index[number]
+    for hits in index.search(["the dog", "café", "in the garden"], 3):
+        for hit in hits:
+            whole = texts[hit.text]
+            assert hit.before + hit.words + hit.after == whole  # shorter than what a hit keeps
+            assert (hit.start, hit.words) == (len(hit.before), whole[hit.start : hit.end])
+
+
+def test_a_damaged_text_is_not_given_back(encoder: Encoder, saved: Path) -> None:
+    (place,) = saved.glob("*/texts")
+    place.write_bytes(b"x" * place.stat().st_size)
+    with pytest.raises(ValueError, match=r"is damaged: .*texts is not what was written"):
+        PhraseIndex.load(saved, encoder)[0]
 
 
 def test_no_more_hits_than_there_are(encoder: Encoder) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import json
 import lzma
 import math
 import zlib
@@ -23,7 +24,7 @@ from sentlab.data.rows import added_up
 Row = TypeVar("Row")
 RawPair = tuple[str, str, str, str]  # text a, text b, gold as written, where it stands (`file:line`)
 
-_PACKED: dict[str, tuple[str, Any]] = {".gz": ("gzip", gzip.open), ".xz": ("xz", lzma.open)}
+PACKED: dict[str, tuple[str, Any]] = {".gz": ("gzip", gzip.open), ".xz": ("xz", lzma.open)}
 
 
 class Read(NamedTuple, Generic[Row]):
@@ -43,7 +44,7 @@ def streamed(path: str | Path) -> Iterator[str]:
 
 
 def _whole_lines(path: str | Path) -> Iterator[str]:
-    kind, opened = _PACKED.get(Path(path).suffix, ("", open))
+    kind, opened = PACKED.get(Path(path).suffix, ("", open))
     with opened(path, "rb") as file:
         try:
             for n, line in enumerate(file, 1):
@@ -81,11 +82,15 @@ def tab_columns(path: str | Path, names: tuple[str, str, str]) -> Iterator[RawPa
 
 
 def csv_columns(
-    path: str | Path, names: tuple[str, ...], delimiter: str = ","
+    path: str | Path, names: tuple[str, ...], delimiter: str = ",", *, quotes: bool = True
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Some columns of real CSV with a header row, stripped, and where each record begins (`file:line`)."""
+    """Some columns of real CSV with a header row, stripped, and where each record begins (`file:line`).
+
+    Without `quotes` a quote is plain text, and a record is a line.
+    """
     text = io.StringIO("".join(_whole_lines(path)), newline="")
-    reader = csv.reader(text, delimiter=delimiter, strict=True)
+    quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    reader = csv.reader(text, delimiter=delimiter, strict=True, quoting=quoting)
     start = 1  # a quoted field may hold line breaks, so a record is named by its first line
     try:
         header = next(reader, [])
@@ -98,6 +103,28 @@ def csv_columns(
             start = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(f"{path}:{start}: not valid CSV ({error})") from error
+
+
+def json_columns(path: str | Path, names: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
+    """Some entries of a JSON object a line, None where one is lacking, and where it stands; blank lines are skipped.
+
+    Raises:
+        ValueError: a line is no JSON object, or the first one lacks a name.
+    """
+    first = True
+    for n, line in enumerate(streamed(path), 1):
+        if not line.strip():
+            continue
+        try:
+            item = json.loads(line)
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise ValueError(f"{path}:{n}: not JSON ({error})") from error
+        if not isinstance(item, dict):
+            raise ValueError(f"{path}:{n}: expected a JSON object with {', '.join(names)}, found {line!r:.60}")
+        if first and (lacking := [name for name in names if name not in item]):
+            raise ValueError(f"{path}:{n}: no {', '.join(lacking)} in {list(item)}")
+        first = False
+        yield tuple(item.get(name) for name in names), f"{path}:{n}"
 
 
 def column_places(header: list[str], names: tuple[str, ...], path: str | Path) -> tuple[int, ...]:

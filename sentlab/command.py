@@ -1,0 +1,372 @@
+"""The verbs of `python -m sentlab` that work on your own files: train, encode, evaluate, index and search."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # torch takes seconds to import, which a --help need not wait for
+    from sentlab.data import Corpus
+    from sentlab.encoder import Encoder
+
+ON_TEXTS: tuple[str, ...] = ("SimCSE", "MoCo", "PaSeR", "PTBERT", "ConSERT", "ContrastiveTension")
+ON_TRIPLES: tuple[str, ...] = ("SimCSE", "SupervisedPaSeR", "SLICE")
+CHECKPOINT_EVERY = 100  # steps
+METHODS = {name.lower(): name for name in (*ON_TEXTS, *ON_TRIPLES)}
+FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, ArithmeticError, MemoryError)
+EXAMPLES = {
+    "train": """
+  python -m sentlab train texts.txt --out my-encoder
+  python -m sentlab train reviews.csv --columns review --method paser --steps 500 --out my-encoder
+  python -m sentlab train triples.jsonl --rows triples --dev judged.tsv --scale 1,7 --out my-encoder
+then in Python: sentlab.Encoder.from_pretrained("my-encoder")""",
+    "encode": """
+  python -m sentlab encode texts.txt --out vectors.npy
+  python -m sentlab encode reviews.csv --columns review --encoder my-encoder --normalize --out vectors.parquet
+then in Python: numpy.load("vectors.npy")""",
+    "evaluate": """
+  python -m sentlab evaluate judged.csv --encoder my-encoder
+  python -m sentlab evaluate judged.tsv --columns first,second,rating --scale 1,7 --out scores.json
+  python -m sentlab evaluate stsb sick toy-sts
+then in Python: json.load(open("scores.json"))""",
+    "index": """
+  python -m sentlab index novels.txt --out novels.index
+  python -m sentlab index more.txt --out novels.index --add
+then in Python: sentlab.PhraseIndex.load("novels.index", sentlab.Encoder.from_pretrained())""",
+    "search": """
+  python -m sentlab search novels.index "a walk by the sea" "an old king"
+  python -m sentlab search novels.index --phrases phrases.txt -k 3 --out hits.csv
+then in Python: pandas.read_csv("hits.csv")""",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Do what a verb and its options say.
+
+    Returns:
+        The exit status: 0, or 1 for a failure, of which one line has been printed. A command that makes no sense ends
+        the program with 2, as argparse does.
+    """
+    asked = _parser().parse_args(arguments)
+    verb = f"sentlab {asked.verb}"
+
+    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+        print(f"{verb}: warning: {_line(message)}", file=sys.stderr)
+
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = tell
+            VERBS[asked.verb](asked)
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        kept = asked.verb == "train" and (_work(_out(asked)) / "checkpoint.safetensors").exists()
+        on = "; the same command goes on from its last checkpoint" if kept else ""
+        print(f"{verb}: interrupted{on}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # of `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except FAILURES as error:
+        message = _line(error).replace("pass overwrite=True", "add --again")  # what it is called here
+        print(f"{verb}: error: {message}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def train(asked: argparse.Namespace) -> None:
+    from sentlab import methods
+    from sentlab.evaluation import dev_score
+    from sentlab.training import TrainConfig, fit, set_seed
+
+    method, began, out = METHODS[asked.method], time.monotonic(), _out(asked)
+    if out.exists() and not (out / "modules.json").is_file() and (out.is_file() or any(out.iterdir())):
+        raise FileExistsError(f"--out {out} is no saved encoder and not empty; choose another folder")
+    kind = asked.rows or ("texts" if method in ON_TEXTS else "triples")
+    fitting = ON_TEXTS if kind == "texts" else ON_TRIPLES
+    if method not in fitting:
+        raise ValueError(f"--method {asked.method} does not learn from {kind}; these do: {', '.join(fitting).lower()}")
+    rows = _read(asked, asked.file, kind, asked.columns)
+    dev = None if asked.dev is None else _pairs(asked, asked.dev, asked.dev_columns, "dev")
+    encoder = _encoder(asked, pooling=asked.pooling, max_length=asked.max_length)
+    set_seed(asked.seed)
+    trained = getattr(methods, method)(encoder)
+    names = ("steps", "epochs", "batch_size", "learning_rate", "seed")
+    settings = {name: value for name in names if (value := getattr(asked, name)) is not None}
+    settings |= {"checkpoint_every": CHECKPOINT_EVERY}
+    if dev is not None:
+        steps = asked.steps or max(
+            1, round((asked.epochs or 1) * (len(rows) // min(asked.batch_size or 64, len(rows))))
+        )
+        settings |= {"keep": "dev", "eval_every": asked.eval_every or max(1, steps // 10)}
+    work = _work(out)
+    history = fit(
+        trained,
+        rows,
+        TrainConfig(**settings),
+        None if dev is None else dev_score(dev),
+        folder=work,
+        resume=not asked.again,
+        overwrite=asked.again,
+        progress=not asked.quiet,
+    )
+    encoder.save(out)
+    (work / "checkpoint.safetensors").unlink(missing_ok=True)
+    print(f"trained {method} for {history.settings['steps']:,} steps on {len(rows):,} {kind}")
+    if dev is not None:
+        first, best = history.dev[0]["score"], history.best_dev
+        print(f"dev {dev.name}: {first:.2f} before, {best:.2f} at step {history.kept_step}, which is kept")
+    print(f"saved {out}, and {work / 'history.json'}, after {time.monotonic() - began:.0f} s")
+
+
+def encode(asked: argparse.Namespace) -> None:
+    import numpy as np
+
+    from sentlab.files import replacing
+
+    out = _out(asked, ".npy", ".jsonl", ".parquet")
+    texts = _read(asked, asked.file, "texts", asked.columns)
+    if out.suffix == ".npy" and texts.left_out:
+        blank = sum(texts.left_out.values())
+        raise ValueError(
+            f"{asked.file}: {blank} blank texts get no vector, so the rows of a .npy would not be those of the file; "
+            "remove them, or write a .jsonl or .parquet, which hold the texts too"
+        )
+    vectors = _encoder(asked).encode(texts, normalize=asked.normalize or None, progress=_progress(asked))
+    with replacing(out) as temporary:
+        if out.suffix == ".npy":
+            with open(temporary, "wb") as file:
+                np.save(file, vectors)
+        elif out.suffix == ".jsonl":
+            with open(temporary, "w", encoding="utf-8") as lines:
+                for text, vector in zip(texts, vectors, strict=True):
+                    row = {"text": text, "vector": [round(x, 7) for x in vector.tolist()]}
+                    lines.write(json.dumps(row, ensure_ascii=False) + "\n")
+        else:
+            _frame({"text": list(texts), "vector": list(vectors)}).to_parquet(temporary)
+    print(f"wrote {len(vectors):,} vectors of {vectors.shape[1]} dimensions to {out}")
+
+
+def evaluate(asked: argparse.Namespace) -> None:
+    from sentlab.evaluation import evaluate as scored
+    from sentlab.files import write_json
+
+    out = _out(asked, ".json") if asked.out else None
+    corpora = [_pairs(asked, name, asked.columns, "test") for name in asked.files]
+    encoder = _encoder(asked)
+    scores: dict[str, float] = {}
+    for corpus in corpora:
+        found = scored(encoder, corpus, progress=_progress(asked)).scores
+        scores |= {name: round(score, 4) for name, score in found.items()}
+        for name, score in found.items():
+            measure = " (Spearman x 100)" if name == corpus.name else ""
+            print(f"{score:7.2f}  {name}{measure}, {len(corpus):,} rows", flush=True)
+    if out:
+        write_json(out, {"encoder": asked.encoder, "scores": scores})
+
+
+def index(asked: argparse.Namespace) -> None:
+    from sentlab.search import PhraseIndex
+
+    out = _out(asked)
+    if asked.add and (asked.min_size or asked.max_size or asked.dtype):
+        raise ValueError("--add takes no --min-size, --max-size or --dtype: they are those of the index")
+    if not asked.add and out.exists() and (out.is_file() or any(out.iterdir())):
+        raise FileExistsError(f"--out {out} is not empty; choose another folder, or add to the index there with --add")
+    texts, encoder = _read(asked, asked.file, "texts", asked.columns), _encoder(asked)
+    given = {name: value for name in ("min_size", "max_size", "dtype") if (value := getattr(asked, name))}
+    made = PhraseIndex.load(out, encoder) if asked.add else PhraseIndex(encoder, **given)
+    made.add(texts, progress=_progress(asked))
+    made.save(out)
+    print(f"{out} holds {len(made):,} texts, {made.words:,} words, in spans of {made.min_size} to {made.max_size}")
+
+
+def search(asked: argparse.Namespace) -> None:
+    from sentlab.files import replacing
+    from sentlab.search import PhraseIndex
+
+    out = _out(asked, ".csv", ".jsonl", ".parquet", ".html") if asked.out else None
+    phrases = [*asked.phrase, *(_read(asked, asked.phrases, "texts", asked.columns) if asked.phrases else ())]
+    if not phrases:
+        raise ValueError("nothing to search for: give phrases, or a file of them with --phrases")
+    found = PhraseIndex.load(asked.index, _encoder(asked)).search(phrases, asked.k, trim=not asked.all_spans)
+    if out is None:
+        marks = ("\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("[", "]")
+        for phrase, hits in zip(phrases, found, strict=True):
+            print(phrase if hits else f"{phrase}\n  nothing found")
+            for hit in hits:
+                before, words, after = (_line(part) for part in (hit.before + "|", hit.words, "|" + hit.after))
+                context = f"{before[:-1]}{marks[0]}{words}{marks[1]}{after[1:]}"
+                print(f"  {hit.similarity:.3f}  text {hit.text}: {context}")
+        return
+    with replacing(out) as temporary:
+        if out.suffix == ".html":
+            page = f"<!doctype html><meta charset='utf-8'><title>Hits</title>{found._repr_html_()}\n"
+            temporary.write_text(page, encoding="utf-8")
+        elif out.suffix == ".csv":
+            found.table().to_csv(temporary, index=False)
+        elif out.suffix == ".jsonl":
+            found.table().to_json(temporary, orient="records", lines=True, force_ascii=False)
+        else:
+            found.table().to_parquet(temporary)
+    print(f"wrote {sum(map(len, found)):,} hits of {len(found):,} phrases to {out}")
+
+
+VERBS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "train": train,
+    "encode": encode,
+    "evaluate": evaluate,
+    "index": index,
+    "search": search,
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m sentlab")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+
+    def add(verb: str, about: str) -> argparse.ArgumentParser:
+        own = verbs.add_parser(
+            verb,
+            description=about,
+            epilog=f"examples:{EXAMPLES[verb]}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        own.add_argument(
+            "--encoder", default="tiny", metavar="NAME", help="a folder or hub name; default: the bundled tiny"
+        )
+        own.add_argument("--quiet", action="store_true", help="show no progress")
+        return own
+
+    def reads(own: argparse.ArgumentParser, columns: str) -> None:
+        own.add_argument("--columns", type=_columns, metavar="A,B", help=f"columns to read; default: {columns}")
+        own.add_argument("--separator", metavar="S", help="between columns; default: a comma in .csv, a tab in .tsv")
+        own.add_argument("--no-quotes", action="store_true", help="in .csv and .tsv a quote is plain text")
+
+    formats = ".txt, .csv, .tsv or .jsonl, also packed as .gz or .xz, or .parquet"
+    scale: dict[str, Any] = {"type": _scale, "default": (0.0, 5.0), "metavar": "LOW,HIGH"}
+    own = add("train", "Train an encoder on a file of texts or triples, and save it.")
+    own.add_argument("file", help=formats)
+    own.add_argument(
+        "--out", required=True, metavar="FOLDER", help="of the encoder; the history goes to FOLDER.training"
+    )
+    own.add_argument("--method", type=str.lower, choices=METHODS, default="simcse", help="default: simcse")
+    own.add_argument("--rows", choices=("texts", "triples"), help="default: what the method learns from, texts first")
+    reads(own, "text, or anchor,positive,negative")
+    own.add_argument("--dev", metavar="PAIRS", help="scored pairs, a file or corpus name, that choose the step to keep")
+    own.add_argument("--dev-columns", type=_columns, metavar="A,B,S", help="default: text_a,text_b,score")
+    own.add_argument("--scale", **scale, help="of the scores of --dev; default: 0,5")
+    own.add_argument("--pooling", help="cls, mean, max, ...; default: that of the encoder")
+    own.add_argument("--max-length", type=int, metavar="N", help="tokens a text; default: that of the encoder")
+    for name, kind, about in (
+        ("steps", int, "default: one pass over the rows"),
+        ("epochs", float, "passes over the rows, where there are no --steps"),
+        ("batch-size", int, "default: 64"),
+        ("learning-rate", float, "default: 3e-5; a small encoder takes more, such as 1e-3"),
+        ("eval-every", int, "steps between evaluations on --dev; default: a tenth of all"),
+    ):
+        own.add_argument(f"--{name}", type=kind, metavar="N", help=about)
+    own.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
+    own.add_argument("--again", action="store_true", help="train afresh, not from the checkpoint of an interrupted run")
+
+    own = add("encode", "Turn each text of a file into a vector.")
+    own.add_argument("file", help=formats)
+    own.add_argument("--out", required=True, metavar="FILE", help=".npy, or .jsonl or .parquet with the texts")
+    own.add_argument("--normalize", action="store_true", help="scale vectors to length 1")
+    reads(own, "text")
+
+    own = add("evaluate", "Score an encoder on pairs with a score: Spearman's correlation x 100.")
+    own.add_argument("files", nargs="+", metavar="PAIRS", help=f"{formats}; or a corpus name, such as stsb")
+    own.add_argument("--out", metavar="FILE", help="write the scores as .json too")
+    own.add_argument("--scale", **scale, help="of the scores; default: 0,5")
+    reads(own, "text_a,text_b,score")
+
+    own = add("index", "Make an index of all phrases of the texts in a file.")
+    own.add_argument("file", help=formats)
+    own.add_argument("--out", required=True, metavar="FOLDER", help="of the index")
+    own.add_argument("--add", action="store_true", help="to the index that is there")
+    own.add_argument("--min-size", type=int, metavar="N", help="words of the shortest span; default: 1")
+    own.add_argument("--max-size", type=int, metavar="N", help="words of the longest span; default: 20")
+    own.add_argument("--dtype", choices=("float16", "float32"), help="of the vectors; default: float16")
+    reads(own, "text")
+
+    own = add("search", "Find the words in an index that mean most nearly the same as a phrase.")
+    own.add_argument("index", help="folder of the index")
+    own.add_argument("phrase", nargs="*", help="what to search for")
+    own.add_argument("--phrases", metavar="FILE", help="of phrases, in a format as for index")
+    own.add_argument("-k", type=int, default=5, metavar="N", help="hits a phrase; default: 5")
+    own.add_argument("--all-spans", action="store_true", help='also spans with ragged edges, such as "of a king,"')
+    own.add_argument("--out", metavar="FILE", help=".csv, .jsonl, .parquet or .html instead of the terminal")
+    reads(own, "text")
+    return parser
+
+
+def _columns(given: str) -> tuple[str, ...]:
+    return tuple(given.split(","))
+
+
+def _scale(given: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, given.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected LOW,HIGH such as 1,7, got {given!r}") from None
+    return low, high
+
+
+def _out(asked: argparse.Namespace, *endings: str) -> Path:
+    """The path of --out, refused before the work where it cannot be written."""
+    out = Path(asked.out).expanduser()
+    if endings and out.suffix not in endings:
+        raise ValueError(f"--out {out} must end in {' or '.join(endings)}")
+    return out
+
+
+def _work(out: Path) -> Path:
+    """Where the history and the checkpoint go of an encoder that is trained for `out`."""
+    return out.absolute().with_name(f"{out.name}.training")
+
+
+def _progress(asked: argparse.Namespace) -> bool | None:
+    return False if asked.quiet else None
+
+
+def _encoder(asked: argparse.Namespace, **options: Any) -> Encoder:
+    from sentlab.encoder import Encoder
+
+    return Encoder.from_pretrained(asked.encoder, **options)
+
+
+def _read(asked: argparse.Namespace, path: str, kind: Any, columns: Any, **options: Any) -> Corpus[Any]:
+    """The rows of a file; what is left out is told."""
+    from sentlab.data import from_file
+
+    corpus = from_file(path, kind, columns=columns, separator=asked.separator, quotes=not asked.no_quotes, **options)
+    for why, count in corpus.left_out.items():
+        print(f"{path}: {count} rows left out ({why})", file=sys.stderr)
+    return corpus
+
+
+def _pairs(asked: argparse.Namespace, name: str, columns: Any, split: str) -> Corpus[Any]:
+    """Scored pairs of a file, or a corpus by name."""
+    from sentlab import data
+
+    if not Path(name).suffix and not Path(name).exists():
+        return data.load(name, split)
+    return _read(asked, name, "pairs", columns, scale=asked.scale, split=split)
+
+
+def _frame(columns: dict[str, list[Any]]) -> Any:
+    from sentlab.extras import need
+
+    return need("pandas", "data").DataFrame(columns)
+
+
+def _line(message: Any) -> str:
+    """One line, without the control characters that would move a terminal's cursor."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(str(message).split()))

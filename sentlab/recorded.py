@@ -1,0 +1,161 @@
+"""The programs of recorded experiments, one for each kind: `python -m sentlab KIND FILE ...`."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from accelerate import Accelerator
+
+from sentlab.command import VERBS
+from sentlab.experiments import plan, records
+from sentlab.experiments import settings as asked
+from sentlab.experiments import settings_rows as rows
+from sentlab.experiments.comparison import comparison, williams_tests
+from sentlab.experiments.cost import cost
+from sentlab.experiments.leaderboard import leaderboard
+from sentlab.experiments.records import AnyRecord, LeaderboardRecord, SearchRecord, SweepRecord
+from sentlab.experiments.run import run
+from sentlab.experiments.scorecard import scorecard
+from sentlab.experiments.search import search
+from sentlab.experiments.sentence_map import sentence_map
+from sentlab.experiments.sweep import run_sweep, runs_of
+
+SETTINGS: dict[str, type[asked.Typed]] = {
+    "run": asked.RunSettings,
+    "sweep": asked.SweepSettings,
+    "search": asked.SearchSettings,
+    "comparison": rows.ComparisonSettings,
+    "williams": rows.WilliamsSettings,
+    "leaderboard": rows.LeaderboardSettings,
+    "scorecard": rows.ScorecardSettings,
+    "cost": rows.CostSettings,
+    "map": rows.MapSettings,
+}
+
+
+def execute(record: AnyRecord, path: Path, *, again: bool = False) -> Any:
+    """Run a record by the program of its kind, and return what the program returns.
+
+    Raises:
+        ValueError: records of that kind have a program of their own.
+    """
+    if record.kind == "run":
+        return run(path, again=again)
+    if record.kind == "sweep":
+        return run_sweep(path, again=again)
+    if record.kind == "search":
+        return search(path, again=again)
+    if record.kind == "leaderboard":
+        made = leaderboard(path)
+        draw(made)
+        return made
+    programs = {"comparison": comparison, "williams": williams_tests, "cost": cost, "map": sentence_map}
+    programs["scorecard"] = scorecard
+    if record.kind not in programs:
+        raise ValueError(f"{path}: run {plan.command_of(record, path)}")
+    return programs[record.kind](path)
+
+
+def draw(record: LeaderboardRecord) -> None:
+    """Draw the picture that the settings of a leaderboard ask for."""
+    from sentlab.report.plots import draw_leaderboard  # brings seaborn, which only this needs
+
+    if record.settings.picture:
+        draw_leaderboard(record, Path(record.settings.picture.file))
+
+
+def finished(record: AnyRecord, path: Path) -> bool:
+    """Whether a record has results, and a sweep or a search all of its runs."""
+    if not isinstance(record, SweepRecord | SearchRecord):
+        return record.done
+    try:
+        return bool(runs_of(path))
+    except ValueError:  # a run has no results yet
+        return False
+
+
+def tables(made: Any) -> dict[str, pd.DataFrame]:
+    """What a program has found, as tables for the terminal."""
+    if not isinstance(made, records.Record):  # a sweep
+        return {"sweep": made.table(f"{made.records[0].settings.dev}-dev")}
+    found = made.results
+    if made.kind == "run":
+        return {when: pd.DataFrame(m.scores).T for when in ("before", "after") if (m := getattr(found, when))}
+    if made.kind == "search":
+        trials = pd.DataFrame([trial.values | trial.model_dump(exclude={"values"}) for trial in found.trials])
+        return {"trials": trials, "chosen": pd.DataFrame([found.chosen])}
+    if made.kind == "scorecard":
+        return {"verdicts": found.counts()}
+    if made.kind == "comparison":
+        return {"average": found.table()}
+    if made.kind == "williams":
+        return {f"{t.setup} {t.max_size}": found.table(t.setup, t.max_size) for t in found.tables}
+    parts = {"leaderboard": "columns", "cost": "training encoding", "map": "numbers"}[made.kind].split()
+    content = made.model_dump()["results"]
+    if made.kind == "leaderboard":
+        return {name: pd.DataFrame(column["rows"]).T for name, column in content["columns"].items()}
+    return {name: pd.DataFrame(content[name]).T for name in parts}
+
+
+def run_missing(*, only_list: bool) -> int:
+    """Run what has no results, or only list it.
+
+    Returns:
+        The exit status: 1 where something could not be run.
+    """
+    refused = {} if only_list else plan.fill(records.FOLDER, execute)
+    found = plan.entries(records.FOLDER)
+    if only_list:
+        for entry in found:
+            print(f"{entry.state:8} {entry.name:36} {'' if entry.runs else entry.command}".rstrip())
+    of_state = {state: [entry.name for entry in found if entry.state == state] for state in plan.STATES}
+    print(f"{len(of_state['done'])} done, {len(of_state['missing'])} missing")
+    print(f"not run, at paper scale: {', '.join(of_state['not run']) or 'none'}")
+    return 1 if refused else 0
+
+
+def explanation(general: str) -> str:
+    """The help: what is said in general, and the settings of every kind."""
+    parts = [general]
+    parts += [f"Settings of the kind {kind}:\n\n{inspect.getdoc(own)}" for kind, own in SETTINGS.items()]
+    return "\n\n".join(parts)
+
+
+def main(arguments: Sequence[str], general: str = "") -> int:
+    """What `python -m sentlab KIND ...` does; returns the exit status. `general` begins the help."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sentlab", description=explanation(general), formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kind", choices=[*dict.fromkeys([*VERBS, *SETTINGS]), "results"], help="of the records")
+    parser.add_argument("files", nargs="*", type=Path, help="records to run")
+    parser.add_argument("--again", action="store_true", help="also those that hold results; training starts afresh")
+    parser.add_argument("--list", action="store_true", help="of results: only list the records, and run nothing")
+    chosen = parser.parse_args(arguments)
+    if chosen.kind == "results":
+        if chosen.files or chosen.again:
+            parser.error("results takes no files and no --again: it runs what has no results")
+        if not records.FOLDER.is_dir():
+            parser.error(f"there is no folder {records.FOLDER} here")
+        return run_missing(only_list=chosen.list)
+    if not chosen.files or chosen.list:
+        parser.error(f"name the records: python -m sentlab {chosen.kind} FILE ...")
+    found = []
+    for path in chosen.files:
+        try:
+            found.append((path, records.read(path)))
+        except (OSError, ValueError) as error:
+            parser.error(str(error))
+        if found[-1][1].kind != chosen.kind:
+            parser.error(f"{path} is of the kind {found[-1][1].kind}: {plan.command_of(found[-1][1], path)}")
+    for path, record in found:
+        if chosen.again or not finished(record, path):
+            made = execute(record, path, again=chosen.again)
+            if Accelerator().is_main_process:
+                for what, table in tables(made).items():
+                    print(f"{record.name} {what}\n{table.to_string()}")
+    return 0

@@ -1,0 +1,143 @@
+"""Rows of the user: every format gives the same rows, and every error names the file, the row and the column."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentlab.data import ScoredPair, Triple, from_file, from_table
+
+PAIRS = [("a dog", 'he said "hi", once', 5.0), ("two\nlines", "é 😀", 0.0), ("NA", "007", 2.5)]
+HEADER = ("text_a", "text_b", "score")
+
+
+def written(path: Path, rows: list[tuple[Any, ...]], names: tuple[str, ...] = HEADER) -> Path:
+    """A file of some rows, by its ending."""
+    kind = path.suffixes[0]
+    if kind == ".parquet":
+        pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        parquet.write_table(pyarrow.table(columns), path)
+        return path
+    if kind == ".jsonl":
+        text = "\n".join(json.dumps(dict(zip(names, row, strict=True))) for row in rows)
+    else:
+        mark = {".csv": ",", ".tsv": "\t"}[kind]
+        fields = [mark.join('"' + str(value).replace('"', '""') + '"' for value in row) for row in (names, *rows)]
+        text = "\r\n".join(fields) + "\r\n"
+    opened = {".gz": gzip.open, ".xz": lzma.open}.get(path.suffix, open)
+    with opened(path, "wb") as file:
+        file.write(text.encode("utf-8-sig"))
+    return path
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "csv.gz", "jsonl.xz"])
+def test_formats_give_the_same_rows(tmp_path: Path, ending: str) -> None:
+    corpus = from_file(written(tmp_path / f"mine.{ending}", PAIRS), "pairs", split="dev")
+    assert corpus.rows == tuple(ScoredPair(*row) for row in PAIRS)
+    assert (corpus.name, corpus.split, corpus.source, corpus.left_out) == ("mine", "dev", f"mine.{ending}", {})
+
+
+def test_texts_triples_and_other_names(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("\ufeffA dog.\r\n\r\n  Été\n".encode())
+    texts = from_file(tmp_path / "a.txt", name="mine")
+    assert (texts.rows, texts.left_out, texts.name) == (("A dog.", "Été"), {"blank text": 1}, "mine")
+    path = written(tmp_path / "a.csv", PAIRS, ("x", "y", "z"))
+    assert from_file(path, columns="y").rows == tuple(row[1] for row in PAIRS)
+    assert from_file(path, "triples", columns=["z", "x", "y"])[0] == Triple("5.0", *PAIRS[0][:2])
+    (tmp_path / "b.tsv").write_text('n\ttext\n1\t"Yes" he said\n2\t"no\n')
+    assert from_file(tmp_path / "b.tsv", quotes=False).rows == ('"Yes" he said', '"no')
+    (tmp_path / "c.csv").write_text("n;text\n1;a, b\n")
+    assert from_file(tmp_path / "c.csv", separator=";").rows == ("a, b",)
+
+
+def test_scores_are_mapped_and_gaps_are_counted(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", [("a", "b", "-1"), ("c", "d", "1"), ("e", "f", ""), ("", "g", "0")])
+    corpus = from_file(path, "pairs", scale=(-1, 1))
+    assert [row.score for row in corpus] == [0.0, 5.0]
+    assert sum(corpus.left_out.values()) == 2
+
+
+def test_tables_of_other_packages() -> None:
+    columns = dict(zip(HEADER, map(list, zip(*PAIRS, strict=True)), strict=True))
+    expected = tuple(ScoredPair(*row) for row in PAIRS)
+    assert from_table(columns, "pairs").rows == expected
+    pandas, datasets, pyarrow = (pytest.importorskip(name) for name in ("pandas", "datasets", "pyarrow"))
+    for table in (
+        pandas.DataFrame(columns, index=[7, 7, 9]),
+        datasets.Dataset.from_dict(columns),
+        pyarrow.table(columns),
+    ):
+        assert from_table(table, "pairs").rows == expected
+    gaps = pandas.DataFrame({"text": ["a", None, pandas.NA, float("nan"), " "]})
+    assert from_table(gaps).left_out == {"blank text": 4}
+    with pytest.raises(TypeError, match="choose one of its splits: train, test"):
+        from_table(datasets.DatasetDict(dict.fromkeys(("train", "test"), datasets.Dataset.from_dict(columns))))
+    with pytest.raises(TypeError, match="is a stream"):
+        from_table(datasets.Dataset.from_dict(columns).to_iterable_dataset())
+    with pytest.raises(TypeError, match="got a list"):
+        from_table(["a"])
+    with pytest.raises(ValueError, match=r"no column text in \['text_a'"):
+        from_table(datasets.Dataset.from_dict(columns))
+    with pytest.raises(ValueError, match="mine: row 1, column 'text': expected a text, found 3 "):
+        from_table(pandas.DataFrame({"text": ["a", 3]}), name="mine")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.csv", b"text_a,text_b\n", r"a\.csv:1: .*no score"),
+        ("a.csv", b"text_a,text_b,score\na,b,1\nc,d,9\n", r"a\.csv:3, column 'score': expected a score from 0 to 5"),
+        ("a.csv", b"text_a,text_b,score\na,b,high\n", r"a\.csv:2, column 'score': .*'high'"),
+        ("a.csv", b"text_a,text_b,score\na,b\n", r"a\.csv:2: expected 3 columns, found 2"),
+        ("a.csv", b'text_a,text_b,score\n"a,b,1\n', r"a\.csv:2: not valid CSV"),
+        ("a.csv", b"text_a,text_b,score\na,\xff,1\n", r"a\.csv:2: expected UTF-8"),
+        ("a.csv", b"", r"a\.csv:1: expected a header row"),
+        ("a.csv", b"text_a,text_b,score\n,b,1\n", r"a\.csv: it holds no pairs: 1 left out \(blank text\)"),
+        ("a.csv.gz", b"text_a", r"a\.csv\.gz: not a whole gzip file"),
+        ("a.jsonl", b'{"text_a": "a", "text_b": 3, "score": 1}\n', r"a\.jsonl:1, column 'text_b': .*found 3 \(int\)"),
+        ("a.jsonl", b'{"text_a": "a", "text_b": "b", "score": true}\n', r"a\.jsonl:1, column 'score': .*found True"),
+        ("a.jsonl", b'{"text_a": "a", "text_b": "b", "score": [1]}\n', r"a\.jsonl:1, column 'score'"),
+        ("a.jsonl", b'{"text_a": "a", "text_b": "\\ud800", "score": 1}\n', r"a\.jsonl:1, column 'text_b': .*character"),
+        ("a.jsonl", b'{"text_a": "a"}\n', r"a\.jsonl:1: no text_b, score in \['text_a'\]"),
+        ("a.jsonl", b"\n[1]\n", r"a\.jsonl:2: expected a JSON object"),
+        ("a.jsonl", b'{"text_a"\n', r"a\.jsonl:1: not JSON"),
+        ("a.jsonl", b"[" * 100_000, r"a\.jsonl:1: not JSON"),
+        ("a.parquet", b"PAR1", r"a\.parquet: not a whole Parquet file"),
+        ("a.xlsx", b"", r"a\.xlsx: the ending of its name .*\.parquet"),
+        ("a.txt", b"a\n", r"a\.txt: a \.txt holds one text a line"),
+    ],
+)
+def test_errors_name_the_file_the_row_and_the_column(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+    if "parquet" in name:
+        pytest.importorskip("pyarrow")
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=says):
+        from_file(tmp_path / name, "pairs")
+
+
+def test_errors_of_a_parquet_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.parquet", [("a", "b", 1.0), ("c", "d", 7.0)])
+    with pytest.raises(ValueError, match=r"a\.parquet: row 1, column 'score': expected a score from 0 to 5"):
+        from_file(path, "pairs")
+    with pytest.raises(ValueError, match=r"a\.parquet: no column text in \['text_a', 'text_b', 'score'\]"):
+        from_file(path)
+
+
+def test_arguments_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    for message, arguments in {
+        "kind must be one of texts, pairs, triples": {"kind": "words"},
+        "columns names 2 columns; triples take 3": {"kind": "triples", "columns": ["a", "b"]},
+        r"scale must be .* got \(5, 0\)": {"kind": "pairs", "scale": (5, 0)},
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            from_table({"text": ["a"], "text_a": ["a"], "text_b": ["b"], "score": [1]}, **arguments)
+    with pytest.raises(FileNotFoundError, match=r"gone\.csv is not there"):
+        from_file(tmp_path / "gone.csv")
+    with pytest.raises(FileNotFoundError, match="is a folder"):
+        from_file(tmp_path)
