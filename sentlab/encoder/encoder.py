@@ -242,7 +242,7 @@ class Encoder(Compatible):
         """Encode texts for use: no gradient, no dropout, bfloat16 arithmetic on CUDA. Changes no state.
 
         It takes the keywords of `SentenceTransformer.encode` too, such as batch_size and convert_to_tensor; see
-        `sentlab.encoder.compatible.takes_their_keywords`.
+        ``sentlab/encoder/compatible.py``.
 
         Args:
             texts: n texts. Equal ones are encoded once. An empty one is [CLS] [SEP], and a long one is cut to
