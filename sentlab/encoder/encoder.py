@@ -124,14 +124,14 @@ class Encoder(Compatible):
     @property
     def max_length(self) -> int:
         """Tokens a text, special tokens included."""
-        return self._max_length
+        return self.__dict__["max_length"]
 
     @max_length.setter
     def max_length(self, value: int) -> None:
         longest, shortest = positions(self.backbone), self.tokenizer.num_special_tokens_to_add() + 1
         if not shortest <= value <= longest:
             raise ValueError(f"max_length is {value}; this model takes {shortest} to {longest} tokens")
-        self._max_length = value
+        self.__dict__["max_length"] = value  # by its public name, for checkpoints carry what a public name holds
 
     @property
     def pooling(self) -> str:
@@ -250,7 +250,7 @@ class Encoder(Compatible):
         """Encode texts for use: no gradient, no dropout, bfloat16 arithmetic on CUDA. Changes no state.
 
         It takes the keywords of `SentenceTransformer.encode` too, such as batch_size and convert_to_tensor; see
-        `sentlab.encoder.compatible.takes_their_keywords`.
+        ``sentlab/encoder/compatible.py``.
 
         Args:
             texts: n texts. Equal ones are encoded once. An empty one is [CLS] [SEP], and a long one is cut to
