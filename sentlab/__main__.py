@@ -11,6 +11,10 @@ Find words in texts by what they mean:
     python -m sentlab index texts.csv --encoder my-encoder --out my.index
     python -m sentlab search my.index "a walk by the sea" --encoder my-encoder
 
+Put an encoder into a web page:
+
+    python -m sentlab page --encoder my-encoder --out my-encoder.js
+
 Each of these explains its options: python -m sentlab train --help. What they write loads in Python. Exit status: 0; 1
 for a failure, with one line that names the file or the argument; 2 for a command that makes no sense.
 

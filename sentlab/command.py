@@ -1,4 +1,4 @@
-"""The verbs of `python -m sentlab` that work on your own files: train, encode, evaluate, index and search."""
+"""The verbs of `python -m sentlab` that work on your own files: train, encode, evaluate, index, search and page."""
 
 from __future__ import annotations
 
@@ -44,6 +44,9 @@ then in Python: sentlab.PhraseIndex.load("novels.index", sentlab.Encoder.from_pr
   python -m sentlab search novels.index "a walk by the sea" "an old king"
   python -m sentlab search novels.index --phrases phrases.txt -k 3 --out hits.csv
 then in Python: pandas.read_csv("hits.csv")""",
+    "page": """
+  python -m sentlab page --encoder my-encoder --out my-encoder.js
+then in a page: new Encoder(sentlabEncoders["my-encoder"]), with encoder.js of sentlab/assets/page""",
 }
 
 
@@ -218,12 +221,21 @@ def search(asked: argparse.Namespace) -> None:
     print(f"wrote {sum(map(len, found)):,} hits of {len(found):,} phrases to {out}")
 
 
+def page(asked: argparse.Namespace) -> None:
+    from sentlab.report.page import export
+
+    out = _out(asked, ".js")
+    export(_encoder(asked), out, asked.name or out.stem)
+    print(f"wrote {asked.encoder} in int8 to {out}, {out.stat().st_size / 1e6:.1f} MB")
+
+
 VERBS: dict[str, Callable[[argparse.Namespace], None]] = {
     "train": train,
     "encode": encode,
     "evaluate": evaluate,
     "index": index,
     "search": search,
+    "page": page,
 }
 
 
@@ -268,7 +280,7 @@ def _parser() -> argparse.ArgumentParser:
         ("steps", int, "default: one pass over the rows"),
         ("epochs", float, "passes over the rows, where there are no --steps"),
         ("batch-size", int, "default: 64"),
-        ("learning-rate", float, "default: 3e-5; a small encoder takes more, such as 1e-3"),
+        ("learning-rate", float, "default: 3e-5; a small encoder takes more, such as 1e-4"),
         ("eval-every", int, "steps between evaluations on --dev; default: a tenth of all"),
     ):
         own.add_argument(f"--{name}", type=kind, metavar="N", help=about)
@@ -304,6 +316,10 @@ def _parser() -> argparse.ArgumentParser:
     own.add_argument("--all-spans", action="store_true", help='also spans with ragged edges, such as "of a king,"')
     own.add_argument("--out", metavar="FILE", help=".csv, .jsonl, .parquet or .html instead of the terminal")
     reads(own, "text")
+
+    own = add("page", "Write an encoder as a script, for a web page that computes vectors by itself.")
+    own.add_argument("--out", required=True, metavar="FILE", help=".js")
+    own.add_argument("--name", help="of the encoder in the page; default: that of the file")
     return parser
 
 

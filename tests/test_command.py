@@ -220,3 +220,12 @@ def test_an_interruption_has_no_traceback(
     assert main(["encode", "texts.txt", "--encoder", files, "--out", "v.npy"]) == 1
     assert capsys.readouterr().err == "sentlab encode: interrupted\n"
     assert not [path for path in Path().iterdir() if path.name.startswith(("v.", "."))]
+
+
+def test_an_encoder_is_written_for_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "mine.js"
+    assert command.main(["page", "--out", str(out)]) == 0
+    assert out.read_text().startswith('(globalThis.sentlabEncoders ??= {})["mine"] = {"config"')
+    assert "MB" in capsys.readouterr().out
+    assert command.main(["page", "--out", str(tmp_path / "mine.txt")]) == 1
+    assert ".js" in capsys.readouterr().err

@@ -1,6 +1,6 @@
 """Encoders inside a web page: weights as a script that `assets/page/encoder.js` reads, offline and without a server.
 
-    python -m sentlab page FOLDER FILE.js [--name NAME]
+    python -m sentlab page --encoder my-encoder --out my-encoder.js
 
 A browser refuses to fetch files for a page that was opened from a disk. It loads scripts, so the weights are one.
 """

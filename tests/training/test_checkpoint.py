@@ -69,7 +69,7 @@ CHANGES: dict[str, tuple[str, Callable[[Callable[..., Encoder]], dict[str, Any]]
 def test_another_pooling_is_refused_where_it_changes_no_weight(encoder: Callable[..., Encoder], tmp_path: Path) -> None:
     """PaSeR has no head behind the pooling, so nothing else tells the two runs from each other."""
     train(PaSeR(encoder(pooling="cls"), decoder_layers=1), tmp_path)
-    with pytest.raises(ValueError, match="encoder.pooling: 'cls' then, 'mean' now"):
+    with pytest.raises(ValueError, match=r"encoder\.pooling: 'cls' then, 'mean' now"):
         train(PaSeR(encoder(pooling="mean"), decoder_layers=1), tmp_path)
 
 
