@@ -243,10 +243,11 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
     what, dev, score = _described(entry.record), "–", "–"
     if settings:
         over = entry.record.settings.over if isinstance(entry.record, SweepRecord | SearchRecord) else {}
+        seeds = entry.record.settings.seeds if isinstance(entry.record, SearchRecord) else over.get("train.seed")
         what = escape(method_in_words(settings))
         if over:
             what += f"; over {', '.join(name.split('.')[-1] for name in over)}"
-        what += "<br>".join(["", *map(escape, _set_up(settings, over.get("train.seed")))])
+        what += "<br>".join(["", *map(escape, _set_up(settings, seeds))])
         found = [main_scores(run) for run in _runs(entry)]
         dev = _spread([row.dev for row in found], set(over))
         score = _spread([row.score for row in found], set(over))
@@ -269,7 +270,7 @@ def _set_up(settings: RunSettings, seeds: Sequence[int] | None) -> list[str]:
         told.append(", ".join(dict.fromkeys(map(str, settings.corpora))))
     if train := settings.train:
         length = train.get("steps") or f"epochs: {train['epochs']}"
-        used = ", ".join(map(str, seeds or [train["seed"]]))
+        used = ", ".join(map(str, seeds or [train.get("seed", 0)]))
         told.append(f"{length} × {train['batch_size']}, seed {used}")
     return told
 

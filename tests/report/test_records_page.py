@@ -67,3 +67,16 @@ def test_kinds_are_counted(place: Path) -> None:
     assert kinds.loc["run", ["records", "with results"]].tolist() == [2, 1]
     assert kinds.loc["sweep", ["records", "with results", "runs"]].tolist() == [2, 2, 3]
     assert set(kinds.index) == set(records.KINDS)
+
+
+def test_a_search_is_listed_before_and_after_its_runs(place: Path) -> None:
+    sweep = records.read_as(records.SweepRecord, place / "paser/seeds.json")
+    run = sweep.settings.run.model_dump(mode="json", exclude_unset=True)
+    run["train"] = {name: value for name, value in run["train"].items() if name != "seed"} | {"steps": 10}
+    asked = {"run": run, "over": {"train.learning_rate": [0.1]}, "trials": 1, "steps": 5, "finalists": 1}
+    record = records.SearchRecord(settings=asked | {"seeds": [3, 4]})  # type: ignore[arg-type]
+    record.save(place / "paser/searched.json")
+    page = records_page.listing(plan.entries(place), place)
+    row = dict(re.findall(r"id=\"record-([^\"]+)\"><tr>(.*?)</tr>", page))["paser/searched"]
+    assert "seed 3, 4" in row
+    assert "no results yet" in row
