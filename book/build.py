@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -157,11 +158,20 @@ def ship_records() -> None:
         shutil.copyfile(path, copy)
 
 
-def ship_encoders() -> None:
-    """Copy the encoders of widgets beside the pages, which load them."""
+def ship_encoders() -> list[str]:
+    """Copy the encoders of widgets beside the pages, which load them, and
+    return those that a page asks for and that are not there."""
+    pages = BUILD / "html" / "book"
     if ENCODERS.is_dir():
-        copy = BUILD / "html" / ENCODERS.relative_to(ROOT)
-        shutil.copytree(ENCODERS, copy, dirs_exist_ok=True)
+        shutil.copytree(ENCODERS, pages / ENCODERS.name, dirs_exist_ok=True)
+    asked = {
+        name
+        for page in pages.glob("*.html")
+        for name in re.findall(
+            rf"{ENCODERS.name}/\w+\.js", page.read_text(encoding="utf-8")
+        )
+    }
+    return sorted(name for name in asked if not (pages / name).is_file())
 
 
 def link_records(page: str) -> str:
@@ -222,7 +232,13 @@ def main() -> int:
         )
         return 1
     ship_records()
-    ship_encoders()
+    if absent := ship_encoders():
+        print(
+            f"The book was NOT built: no {', '.join(absent)}. Remove _build,"
+            " so that the chapters write them.",
+            file=sys.stderr,
+        )
+        return 1
     for path in (BUILD / "html" / "book").glob("*.html"):
         page = path.read_text(encoding="utf-8")
         path.write_text(link_records(page), encoding="utf-8")

@@ -25,6 +25,7 @@ from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.records import Notes, ScorecardRecord
 from sentlab.experiments.settings_rows import Claim, Printed, RowSettings, Versus
 from sentlab.experiments.significance import Estimate, estimate, holm, resample
+from sentlab.experiments.sweep import runs_of
 
 SIGNIFICANT = 0.05
 
@@ -64,10 +65,9 @@ def difference_of(
 ) -> Estimate | None:
     """The difference of the two sides on the claim's tests; None where a side has no results yet."""
     sides = {str(side): side for side in (pair.ours, pair.theirs)}
-    try:
-        sources = {name: encoders_of(side.record, path) for name, side in sides.items()}
-    except (FileNotFoundError, ValueError):
+    if not all(has_run(side.record, path) for side in sides.values()):
         return None
+    sources = {name: encoders_of(side.record, path) for name, side in sides.items()}
     tests = [
         {
             name: [
@@ -80,6 +80,21 @@ def difference_of(
     ]
     drawn = resample(tests, settings.resamples, random, trained_rows(sides, path), progress=False)
     return estimate(drawn[str(pair.ours)], drawn[str(pair.theirs)])
+
+
+def has_run(name: str, beside: Path) -> bool:
+    """Whether a record has the results that its encoders come with.
+
+    Raises:
+        FileNotFoundError: there is no such record, as after a slip of the pen.
+    """
+    place = records.path_of(name, beside)
+    records.read(place)
+    try:
+        runs = runs_of(place)
+    except ValueError:  # a run of a sweep or a search has no results yet
+        return False
+    return all(run.done or run.settings.method is None for run in runs)
 
 
 def verdicts(estimates: Mapping[tuple[int, str], Estimate | None]) -> dict[tuple[int, str], found.Tested]:

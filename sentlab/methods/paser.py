@@ -41,6 +41,7 @@ from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder, split_phrases
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
 from sentlab.training.chunks import encode_in_parts, in_parts
+from sentlab.training.dropout import dropout_of
 from sentlab.training.losses import head_cross_entropy, mask_tokens, masked_lm_loss
 
 
@@ -90,7 +91,7 @@ class PaSeR(nn.Module):
             token as "[MASK]" and must keep it, as those of `sentlab.text.views` do. None leaves the sentence unchanged.
         mlm: add the masked-language-model loss of Eq. 4.
         decoder_heads: attention heads of the decoder. None takes as many as the encoder has.
-        dropout: of the decoder, in [0, 1). None takes that of the encoder's hidden layers.
+        dropout: of the decoder, in [0, 1). None takes the encoder's.
 
     Raises:
         ValueError: names an argument out of range. Also an encoder without a masked-LM head, heads that do not divide
@@ -120,7 +121,7 @@ class PaSeR(nn.Module):
         dim = encoder.dim
         config = encoder.backbone.config
         heads = int(config.num_attention_heads) if decoder_heads is None else decoder_heads
-        dropout = float(getattr(config, "hidden_dropout_prob", 0.1)) if dropout is None else dropout
+        dropout = max(dropout_of(encoder).values(), default=0.0) if dropout is None else dropout
         check_above_zero(m=m, n=n)
         check_count(decoder_layers=decoder_layers, top_phrases=top_phrases, decoder_heads=heads)
         check_share(dropout=dropout)

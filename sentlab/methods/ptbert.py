@@ -40,6 +40,7 @@ from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.methods.arguments import check_above_zero, check_count, check_share
 from sentlab.methods.moco import MoCo
 from sentlab.text.views import View
+from sentlab.training.dropout import dropout_of
 
 
 class PTBERT(MoCo):
@@ -86,7 +87,7 @@ class PTBERT(MoCo):
         config: Any = encoder.backbone.config
         settings: dict[str, Any] = {"keys": keys, "pooling": pooling}
         if released:
-            dropout = getattr(config, "attention_probs_dropout_prob", 0.1)
+            dropout = max(dropout_of(encoder).values(), default=0.0)
             settings |= {"keys": "pooled", "heads": config.num_attention_heads, "bias": True, "dropout": dropout}
         pseudo = PseudoTokens(config.hidden_size, pseudo_tokens, **settings)
         if there is None or there.settings != pseudo.settings:

@@ -33,7 +33,7 @@ KINDS = {
     "run": "one training, or an encoder evaluated as it is",
     "sweep": "one run with many settings, or seeds; each a file in sweeps/",
     "search": "settings that are searched on dev, then several seeds of the best; each seed a file in sweeps/",
-    "comparison": "which of some recorded methods is better, with intervals over items and seeds",
+    "comparison": "which recorded method is better; without p, intervals count items alone, with p the seeds too",
     "williams": "the same for phrases in contexts: Williams's test",
     "leaderboard": "many recorded encoders on the same tests",
     "scorecard": "what the papers claim, and what holds here",

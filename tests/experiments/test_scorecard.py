@@ -101,6 +101,14 @@ def test_a_scorecard_sets_each_claim_beside_its_paper(path: Path, small_encoder_
     assert counts.loc["small"].sum() == 2
 
 
+def test_a_record_that_is_not_there_is_an_error_and_not_a_run_to_come(path: Path) -> None:
+    content = json.loads(path.read_text())
+    content["settings"]["claims"][0]["sides"]["small"]["ours"]["record"] = "maen"
+    path.write_text(json.dumps(content))
+    with pytest.raises(FileNotFoundError, match="maen"):
+        scorecard(path)
+
+
 @pytest.mark.parametrize(
     ("changed", "says"),
     [

@@ -68,8 +68,12 @@ def test_a_search_trains_the_setting_with_the_best_dev_score_with_each_seed(path
         assert run.settings.dropout == results.chosen["dropout"]
         assert (run.settings.train or {})["learning_rate"] == results.chosen["train.learning_rate"]
         assert run.results
+        assert run.results.training
+        curve = [point.score for point in run.results.training.dev]
         assert run.results.last  # the last step, too, beside the one that dev chose
+        assert run.results.last.own["toy-sts-dev"] == pytest.approx(curve[-1], abs=0.006)
         assert run.results.after
+        assert run.results.after.own["toy-sts-dev"] == pytest.approx(max(curve), abs=0.006)
     assert [Path(own["source"]).is_dir() for own in encoders_of("toy/simcse", path)] == [True, True]
 
 

@@ -193,6 +193,21 @@ def test_other_encoders_are_fetched_when_a_reader_begins(
     assert browser.problems == []
 
 
+def test_an_encoder_that_is_not_there_is_told(
+    browser: Browser, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    other = copy.deepcopy(encoder)
+    other.word_embeddings.weight.data.mul_(-1)
+    show(browser, tmp_path, widgets.spans({"raw": encoder, "other": other}, PASSAGE, "food", folder="encoders"))
+    for script in (tmp_path / "encoders").iterdir():
+        script.unlink()
+    browser.get("{ const s = document.querySelector('select'); s.value = 1; s.dispatchEvent(new Event('change')); }")
+    browser.wait("!document.querySelector('[role=alert]').hidden")
+    (told,) = browser.texts("[role=alert]")
+    assert "is not there" in told
+
+
 @pytest.mark.parametrize("width", [390, 1000])
 def test_nothing_is_wider_than_the_page(browser: Browser, encoder: Encoder, tmp_path: Path, width: int) -> None:
     rows = {"raw [CLS]": (encoder, "cls"), "raw mean over all tokens": (encoder, "mean")}

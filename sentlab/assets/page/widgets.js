@@ -30,6 +30,21 @@ const sentlabWidgets = (() => {
     return { node: make("label", {}, label, input, output), input };
   }
 
+  /** Runs what may fail, and tells the reader on the page if it does. */
+  function telling(root, act) {
+    const problem = make("p", { role: "alert", hidden: "" });
+    root.append(problem);
+    return async () => {
+      try {
+        problem.hidden = true;
+        await act();
+      } catch (error) {
+        problem.textContent = error.message;
+        problem.hidden = false;
+      }
+    };
+  }
+
   /** Calls a function once, a moment after the last of many calls. */
   function later(act) {
     let timer = 0;
@@ -104,7 +119,7 @@ const sentlabWidgets = (() => {
     });
     let asked = 0;
     let used = false; // encoders in files are fetched when a reader begins
-    const update = async () => {
+    const update = telling(root, async () => {
       const mine = ++asked;
       const texts = [first.value, second.value];
       await Promise.all(rows.map(async (row, i) => {
@@ -116,7 +131,7 @@ const sentlabWidgets = (() => {
         cells[i].value.textContent = shown(value);
       }));
       if (mine === asked) root.dataset.done = asked;
-    };
+    });
     const use = () => {
       if (!used && rows.some((row) => row.file)) {
         used = true;
@@ -225,7 +240,7 @@ const sentlabWidgets = (() => {
       point(start, more);
     }
 
-    const update = async () => {
+    const update = telling(root, async () => {
       const mine = ++asked;
       const row = rows[Number(choose.value)];
       const content = text.value;
@@ -239,7 +254,7 @@ const sentlabWidgets = (() => {
       held = { text: content, kept, scores: spanScores(vector, sums, width, Number(range.input.value)) };
       draw();
       root.dataset.done = mine;
-    };
+    });
     map.addEventListener("pointermove", ({ target }) => {
       if (target.dataset.at) point(...target.dataset.at.split(",").map(Number));
     });
@@ -365,7 +380,7 @@ const sentlabWidgets = (() => {
     const out = make("div", {});
     const told = make("p", { "aria-live": "polite" });
     let asked = 0;
-    const update = async () => {
+    const update = telling(root, async () => {
       const mine = ++asked;
       const p = Number(range.input.value);
       const [plain, far, noisy] = await Promise.all([
@@ -380,7 +395,7 @@ const sentlabWidgets = (() => {
       const nearer = rest.filter((value) => value > copies.reduce((a, b) => a + b) / COPIES).length;
       told.textContent = `${nearer} of ${rest.length} other sentences are nearer to the sentence than its own copies are on average.`;
       root.dataset.done = mine;
-    };
+    });
 
     function dots(lines) {
       const height = 46;
