@@ -8,15 +8,19 @@ A browser refuses to fetch files for a page that was opened from a disk. It load
 from __future__ import annotations
 
 import base64
+import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from sentlab.encoder import Encoder
 from sentlab.files import replacing
+from sentlab.methods import PaSeR
 
 ASSETS = Path(__file__).parents[1] / "assets" / "page"
 LARGEST = 127  # of int8; -128 is left out, so that a row and its negative have the same scale
@@ -33,13 +37,14 @@ PARTS = {
 }
 
 
-def export(encoder: Encoder, path: str | Path, name: str) -> Path:
+def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
     """Write an encoder's weights in int8 as a script for a page: about a byte and a third per parameter.
 
     Each row of a matrix has a scale of its own. Biases and layer norms stay in float32.
 
     Args:
-        encoder: of BERT's architecture, uncased, with the pooling `cls` or `mean` and no `post`.
+        encoder: of BERT's architecture, uncased, with the pooling `cls` or `mean` and no `post`. A `PaSeR` has its
+            decoder written too.
         path: the script to write.
         name: the key of the encoder in `sentlabEncoders`.
 
@@ -59,13 +64,68 @@ def export(encoder: Encoder, path: str | Path, name: str) -> Path:
     return Path(path)
 
 
-def packed(encoder: Encoder) -> dict[str, Any]:
+def name_in(script: str | Path) -> str:
+    """The name under which a script of `export` gives its encoder to a page.
+
+    Raises:
+        ValueError: another kind of file.
+    """
+    with Path(script).open(encoding="utf-8") as lines:
+        found = re.match(r'\(globalThis\.sentlabEncoders \?\?= \{\}\)\[("(?:[^"\\]|\\.)*")\]', lines.read(1000))
+    if not found:
+        raise ValueError(f"{script} holds no encoder of a page: write one with sentlab.report.page.export")
+    return str(json.loads(found[1]))
+
+
+def packed(model: Encoder | PaSeR) -> dict[str, Any]:
     """What the script holds: `config`, `vocabulary`, `tensors` [name, rows, columns], and their numbers in base64.
 
     `large` are the matrices in int8. `small` are, in float32 and in the order of `tensors`, the scales of a matrix's
     rows, or the numbers of a vector (columns 0).
     """
+    encoder = model.encoder if isinstance(model, PaSeR) else model
     refuse_what_the_page_cannot_compute(encoder)
+    config: Any = encoder.backbone.config
+    tokenizer = encoder.tokenizer
+    about: dict[str, Any] = {
+        "width": config.hidden_size,
+        "layers": config.num_hidden_layers,
+        "heads": config.num_attention_heads,
+        "epsilon": config.layer_norm_eps,
+        "max_length": encoder.max_length,
+        "pooling": encoder.pooling,
+        "cls": tokenizer.cls_token_id,
+        "sep": tokenizer.sep_token_id,
+        "unk": tokenizer.unk_token_id,
+        "mask": tokenizer.mask_token_id,
+    }
+    tensors = _of_encoder(encoder)
+    if isinstance(model, PaSeR):
+        layers = list(model.decoder.transformer.layers)
+        heads = layers[0].self_attn.num_heads
+        epsilon = model.decoder.norm.eps
+        about["decoder"] = {"layers": len(layers), "heads": heads, "epsilon": epsilon, "m": model.m, "n": model.n}
+        tensors |= _of_decoder(model)
+    shapes, large, small = [], [], []
+    for name, tensor in tensors.items():
+        shapes.append([name, tensor.shape[0], tensor.shape[1] if tensor.ndim == 2 else 0])
+        if tensor.ndim == 2:
+            values, scales = quantised(tensor)
+            large.append(values.tobytes())
+            small.append(scales.tobytes())
+        else:
+            small.append(_numbers(tensor).tobytes())
+    pieces = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    return {
+        "config": about,
+        "vocabulary": "\n".join(piece for piece, _ in pieces),
+        "tensors": shapes,
+        "small": base64.b64encode(b"".join(small)).decode(),
+        "large": base64.b64encode(b"".join(large)).decode(),
+    }
+
+
+def _of_encoder(encoder: Encoder) -> dict[str, Tensor]:
     config: Any = encoder.backbone.config
     weights = dict(encoder.backbone.named_parameters())
     positions = weights["embeddings.position_embeddings.weight"][: encoder.max_length]
@@ -81,34 +141,34 @@ def packed(encoder: Encoder) -> dict[str, Any]:
             place = f"encoder.layer.{layer}.{theirs}"
             tensors[f"layers.{layer}.{ours}"] = weights[f"{place}.weight"]
             tensors[f"layers.{layer}.{ours}.bias"] = weights[f"{place}.bias"]
-    shapes, large, small = [], [], []
-    for name, tensor in tensors.items():
-        shapes.append([name, tensor.shape[0], tensor.shape[1] if tensor.ndim == 2 else 0])
-        if tensor.ndim == 2:
-            values, scales = quantised(tensor)
-            large.append(values.tobytes())
-            small.append(scales.tobytes())
-        else:
-            small.append(_numbers(tensor).tobytes())
-    tokenizer = encoder.tokenizer
-    pieces = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
-    return {
-        "config": {
-            "width": config.hidden_size,
-            "layers": config.num_hidden_layers,
-            "heads": config.num_attention_heads,
-            "epsilon": config.layer_norm_eps,
-            "max_length": encoder.max_length,
-            "pooling": encoder.pooling,
-            "cls": tokenizer.cls_token_id,
-            "sep": tokenizer.sep_token_id,
-            "unk": tokenizer.unk_token_id,
-        },
-        "vocabulary": "\n".join(piece for piece, _ in pieces),
-        "tensors": shapes,
-        "small": base64.b64encode(b"".join(small)).decode(),
-        "large": base64.b64encode(b"".join(large)).decode(),
+    return tensors
+
+
+def _of_decoder(method: PaSeR) -> dict[str, Tensor]:
+    """The decoder, and the masked-LM head but for the word embeddings, which it shares."""
+    decoder: Any = method.decoder
+    head: Any = method.encoder.lm_head
+    transform = head.predictions.transform
+    parts = {
+        "decoder.norm": decoder.norm,
+        "decoder.last": decoder.transformer.norm,
+        "head.dense": transform.dense,
+        "head.norm": transform.LayerNorm,
     }
+    tensors = {"decoder.position": decoder.positions.weight, "head.pieces": head.predictions.bias}
+    for number, layer in enumerate(decoder.transformer.layers):
+        place = f"decoder.{number}"
+        for kind, attention in (("own", layer.self_attn), ("cross", layer.multihead_attn)):
+            names = [f"{place}.{kind}.{name}" for name in ("query", "key", "value")]
+            tensors |= dict(zip(names, attention.in_proj_weight.chunk(3), strict=True))
+            biases = attention.in_proj_bias.chunk(3)
+            tensors |= dict(zip([f"{name}.bias" for name in names], biases, strict=True))
+            parts[f"{place}.{kind}.output"] = attention.out_proj
+        parts |= {f"{place}.up": layer.linear1, f"{place}.down": layer.linear2}
+        parts |= {f"{place}.norm{i}": getattr(layer, f"norm{i}") for i in (1, 2, 3)}
+    for name, part in parts.items():
+        tensors |= {name: part.weight, f"{name}.bias": part.bias}
+    return tensors
 
 
 def quantised(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
@@ -116,6 +176,28 @@ def quantised(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
     numbers = _numbers(matrix)
     scales = np.maximum(np.abs(numbers).max(axis=1) / LARGEST, 1e-12).astype(np.float32)
     return np.rint(numbers / scales[:, None]).astype(np.int8), scales
+
+
+def rounded(model: Encoder | PaSeR) -> Encoder | PaSeR:
+    """Return a copy with the weights that its script holds: what the page computes, but for the last digits."""
+    own = copy.deepcopy(model)
+    encoder = own.encoder if isinstance(own, PaSeR) else own
+    inside = "embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight"
+    matrices = [weight for name, weight in encoder.backbone.named_parameters() if name not in inside]
+    if isinstance(own, PaSeR):
+        matrices += [*own.decoder.parameters(), *encoder.lm_head.predictions.transform.parameters()]  # type: ignore[union-attr]
+    with torch.no_grad():
+        for weight in matrices:
+            if weight.ndim == 2:
+                weight.copy_(_unquantised(weight))
+        places, kinds = (encoder.backbone.get_parameter(name) for name in inside)
+        places.copy_(_unquantised(places + kinds[0]) - kinds[0])
+    return own
+
+
+def _unquantised(matrix: Tensor) -> Tensor:
+    values, scales = quantised(matrix)
+    return torch.from_numpy(values.astype(np.float32) * scales[:, None])
 
 
 def refuse_what_the_page_cannot_compute(encoder: Encoder) -> None:

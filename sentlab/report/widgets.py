@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from sentlab.encoder import Encoder
-from sentlab.report.page import ASSETS, export, packed
+from sentlab.methods import PaSeR
+from sentlab.report.page import ASSETS, export, name_in, packed
 
 WITHOUT = "This picture needs JavaScript, which is off in this browser."
 PAIRS = (
@@ -25,7 +27,7 @@ PAIRS = (
 
 
 def compare(
-    rows: Mapping[str, tuple[Encoder, str]],
+    rows: Mapping[str, tuple[Encoder | str | Path, str]],
     pairs: Sequence[tuple[str, str, str]] = PAIRS,
     *,
     weights: bool = True,
@@ -34,7 +36,8 @@ def compare(
     """Return a widget that shows the cosine of two sentences under several vectors, updated while one types.
 
     Args:
-        rows: label -> encoder and pooling (`cls` or `mean`). Rows that share an encoder share its weights.
+        rows: label -> encoder and pooling (`cls` or `mean`). Rows that share an encoder share its weights. An encoder
+            may be the path of its script (`sentlab.report.page.export`), which the page fetches when a reader begins.
         pairs: label, first and second sentence of each example; the first is shown at the start.
         weights: include the encoders; a later widget of the page with the same encoders needs them no more.
         folder: beside the page. The first encoder is included, and the others are scripts in that folder, which the
@@ -47,12 +50,13 @@ def compare(
         tiny = sentlab.Encoder.from_pretrained()
         IPython.display.HTML(widgets.compare({"raw [CLS]": (tiny, "cls"), "raw mean": (tiny, "mean")}))
     """
-    files = _files([own for own, _ in rows.values()], folder)
+    encoders = [own for own, _ in rows.values() if isinstance(own, Encoder)]
+    files = _files(_all_but_first(encoders), folder)
     data = {
         "rows": [{"label": label, "pooling": pooling, **_named(own, files)} for label, (own, pooling) in rows.items()],
         "pairs": [{"label": label, "first": first, "second": second} for label, first, second in pairs],
     }
-    return _widget("compare", data, [own for own, _ in rows.values()] if weights else [], files)
+    return _widget("compare", data, encoders if weights else [], files)
 
 
 def spans(
@@ -77,7 +81,7 @@ def spans(
     Example:
         IPython.display.HTML(widgets.spans({"raw": encoder}, "The room is small, but the view is great.", "nice view"))
     """
-    files = _files(list(encoders.values()), folder)
+    files = _files(_all_but_first(list(encoders.values())), folder)
     rows = [{"label": label, **_named(own, files)} for label, own in encoders.items()]
     data = {"rows": rows, "passage": passage, "phrase": phrase, "longest": longest}
     return _widget("spans", data, list(encoders.values()) if weights else [], files)
@@ -122,34 +126,62 @@ def dropout(
     return _widget("dropout", {**data, "highest": highest}, [encoder] if weights else [])
 
 
-def _key(encoder: Encoder) -> str:
-    """The name of an encoder's weights in a page: the same for the same weights."""
-    return encoder.fingerprint()
+def decoder(
+    checkpoints: Mapping[str, PaSeR], sentence: str, chosen: Sequence[int], *, folder: str | Path | None = None
+) -> str:
+    """Return a widget in which PaSeR's decoder says the words that a reader masks, from two vectors of the sentence.
+
+    The words are those of `PaSeR.reconstruct` with one beam.
+
+    Args:
+        checkpoints: label -> the method at that time of its training, in order. The last is shown at the start.
+        sentence: shown at the start.
+        chosen: numbers of its words that are masked at the start.
+        folder: as in `compare`, but all checkpoints are scripts, fetched when a reader asks.
+
+    Example:
+        IPython.display.HTML(widgets.decoder({"300": method}, "The old farmer sold his horse.", [1, 2]))
+    """
+    models = list(checkpoints.values())
+    files = _files(models, folder)
+    rows = [{"label": label, **_named(model, files)} for label, model in checkpoints.items()]
+    return _widget("decoder", {"rows": rows, "sentence": sentence, "chosen": list(chosen)}, models, files)
 
 
-def _files(encoders: Sequence[Encoder], folder: str | Path | None) -> dict[str, str]:
-    """The key of every encoder but the first -> the script in the folder into which it was written."""
-    later = {key: encoder for encoder in encoders if (key := _key(encoder)) != _key(encoders[0])}
+def _key(model: Encoder | PaSeR) -> str:
+    """The name of a model's weights in a page: the same for the same weights."""
+    if isinstance(model, Encoder):
+        return model.fingerprint()
+    return sha256(_json(packed(model)).encode()).hexdigest()[:16]
+
+
+def _all_but_first(encoders: Sequence[Encoder]) -> list[Encoder]:
+    return [encoder for encoder in encoders[1:] if _key(encoder) != _key(encoders[0])]
+
+
+def _files(models: Sequence[Encoder | PaSeR], folder: str | Path | None) -> dict[str, str]:
+    """The key of a model -> the script in the folder into which it was written."""
     if folder is None:
         return {}
-    return {key: export(own, Path(folder) / f"{key}.js", key).as_posix() for key, own in later.items()}
+    return {key: export(own, Path(folder) / f"{key}.js", key).as_posix() for own in models if (key := _key(own))}
 
 
-def _named(encoder: Encoder, files: Mapping[str, str]) -> dict[str, str]:
+def _named(model: Encoder | PaSeR | str | Path, files: Mapping[str, str]) -> dict[str, str]:
     """What a row says of its encoder."""
-    key = _key(encoder)
+    if isinstance(model, str | Path):
+        return {"encoder": name_in(model), "file": Path(model).as_posix()}
+    key = _key(model)
     return {"encoder": key, "file": files[key]} if key in files else {"encoder": key}
 
 
 def _widget(
-    kind: str, data: Mapping[str, Any], encoders: Sequence[Encoder], files: Mapping[str, str] | None = None
+    kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR], files: Mapping[str, str] | None = None
 ) -> str:
     """HTML that holds all it needs but the files. What the data says cannot end an element early."""
     parts = []
-    for key, encoder in {_key(encoder): encoder for encoder in encoders}.items():
-        if key in (files or {}):
-            continue
-        parts.append(f"(globalThis.sentlabEncoders ??= {{}})[{_json(key)}] ??= {_json(packed(encoder))};")
+    for key, model in {_key(model): model for model in models}.items():
+        if key not in (files or {}):
+            parts.append(f"(globalThis.sentlabEncoders ??= {{}})[{_json(key)}] ??= {_json(packed(model))};")
     for name, made in (("encoder", "sentlabEncoder"), ("widgets", "sentlabWidgets")):
         source = (ASSETS / f"{name}.js").read_text(encoding="utf-8")
         parts.append(f"globalThis.{made} ??= (() => {{ {source}\nreturn {made}; }})();")

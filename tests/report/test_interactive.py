@@ -179,7 +179,7 @@ def test_words_are_found_and_topics_stand_alone(browser: Browser, page: Path) ->
     show(browser, page)
     faint = "[...document.querySelectorAll('.sl-points')[0].children].filter(dot => dot.matches('.sl-dim')).length"
     browser.click(*browser.centre("input[type=search]"))
-    browser.call("Input.insertText", text="sentence 1")
+    browser.write("sentence 1")
     assert browser.texts(".sl-count")[0] == "11 found"  # 1 and 10 to 19
     assert browser.get(faint) == len(TEXTS) - 11
     browser.press("Enter")

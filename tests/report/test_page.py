@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from browser import Browser
-from in_int8 import rounded
 from transformers import BertConfig, BertForMaskedLM, DistilBertConfig, DistilBertForMaskedLM
 
 from sentlab import data
 from sentlab.encoder import Encoder
 from sentlab.evaluation.metrics import cosine_similarity, spearman
-from sentlab.report.page import ASSETS, export, packed
+from sentlab.methods import PaSeR
+from sentlab.methods.paser import decoding_signal
+from sentlab.report.page import ASSETS, export, name_in, packed, rounded
+from sentlab.text.phrases import Phrase, mask_spans
 
 TEXTS = [
     "A man is playing a guitar.",
@@ -39,11 +42,23 @@ def encoder() -> Encoder:
     return Encoder.from_pretrained("tiny")
 
 
-def show(browser: Browser, folder: Path, encoder: Encoder) -> None:
+@pytest.fixture(scope="module")
+def paser() -> PaSeR:
+    """With a decoder that is not trained, but says many words."""
+    torch.manual_seed(0)
+    method = PaSeR(Encoder.from_pretrained("tiny", pooling="cls"), decoder_layers=2, m=1.0, n=1.0).eval()
+    with torch.no_grad():
+        for weight in method.decoder.parameters():
+            weight.add_(0.3 * torch.randn_like(weight))
+    return method
+
+
+def show(browser: Browser, folder: Path, encoder: Encoder | PaSeR) -> None:
     """A page with the encoder as `encoder`."""
     export(encoder, folder / "weights.js", "mine")
     script = (ASSETS / "encoder.js").read_text(encoding="utf-8")
-    start = "const own = sentlabEncoder({}); const encoder = new own.Encoder(sentlabEncoders.mine);"
+    start = """const own = sentlabEncoder({}); const { mine } = sentlabEncoders;
+    const encoder = new (mine.config.decoder ? own.PhraseReader : own.Encoder)(mine);"""
     parts = [script, "", start]
     (folder / "encoder.js").write_text("\n".join(parts), encoding="utf-8")
     (folder / "page.html").write_text(
@@ -123,6 +138,51 @@ def test_a_worker_answers_from_a_file(browser: Browser, encoder: Encoder, tmp_pa
         "answers[3].result.every((v, i) => v.join() === encoder.encode(['a man', 'a dog'][i], 'mean').join())"
     )
     assert browser.get("answers[4].result.places.join()") == "0,1,2,5"
+
+
+def test_the_decoder_says_what_paser_says(browser: Browser, paser: PaSeR, tmp_path: Path) -> None:
+    own = rounded(paser)
+    assert isinstance(own, PaSeR)
+    show(browser, tmp_path, paser)
+    text = "The old farmer sold his brown horse to a kind teacher."
+    phrases = [Phrase(word, text.index(word), text.index(word) + len(word), 1.0) for word in ("brown horse", "teacher")]
+    (said,) = own.reconstruct([text], [phrases])
+    places = [[phrase.start, phrase.end] for phrase in phrases]
+    (found,) = in_page(browser, [text], f"encoder.read(text, {json.dumps(places)})")
+    expected = [own.encoder.tokenizer.tokenize(words) for _, words in said]
+    assert [[best[0][0] for best in row if best[0][0]] for row in found] == expected
+    assert len({best[0][0] for row in found for best in row}) > 3  # not one word again and again
+
+    encoded = own.encoder.tokenizer(text, return_offsets_mapping=True)
+    ids = encoded["input_ids"]
+    hidden, _ = mask_spans(ids, encoded["offset_mapping"], phrases, own.encoder.tokenizer.mask_token_id)
+    assert own.encoder.lm_head is not None
+    with torch.no_grad():
+        mask = torch.ones(1, len(ids))
+        e, copy = own.encoder(torch.tensor([ids]), mask), own.encoder(torch.tensor([hidden]), mask)
+        first = own.encoder.word_embeddings(torch.tensor([[own.encoder.tokenizer.cls_token_id]]))
+        state = own.decoder(decoding_signal(e, copy, own.m, own.n), first)[:, -1]
+        shares = own.encoder.lm_head(state).softmax(-1)[0]
+    top = shares.topk(5)
+    assert [share for _, share in found[0][0]] == pytest.approx(top.values.tolist(), abs=1e-4)
+    assert [piece for piece, _ in found[0][0]] == [
+        "" if piece == "[SEP]" else piece for piece in own.encoder.tokenizer.convert_ids_to_tokens(top.indices.tolist())
+    ]
+
+
+def test_a_phrase_without_pieces_is_not_asked_for(browser: Browser, paser: PaSeR, tmp_path: Path) -> None:
+    show(browser, tmp_path, paser)
+    (found,) = in_page(browser, ["A horse. " + "word " * 80], "encoder.read(text, [[2, 7], [400, 404]])")
+    assert len(found[0]) >= 1
+    assert found[1] == []  # beyond the cut
+    assert in_page(browser, ["A horse."], "encoder.read(text, [])") == [[]]
+
+
+def test_a_script_says_its_name(encoder: Encoder, tmp_path: Path) -> None:
+    assert name_in(export(encoder, tmp_path / "own.js", 'a "b" ü')) == 'a "b" ü'
+    (tmp_path / "other.js").write_text("alert(1)")
+    with pytest.raises(ValueError, match=r"other\.js holds no encoder of a page"):
+        name_in(tmp_path / "other.js")
 
 
 def test_the_script_is_small(encoder: Encoder, tmp_path: Path) -> None:

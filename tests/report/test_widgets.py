@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
-from browser import Browser
-from in_int8 import rounded
+import torch
+from browser import Browser, chromium, firefox
 
 from sentlab.encoder import Encoder
 from sentlab.evaluation.metrics import cosine_similarity, spearman
+from sentlab.methods import PaSeR
 from sentlab.report import widgets
+from sentlab.report.page import export, rounded
 from sentlab.search.spans import span_scores
+from sentlab.text.phrases import Phrase
 from sentlab.text.words import word_boundaries
+from sentlab.training import set_seed
 
 PASSAGE = "We had booked a double room. The staff weren't friendly, but the breakfast was excellent and the bed soft."
 COPIES = 'circle[fill="#d55e00"]'
@@ -30,23 +39,29 @@ def slide_to(browser: Browser, value: float) -> None:
     )
 
 
+@pytest.fixture(scope="module", params=[chromium, firefox])
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with request.param(tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     return rounded(Encoder.from_pretrained("tiny"))
 
 
-def show(browser: Browser, folder: Path, content: str, *, width: int = 1000) -> None:
+def show(browser: Browser, folder: Path, content: str, *, width: int = 1000, until: str = DONE) -> None:
     browser.problems.clear()
     page = folder / "page.html"
     page.write_text(f'<!doctype html><meta charset="utf-8"><body>{content}</body>', encoding="utf-8")
-    browser.open(page, until=DONE, width=width)
+    browser.open(page, until=until, width=width)
 
 
 def type_into(browser: Browser, selector: str, text: str) -> None:
     """Replace what an input holds, as a reader would, and wait for the answer."""
     before = browser.get(DONE)
     browser.get(f"{{ const node = document.querySelector({json.dumps(selector)}); node.focus(); node.select(); }}")
-    browser.call("Input.insertText", text=text)
+    browser.write(text)
     browser.wait(f"{DONE} !== {json.dumps(before)}")
 
 
@@ -209,13 +224,16 @@ def test_an_encoder_that_is_not_there_is_told(
 
 
 @pytest.mark.parametrize("width", [390, 1000])
-def test_nothing_is_wider_than_the_page(browser: Browser, encoder: Encoder, tmp_path: Path, width: int) -> None:
+def test_nothing_is_wider_than_the_page(
+    browser: Browser, encoder: Encoder, paser: PaSeR, tmp_path: Path, width: int
+) -> None:
     rows = {"raw [CLS]": (encoder, "cls"), "raw mean over all tokens": (encoder, "mean")}
     parts = [
         widgets.compare(rows),
         widgets.spans({"raw": encoder}, PASSAGE * 3, "good breakfast", weights=False),
         widgets.bootstrap([1.0, 2.0, 3.0] * 20, {"a": [1.0, 2.0, 3.0] * 20, "b": [1.0, 3.0, 2.0] * 20}),
         widgets.dropout(encoder, "A man is playing a guitar.", ["A dog runs."], weights=False),
+        widgets.decoder({"300": paser}, "The old farmer sold his brown horse to a kind teacher.", [1, 2, 9]),
     ]
     show(browser, tmp_path, "".join(parts), width=width)
     browser.wait("[...document.querySelectorAll('.sentlab-widget')].every(node => node.dataset.done)")
@@ -226,3 +244,84 @@ def test_nothing_is_wider_than_the_page(browser: Browser, encoder: Encoder, tmp_
 def test_cosines_and_golds_must_fit() -> None:
     with pytest.raises(ValueError, match="raw has 2 cosines for 1 gold scores"):
         widgets.bootstrap([1.0], {"raw": [0.1, 0.2]})
+
+
+@pytest.fixture(scope="module")
+def paser() -> PaSeR:
+    set_seed(0)
+    method = PaSeR(Encoder.from_pretrained("tiny", pooling="cls"), decoder_layers=2, m=1.0, n=1.0)
+    with torch.no_grad():
+        for weight in method.decoder.parameters():
+            weight.add_(0.3 * torch.randn_like(weight))
+    return rounded(method)
+
+
+def test_the_decoder_says_what_a_reader_hides(
+    browser: Browser, paser: PaSeR, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = copy.deepcopy(paser)
+    with torch.no_grad():
+        first.decoder.positions.weight.add_(torch.randn_like(first.decoder.positions.weight))
+    checkpoints = {"0": first, "300": paser}
+    sentence = "The old farmer sold his horse."
+    html = widgets.decoder(checkpoints, sentence, [1, 2], folder="encoders")
+    show(browser, tmp_path, html, until="document.querySelector('.sw-words button')")
+    assert (tmp_path / "page.html").stat().st_size < 1e5
+    assert browser.texts("[aria-pressed=true]") == ["old", "farmer"]
+
+    def expected(method: PaSeR, text: str, hidden: str) -> list[str]:
+        start = text.index(hidden)
+        ((_, words),) = method.reconstruct([text], [[Phrase(hidden, start, start + len(hidden), 1.0)]])[0]
+        return [words or "(nothing)"]
+
+    browser.click(*browser.centre(".sw-row ~ div button"))  # ask
+    browser.wait(f"{DONE} === '1'")
+    assert browser.texts(".sw-said") == expected(paser, sentence, "old farmer")
+    slide_to(browser, 0)
+    browser.wait(f"{DONE} === '2'")
+    assert browser.texts(".sw-said") == expected(first, sentence, "old farmer")
+    browser.click(*browser.centre(".sw-words button", 1))  # no longer hides "old"
+    browser.wait(f"{DONE} === '3'")
+    assert browser.texts(".sw-said") == expected(first, sentence, "farmer")
+    assert all(float(share) <= 1 for share in browser.texts("li .sw-number"))
+    type_into(browser, "input[type=text]", "A <b>cat</b> sleeps.")
+    assert browser.texts("[aria-pressed=true]") == []
+    assert browser.texts(".sw-said") == []
+    assert browser.problems == []
+
+
+def test_the_widgets_work_over_http(
+    browser: Browser, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    other = copy.deepcopy(encoder)
+    other.word_embeddings.weight.data.mul_(-1)
+    parts = [
+        widgets.spans({"raw": encoder, "other": other}, PASSAGE, "food", folder="encoders"),
+        widgets.compare({"raw": (encoder, "cls"), "other": (other, "mean")}, weights=False, folder="encoders"),
+    ]
+    (tmp_path / "page.html").write_text(f"<!doctype html><meta charset='utf-8'><body>{''.join(parts)}")
+    served = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    monkeypatch.setattr(SimpleHTTPRequestHandler, "log_message", lambda *_: None)
+    with ThreadingHTTPServer(("127.0.0.1", 0), served) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        browser.problems.clear()
+        browser.open(f"http://127.0.0.1:{server.server_port}/page.html", until=DONE)
+        browser.click(*browser.centre("input[aria-label='first sentence']"))
+        browser.wait("[...document.querySelectorAll('.sw-bars .sw-number')].every(node => node.textContent !== '…')")
+        server.shutdown()
+    assert [problem for problem in browser.problems if "favicon" not in problem] == []
+
+
+def test_an_encoder_may_be_a_script(browser: Browser, encoder: Encoder, tmp_path: Path) -> None:
+    export(encoder, tmp_path / "mine.js", "mine")
+    rows: dict[str, tuple[Encoder | str | Path, str]] = {"raw": (encoder, "mean"), "mine": ("mine.js", "mean")}
+    with contextlib.chdir(tmp_path):
+        html = widgets.compare(rows)
+    show(browser, tmp_path, html)
+    browser.click(*browser.centre("input"))
+    browser.wait("document.querySelectorAll('.sw-number')[1].textContent !== '…'")
+    first, second = browser.texts(".sw-number")
+    assert first == second
+    assert browser.problems == []

@@ -146,19 +146,21 @@ function sentlabEncoder(scope) {
     return x;
   }
 
-  /** Softmax attention of each head: queries, keys and values (T, D) -> (T, D). */
-  function attention(queries, keys, values, rows, heads, out, p) {
-    const width = queries.length / rows;
+  /** Softmax attention of each head: queries (T, D), keys and values (S, D) -> (T, D); causal: place t sees s <= t. */
+  function attention(queries, keys, values, width, heads, out, { p = 0, causal = false } = {}) {
+    const rows = queries.length / width;
     const size = width / heads;
     const scale = 1 / Math.sqrt(size);
-    const shares = new Float64Array(rows);
+    const all = new Float64Array(keys.length / width);
     out.fill(0);
     for (let head = 0; head < heads; head++) {
       const offset = head * size;
       for (let t = 0; t < rows; t++) {
         const mine = t * width + offset;
+        const seen = causal ? t + 1 : all.length;
+        const shares = all.subarray(0, seen);
         let most = -Infinity;
-        for (let s = 0; s < rows; s++) {
+        for (let s = 0; s < seen; s++) {
           const theirs = s * width + offset;
           let dot = 0;
           for (let i = 0; i < size; i++) dot += queries[mine + i] * keys[theirs + i];
@@ -166,10 +168,10 @@ function sentlabEncoder(scope) {
           if (shares[s] > most) most = shares[s];
         }
         let total = 0;
-        for (let s = 0; s < rows; s++) total += shares[s] = Math.exp(shares[s] - most);
-        for (let s = 0; s < rows; s++) shares[s] /= total;
+        for (let s = 0; s < seen; s++) total += shares[s] = Math.exp(shares[s] - most);
+        for (let s = 0; s < seen; s++) shares[s] /= total;
         drop(shares, p);
-        for (let s = 0; s < rows; s++) {
+        for (let s = 0; s < seen; s++) {
           const share = shares[s];
           const theirs = s * width + offset;
           for (let i = 0; i < size; i++) out[mine + i] += share * values[theirs + i];
@@ -185,7 +187,8 @@ function sentlabEncoder(scope) {
     /** @param file what the weights' script holds: config, vocabulary, tensors, small, large (see sentlab.report.page) */
     constructor(file) {
       this.config = file.config;
-      this.vocabulary = new Map(file.vocabulary.split("\n").map((piece, id) => [piece, id]));
+      this.pieces = file.vocabulary.split("\n");
+      this.vocabulary = new Map(this.pieces.map((piece, id) => [piece, id]));
       const small = new Float32Array(decoded(file.small).buffer);
       const large = new Int8Array(decoded(file.large).buffer);
       this.tensors = {};
@@ -221,7 +224,7 @@ function sentlabEncoder(scope) {
         linear(x, rows, own(layer, "query"), own(layer, "query.bias"), q);
         linear(x, rows, own(layer, "key"), own(layer, "key.bias"), k);
         linear(x, rows, own(layer, "value"), own(layer, "value.bias"), v);
-        attention(q, k, v, rows, heads, mixed, p);
+        attention(q, k, v, width, heads, mixed, { p });
         drop(linear(mixed, rows, own(layer, "output"), own(layer, "output.bias"), q), p);
         addAndNormalise(x, q, rows, own(layer, "norm1"), own(layer, "norm1.bias"), epsilon);
         gelu(linear(x, rows, own(layer, "up"), own(layer, "up.bias"), inner));
@@ -248,8 +251,12 @@ function sentlabEncoder(scope) {
 
     /** One vector per text, Float64Array (D): "cls", or the "mean" over all tokens with [CLS] and [SEP]. */
     encode(text, pooling = this.config.pooling, p = 0) {
+      return this.pooled(this.hidden(this.tokenize(text).ids, p), pooling);
+    }
+
+    /** The vector of a text from its hidden states. */
+    pooled(hidden, pooling = this.config.pooling) {
       const { width } = this.config;
-      const hidden = this.hidden(this.tokenize(text).ids, p);
       const rows = pooling === "cls" ? 1 : hidden.length / width;
       const vector = new Float64Array(width);
       for (let i = 0; i < rows * width; i++) vector[i % width] += hidden[i] / rows;
@@ -261,6 +268,89 @@ function sentlabEncoder(scope) {
       const { ids, places } = this.tokenize(text);
       const { width } = this.config;
       return { vectors: this.hidden(ids).slice(width, -width), places: places.slice(1, -1) };
+    }
+  }
+
+  /** PaSeR's decoder, which says masked phrases from two vectors of a sentence (sentlab.methods.PaSeR). */
+  class PhraseReader extends Encoder {
+    /** [e, e~, m |e - e~|, n |e * e~|], Float64Array (4, D). */
+    signal(ids, masked) {
+      const { m, n } = this.config.decoder;
+      const [e, copy] = [ids, masked].map((tokens) => this.pooled(this.hidden(tokens)));
+      const parts = [e, copy, e.map((x, i) => m * Math.abs(x - copy[i])), e.map((x, i) => n * Math.abs(x * copy[i]))];
+      return Float64Array.from(parts.flatMap((part) => [...part]));
+    }
+
+    /** The decoder's state at the last of some words, Float64Array (D). */
+    state(signal, inputs) {
+      const { width, decoder: { layers, heads, epsilon } } = this.config;
+      const rows = inputs.length;
+      const named = (name) => this.tensors[`decoder.${name}`];
+      const normal = (x, name) => addAndNormalise(x, null, x.length / width, named(name), named(`${name}.bias`), epsilon);
+      const map = (x, name) => {
+        const bias = named(`${name}.bias`);
+        return linear(x, x.length / width, named(name), bias, new Float64Array((x.length / width) * bias.length));
+      };
+      const { values, scales } = this.tensors["embeddings.word"];
+      let x = new Float64Array(rows * width);
+      for (let i = 0; i < x.length; i++) {
+        const id = inputs[Math.floor(i / width)];
+        x[i] = values[id * width + (i % width)] * scales[id] + named("position")[i];
+      }
+      const add = (y) => { x = x.map((value, i) => value + y[i]); };
+      normal(x, "norm");
+      for (let layer = 0; layer < layers; layer++) {
+        for (const [kind, norm] of [["own", "norm1"], ["cross", "norm2"]]) {
+          const y = normal(x.slice(), `${layer}.${norm}`);
+          const from = kind === "own" ? y : signal;
+          const [q, k, v] = [[y, "query"], [from, "key"], [from, "value"]].map(([z, name]) => map(z, `${layer}.${kind}.${name}`));
+          add(map(attention(q, k, v, width, heads, new Float64Array(x.length), { causal: kind === "own" }), `${layer}.${kind}.output`));
+        }
+        const inner = gelu(map(normal(x.slice(), `${layer}.norm3`), `${layer}.up`));
+        add(linear(inner, rows, named(`${layer}.down`), named(`${layer}.down.bias`), new Float64Array(x.length)));
+      }
+      return normal(x, "last").slice(-width);
+    }
+
+    /** The probability of each piece after a state, by the masked-LM head: Float64Array (V). */
+    probabilities(state) {
+      const { width, epsilon } = this.config;
+      const own = (name) => this.tensors[`head.${name}`];
+      const x = gelu(linear(state, 1, own("dense"), own("dense.bias"), new Float64Array(width)));
+      addAndNormalise(x, null, 1, own("norm"), own("norm.bias"), epsilon);
+      const { values, scales } = this.tensors["embeddings.word"];
+      const scores = own("pieces").map((bias, id) => {
+        let dot = 0;
+        for (let i = 0; i < width; i++) dot += x[i] * values[id * width + i];
+        return dot * scales[id] + bias;
+      });
+      const most = scores.reduce((a, b) => Math.max(a, b));
+      const shares = scores.map((score) => Math.exp(score - most));
+      const total = shares.reduce((a, b) => a + b);
+      return shares.map((share) => share / total);
+    }
+
+    /** Mask phrases [start, end) of a text, and say them greedily: for each, its places' best [[piece, probability]]. */
+    read(text, phrases, best = 5) {
+      const { cls, sep, mask } = this.config;
+      const { ids, places } = this.tokenize(text);
+      const inside = ([from, to], [start, end]) => from < to && from < end && to > start;
+      const kept = phrases.filter((phrase) => places.some((place) => inside(place, phrase)));
+      const masked = ids.map((id, t) => (kept.some((phrase) => inside(places[t], phrase)) ? mask : id));
+      const signal = this.signal(ids, masked);
+      const said = [cls];
+      return phrases.map((phrase) => {
+        const found = [];
+        const room = this.tensors["decoder.position"].length / this.config.width;
+        while (kept.includes(phrase) && said.length <= room) {
+          const shares = this.probabilities(this.state(signal, said));
+          const order = [...shares.keys()].sort((a, b) => shares[b] - shares[a]).slice(0, best);
+          found.push(order.map((id) => [id === sep ? "" : this.pieces[id], shares[id]]));
+          said.push(order[0]);
+          if (order[0] === sep) break;
+        }
+        return found;
+      });
     }
   }
 
@@ -283,16 +373,17 @@ function sentlabEncoder(scope) {
 
   // ---- as a worker ----------------------------------------------------------------------------------------------
 
-  /** Answer {id, name, load | texts | tokens} with {id, result | error}. */
+  /** Answer {id, name, load | texts | tokens | read} with {id, result | error}. */
   function serve(port) {
     const encoders = new Map();
-    port.onmessage = ({ data: { id, name, load, texts, tokens, pooling, p } }) => {
+    port.onmessage = ({ data: { id, name, load, texts, tokens, read, phrases, pooling, p } }) => {
       try {
-        if (load) encoders.set(name, new Encoder(load));
+        if (load) encoders.set(name, new (load.config.decoder ? PhraseReader : Encoder)(load));
         const encoder = encoders.get(name);
         if (!encoder) throw new Error(`no encoder ${name} was loaded`);
         const result = texts ? texts.map((text) => encoder.encode(text, pooling, p))
-          : tokens !== undefined ? encoder.encodeTokens(tokens) : true;
+          : tokens !== undefined ? encoder.encodeTokens(tokens)
+          : read !== undefined ? encoder.read(read, phrases) : true;
         port.postMessage({ id, result });
       } catch (error) {
         port.postMessage({ id, error: String(error.message || error) });
@@ -300,7 +391,7 @@ function sentlabEncoder(scope) {
     };
   }
 
-  Object.assign(scope, { Encoder, cosine, serve });
+  Object.assign(scope, { Encoder, PhraseReader, cosine, serve });
   return scope;
 }
 

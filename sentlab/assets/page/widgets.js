@@ -419,5 +419,71 @@ const sentlabWidgets = (() => {
     update();
   }
 
-  return { compare, spans, bootstrap, dropout, wordsOf, wordSums, spanScores, spearman };
+  // ---- PaSeR's decoder ----------------------------------------------------------------------------------------------------
+
+  /** data: rows [{label, encoder, file}], one a checkpoint; sentence, chosen [word numbers]. */
+  function decoder(root, { rows, sentence, chosen }) {
+    const own = make("input", { type: "text", "aria-label": "sentence", value: sentence });
+    const buttons = make("p", { class: "sw-words", role: "group", "aria-label": "words to mask" });
+    const told = make("div", { "aria-live": "polite" });
+    const sizes = { min: 0, max: rows.length - 1, step: 1, value: rows.length - 1 };
+    const range = slider("Steps of training", sizes, () => update(), (i) => rows[i].label);
+    let pressed = new Set(chosen);
+    let asked = 0;
+
+    /** Runs of pressed words as [start, end) of the text. */
+    function phrases(words) {
+      const found = [];
+      words.forEach(([start, end], i) => {
+        if (!pressed.has(i)) return;
+        if (pressed.has(i - 1)) found[found.length - 1][1] = end;
+        else found.push([start, end]);
+      });
+      return found;
+    }
+
+    function press() {
+      buttons.replaceChildren(...wordsOf(own.value).map(([start, end], i) => {
+        const button = make("button", { type: "button", "aria-pressed": pressed.has(i) }, own.value.slice(start, end));
+        button.addEventListener("click", () => {
+          if (!pressed.delete(i)) pressed.add(i);
+          button.setAttribute("aria-pressed", pressed.has(i));
+          update();
+        });
+        return button;
+      }));
+    }
+
+    const update = telling(root, async () => {
+      const mine = ++asked;
+      const text = own.value;
+      const wanted = phrases(wordsOf(text));
+      const answers = await ask(rows[Number(range.input.value)], { read: text, phrases: wanted });
+      if (mine !== asked) return;
+      told.replaceChildren(...wanted.map(([start, end], i) => answer(text.slice(start, end), answers[i])));
+      if (!wanted.length) told.append(make("p", { class: "sw-muted" }, "Choose a word to mask."));
+      root.dataset.done = mine;
+    });
+
+    /** What is hidden and what is said for it, with the best pieces of each place and their probabilities. */
+    function answer(hidden, places) {
+      const said = places.map(([[piece]]) => piece).join(" ").replaceAll(" ##", "").trim() || "(nothing)";
+      const columns = places.map((best) => make("ol", {}, ...best.map(([piece, share]) =>
+        make("li", { style: `--share: ${Math.round(100 * share)}%` }, piece || "(end)", " ", make("span", { class: "sw-number" }, shown(share))))));
+      const lead = make("p", {}, `“${hidden}” is hidden. The decoder says: `, make("b", { class: "sw-said" }, said));
+      return make("div", {}, lead, make("div", { class: "sw-places" }, ...columns));
+    }
+
+    own.addEventListener("input", later(() => { pressed = new Set(); press(); update(); }));
+    root.append(labelled("Sentence", own), buttons, make("div", { class: "sw-row" }, range.node), told);
+    root.append(make("p", { class: "sw-muted" }, "Words side by side are one phrase. A list per place: the five likeliest pieces and their probabilities."));
+    press();
+    if (rows.some((row) => row.file)) {
+      const start = make("button", { type: "button" }, "Ask the decoder");
+      start.addEventListener("click", update);
+      told.append(start);
+    } else update();
+  }
+
+  return { compare, spans, bootstrap, dropout, decoder, wordsOf, wordSums, spanScores, spearman };
 })();
