@@ -43,6 +43,7 @@ CODE = (
 )
 TEXT = ("book", "_config.yml", "_toc.yml")
 ENCODERS = ROOT / "book" / "encoders"  # that chapters write for widgets
+TRAINED = ROOT / "book" / "trained"  # encoders of recorded runs, for widgets
 PASSING = {"__pycache__", ".ipynb_checkpoints", ENCODERS.name}
 AT_ONCE = 4  # chapters, at most: each holds an encoder and data in memory
 QUIET = {
@@ -162,13 +163,15 @@ def ship_encoders() -> list[str]:
     """Copy the encoders of widgets beside the pages, which load them, and
     return those that a page asks for and that are not there."""
     pages = BUILD / "html" / "book"
-    if ENCODERS.is_dir():
-        shutil.copytree(ENCODERS, pages / ENCODERS.name, dirs_exist_ok=True)
+    for folder in (ENCODERS, TRAINED):
+        if folder.is_dir():
+            shutil.copytree(folder, pages / folder.name, dirs_exist_ok=True)
     asked = {
         name
         for page in pages.glob("*.html")
         for name in re.findall(
-            rf"{ENCODERS.name}/\w+\.js", page.read_text(encoding="utf-8")
+            rf"(?:{ENCODERS.name}|{TRAINED.name})/\w+\.js",
+            page.read_text(encoding="utf-8"),
         )
     }
     return sorted(name for name in asked if not (pages / name).is_file())

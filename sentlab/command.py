@@ -45,8 +45,9 @@ then in Python: sentlab.PhraseIndex.load("novels.index", sentlab.Encoder.from_pr
   python -m sentlab search novels.index --phrases phrases.txt -k 3 --out hits.csv
 then in Python: pandas.read_csv("hits.csv")""",
     "page": """
-  python -m sentlab page --encoder my-encoder --out my-encoder.js
-then in a page: new Encoder(sentlabEncoders["my-encoder"]), with encoder.js of sentlab/assets/page""",
+  python -m sentlab page --encoder my-encoder --out my-encoder.html
+then open my-encoder.html in a browser; or write my-encoder.js, and in Python:
+  sentlab.report.widgets.compare({"mine": ("my-encoder.js", "mean")})""",
 }
 
 
@@ -222,10 +223,22 @@ def search(asked: argparse.Namespace) -> None:
 
 
 def page(asked: argparse.Namespace) -> None:
+    from sentlab.files import replacing
+    from sentlab.report import widgets
     from sentlab.report.page import export
 
-    out = _out(asked, ".js")
-    export(_encoder(asked), out, asked.name or out.stem)
+    out, encoder = _out(asked, ".js", ".html"), _encoder(asked)
+    name = asked.name or out.stem
+    if out.suffix == ".js":
+        export(encoder, out, name)
+    else:
+        passage = "The room is small, but the view over the lake is great. The staff were friendly and spoke English."
+        parts = (
+            widgets.compare({name: (encoder, encoder.pooling)}),
+            widgets.spans({name: encoder}, passage, "a nice view", weights=False),
+        )
+        with replacing(out) as temporary:
+            temporary.write_text(widgets.whole_page(name, *parts), encoding="utf-8")
     print(f"wrote {asked.encoder} in int8 to {out}, {out.stat().st_size / 1e6:.1f} MB")
 
 
@@ -317,8 +330,8 @@ def _parser() -> argparse.ArgumentParser:
     own.add_argument("--out", metavar="FILE", help=".csv, .jsonl, .parquet or .html instead of the terminal")
     reads(own, "text")
 
-    own = add("page", "Write an encoder as a script, for a web page that computes vectors by itself.")
-    own.add_argument("--out", required=True, metavar="FILE", help=".js")
+    own = add("page", "Write a web page that computes an encoder's vectors by itself, without a network.")
+    own.add_argument("--out", required=True, metavar="FILE", help=".html, or .js with the weights alone")
     own.add_argument("--name", help="of the encoder in the page; default: that of the file")
     return parser
 

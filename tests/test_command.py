@@ -227,5 +227,10 @@ def test_an_encoder_is_written_for_a_page(tmp_path: Path, capsys: pytest.Capture
     assert command.main(["page", "--out", str(out)]) == 0
     assert out.read_text().startswith('(globalThis.sentlabEncoders ??= {})["mine"] = {"config"')
     assert "MB" in capsys.readouterr().out
+    assert command.main(["page", "--out", str(tmp_path / "mine.html"), "--name", "my <own>"]) == 0
+    whole = (tmp_path / "mine.html").read_text()
+    assert "<h1>my &lt;own&gt;</h1>" in whole
+    assert whole.count("sentlabWidgets.compare(root") == whole.count("sentlabWidgets.spans(root") == 1
+    assert whole.count('"vocabulary":') == 1  # one encoder, for both
     assert command.main(["page", "--out", str(tmp_path / "mine.txt")]) == 1
     assert ".js" in capsys.readouterr().err

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -36,8 +37,8 @@ def compare(
     """Return a widget that shows the cosine of two sentences under several vectors, updated while one types.
 
     Args:
-        rows: label -> encoder and pooling (`cls` or `mean`). Rows that share an encoder share its weights. An encoder
-            may be the path of its script (`sentlab.report.page.export`), which the page fetches when a reader begins.
+        rows: label -> encoder, or the path of its script (`sentlab.report.page.export`), and pooling (`cls` or
+            `mean`). The page fetches a script when a reader begins. Rows that share an encoder share its weights.
         pairs: label, first and second sentence of each example; the first is shown at the start.
         weights: include the encoders; a later widget of the page with the same encoders needs them no more.
         folder: beside the page. The first encoder is included, and the others are scripts in that folder, which the
@@ -146,6 +147,18 @@ def decoder(
     files = _files(models, folder)
     rows = [{"label": label, **_named(model, files)} for label, model in checkpoints.items()]
     return _widget("decoder", {"rows": rows, "sentence": sentence, "chosen": list(chosen)}, models, files)
+
+
+def whole_page(title: str, *parts: str) -> str:
+    """Return an HTML page with these widgets, to be opened from a disk or served from anywhere.
+
+    Example:
+        pathlib.Path("mine.html").write_text(widgets.whole_page("My encoder", widgets.compare(rows)), encoding="utf-8")
+    """
+    view = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    style = "<style>body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem }</style>"
+    head = f"{view}<title>{escape(title)}</title>{style}"
+    return f"<!doctype html><html lang=en>{head}<h1>{escape(title)}</h1>{''.join(parts)}\n"
 
 
 def _key(model: Encoder | PaSeR) -> str:
