@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 from sentlab.experiments.records import MapRecord
 from sentlab.experiments.results import MapNumbers
-
-ASSETS = Path(__file__).parents[1] / "assets" / "layout"
-WITHOUT = "Here is an interactive picture, for which the page must be allowed to run JavaScript."
+from sentlab.report.widgets import widget
 
 
 def interactive_layout(record: MapRecord) -> str:
@@ -38,13 +33,7 @@ def interactive_layout(record: MapRecord) -> str:
             for label, drawn in found.drawings.items()
         ],
     }
-    # no "<" in the data can end the element early
-    data = json.dumps(content, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    style, script = ((ASSETS / f"layout.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
-    return (
-        f'<div class="sentlab-layout"><style>{style}</style><p>{WITHOUT}</p>'
-        f'<script type="application/json">{data}</script><script>{script}</script></div>'
-    )
+    return widget("map", content)
 
 
 def numbers_in_words(numbers: MapNumbers) -> dict[str, float]:

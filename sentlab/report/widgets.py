@@ -57,7 +57,7 @@ def compare(
         "rows": [{"label": label, "pooling": pooling, **_named(own, files)} for label, (own, pooling) in rows.items()],
         "pairs": [{"label": label, "first": first, "second": second} for label, first, second in pairs],
     }
-    return _widget("compare", data, encoders if weights else [], files)
+    return widget("compare", data, encoders if weights else [], files)
 
 
 def spans(
@@ -85,7 +85,7 @@ def spans(
     files = _files(_all_but_first(list(encoders.values())), folder)
     rows = [{"label": label, **_named(own, files)} for label, own in encoders.items()]
     data = {"rows": rows, "passage": passage, "phrase": phrase, "longest": longest}
-    return _widget("spans", data, list(encoders.values()) if weights else [], files)
+    return widget("spans", data, list(encoders.values()) if weights else [], files)
 
 
 def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> str:
@@ -105,7 +105,7 @@ def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> 
         if len(values) != len(gold):
             raise ValueError(f"{label} has {len(values)} cosines for {len(gold)} gold scores: give one for each pair")
     rows = [{"label": label, "cosines": [round(float(x), 5) for x in values]} for label, values in cosines.items()]
-    return _widget("bootstrap", {"gold": [float(x) for x in gold], "rows": rows}, [])
+    return widget("bootstrap", {"gold": [float(x) for x in gold], "rows": rows}, [])
 
 
 def dropout(
@@ -124,7 +124,7 @@ def dropout(
         IPython.display.HTML(widgets.dropout(encoder, "A man plays a guitar.", ["A dog runs.", "It rains."]))
     """
     data = {"encoder": _key(encoder), "pooling": encoder.pooling, "sentence": sentence, "others": list(others)}
-    return _widget("dropout", {**data, "highest": highest}, [encoder] if weights else [])
+    return widget("dropout", {**data, "highest": highest}, [encoder] if weights else [])
 
 
 def decoder(
@@ -146,7 +146,7 @@ def decoder(
     models = list(checkpoints.values())
     files = _files(models, folder)
     rows = [{"label": label, **_named(model, files)} for label, model in checkpoints.items()]
-    return _widget("decoder", {"rows": rows, "sentence": sentence, "chosen": list(chosen)}, models, files)
+    return widget("decoder", {"rows": rows, "sentence": sentence, "chosen": list(chosen)}, models, files)
 
 
 def whole_page(title: str, *parts: str) -> str:
@@ -187,10 +187,17 @@ def _named(model: Encoder | PaSeR | str | Path, files: Mapping[str, str]) -> dic
     return {"encoder": key, "file": files[key]} if key in files else {"encoder": key}
 
 
-def _widget(
-    kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR], files: Mapping[str, str] | None = None
+def widget(
+    kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR] = (), files: Mapping[str, str] | None = None
 ) -> str:
-    """HTML that holds all it needs but the files. What the data says cannot end an element early."""
+    """Return HTML that holds all it needs but the files. What the data says cannot end an element early.
+
+    Args:
+        kind: a function of `widgets.js`, or the name of a script beside it that adds one.
+        data: for that function.
+        models: whose weights are included, except those in `files`.
+        files: key of a model -> the path of its script.
+    """
     parts = []
     for key, model in {_key(model): model for model in models}.items():
         if key not in (files or {}):
@@ -198,13 +205,16 @@ def _widget(
     for name, made in (("encoder", "sentlabEncoder"), ("widgets", "sentlabWidgets")):
         source = (ASSETS / f"{name}.js").read_text(encoding="utf-8")
         parts.append(f"globalThis.{made} ??= (() => {{ {source}\nreturn {made}; }})();")
+    if (own := ASSETS / f"{kind}.js").exists():
+        parts.append(own.read_text(encoding="utf-8"))
     place = f"sentlab-{uuid4().hex[:12]}"  # JupyterLab runs scripts without saying where they are
     parts.append(
         f"{{ const root = document.getElementById('{place}'); root.querySelector('p').remove();"
         f" root.onkeydown = event => event.stopPropagation();"  # JupyterLab has shortcuts of its own
         f" sentlabWidgets.{kind}(root, {_json(data)}); }}"
     )
-    style = (ASSETS / "widgets.css").read_text(encoding="utf-8")
+    styles = [path for name in ("widgets", kind) if (path := ASSETS / f"{name}.css").exists()]
+    style = "".join(path.read_text(encoding="utf-8") for path in styles)
     scripts = "".join(f"<script>{part}</script>" for part in parts)
     return f'<div class="sentlab-widget" id="{place}"><style>{style}</style><p>{WITHOUT}</p></div>{scripts}'
 

@@ -15,7 +15,8 @@ from sentlab.experiments.records import MapRecord
 from sentlab.experiments.results import MapDrawing, MapNumbers, MapResults
 from sentlab.experiments.settings_rows import MapSettings, RowSettings, UmapSettings
 from sentlab.report import plots
-from sentlab.report.interactive import ASSETS, interactive_layout
+from sentlab.report.interactive import interactive_layout
+from sentlab.report.page import ASSETS
 
 BUILT = Path(__file__).resolve().parents[2] / "_build" / "html" / "book" / "geometry.html"
 WORDINGS, SCENES, TOPICS = 3, 4, ["kitchen", "travel"]
@@ -63,7 +64,7 @@ def show(browser: Browser, page: Path, **how: Any) -> None:
 
 def places(browser: Browser, picture: int = 0) -> list[list[float]]:
     """Where the points of a picture are drawn."""
-    dots = f"document.querySelectorAll('.sentlab-layout')[{picture}].querySelectorAll('.sl-points > *')"
+    dots = f"document.querySelectorAll('.sentlab-widget')[{picture}].querySelectorAll('.sl-points > *')"
     return browser.get(f"[...{dots}].map(dot => dot.getAttribute('transform').match(/-?[\\d.]+/g).map(Number))")
 
 
@@ -72,7 +73,10 @@ def page(tmp_path: Path, browser: Browser) -> Path:
     """Two pictures on one page."""
     browser.problems.clear()
     path = tmp_path / "page.html"
-    path.write_text(f'<!doctype html><meta charset="utf-8">{interactive_layout(record()) * 2}', encoding="utf-8")
+    path.write_text(
+        f'<!doctype html><meta charset="utf-8">{interactive_layout(record())}{interactive_layout(record())}',
+        encoding="utf-8",
+    )
     return path
 
 
@@ -224,7 +228,7 @@ def test_the_built_chapter_works(browser: Browser) -> None:
     browser.click(*browser.centre(".sl-points > *", 3))
     assert text.startswith(browser.texts(".sl-head b")[0].strip("“”") or "nothing is listed")
     methods = browser.texts(".sl-map ~ .sl-neighbours caption button")
-    assert methods == browser.texts(".sentlab-layout option")
+    assert methods == browser.texts(".sentlab-widget option")
     assert len(methods) > 1
     before = places(browser)
     browser.click(*browser.centre(".sl-set button[aria-label='the next method']"))
@@ -234,9 +238,9 @@ def test_the_built_chapter_works(browser: Browser) -> None:
 
 def test_no_text_ends_the_script_and_static_pictures_have_the_same_colours() -> None:
     html = interactive_layout(record())
-    assert html.count("</script>") == 2  # of the data and of the program, and none of a sentence
+    assert html.count("</script>") == html.count("<script>")  # and none of a sentence
     assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
-    script = (ASSETS / "layout.js").read_text(encoding="utf-8")
+    script = (ASSETS / "map.js").read_text(encoding="utf-8")
     assert json.dumps([to_hex(colour) for colour in plots.PALETTE[:5]]) in script
 
 

@@ -485,5 +485,5 @@ const sentlabWidgets = (() => {
     } else update();
   }
 
-  return { compare, spans, bootstrap, dropout, decoder, wordsOf, wordSums, spanScores, spearman };
+  return { make, compare, spans, bootstrap, dropout, decoder, wordsOf, wordSums, spanScores, spearman };
 })();

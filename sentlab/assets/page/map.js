@@ -1,18 +1,11 @@
-// The interactive picture of sentlab.layout. SVG and DOM alone: it loads nothing, and a page may hold several.
-(() => {
-  const SVG = "http://www.w3.org/2000/svg";
+// Sentences as points on a plane, encoder by encoder (sentlab.report.interactive). It loads nothing.
+"use strict";
+
+sentlabWidgets.map ??= (() => {
+  const { make } = sentlabWidgets;
   const COLOURS = ["#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"]; // seaborn's colour-blind palette
   const REACH = 24; // pixels from a point within which the pointer means it
   const MOVING = 800; // milliseconds
-
-  // An element with attributes; a child that is a string is text.
-  function make(name, attributes = {}, ...children) {
-    const drawn = ["svg", "g", "path", "circle"].includes(name);
-    const node = drawn ? document.createElementNS(SVG, name) : document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    node.append(...children);
-    return node;
-  }
 
   // A topic's colour and shape: five colours as circles, then as triangles.
   function marker(topic, size) {
@@ -27,8 +20,7 @@
     return make("svg", { class: "sl-icon", viewBox: "-8 -8 16 16", "aria-hidden": "true" }, marker(topic, 6));
   }
 
-  function start(root) {
-    const data = JSON.parse(root.querySelector('script[type="application/json"]').textContent);
+  return (root, data) => {
     const { texts, topic, scene, rows } = data;
     const all = texts.map((_, i) => i);
     const quoted = (i) => `“${texts[i]}”`;
@@ -90,7 +82,7 @@
     });
     const numbers = make("p", { class: "sl-numbers", role: "status" });
     const below = make("div", { class: "sl-neighbours" });
-    root.querySelector("p").replaceWith(controls, map, legend, numbers, below);
+    root.append(controls, map, legend, numbers, below);
 
     // --- where the points are
     function aims() {
@@ -281,10 +273,5 @@
       if (hits.length) pin(hits.find((i) => i > pinned) ?? hits[0]); // Enter again: the next one
     });
     new ResizeObserver(() => move(true)).observe(map);
-  }
-
-  for (const root of document.querySelectorAll(".sentlab-layout:not([data-started])")) {
-    root.setAttribute("data-started", "");
-    start(root);
-  }
+  };
 })();
