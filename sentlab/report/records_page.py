@@ -14,6 +14,7 @@ from sentlab.experiments.plan import Entry
 from sentlab.experiments.records import (
     ComparisonRecord,
     CostRecord,
+    DropoutRecord,
     LeaderboardRecord,
     LibraryRecord,
     MapRecord,
@@ -289,6 +290,8 @@ def _described(record: Record) -> str:
         parts = list(record.settings.columns)
     elif isinstance(record, ScorecardRecord):
         return f"{len(record.settings.claims)} claims"
+    elif isinstance(record, DropoutRecord):
+        return f"{len(record.settings.encoders)} encoders, at {', '.join(map(str, record.settings.rates))}"
     elif isinstance(record, MapRecord):
         parts = record.settings.topics
     elif not isinstance(record, CostRecord):

