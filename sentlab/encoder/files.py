@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.vector_maps import restore
+from sentlab.files import clear
 
 if TYPE_CHECKING:  # it takes seconds to import, and only loading and saving need it
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -61,6 +62,8 @@ def locate(source: str | Path) -> str:
             raise FileNotFoundError(f"{source!r}: no such Python package is installed; install it with pip")
         source = Path(package.origin).parent / "model"
     path = Path(source).expanduser()
+    if not path.exists():
+        clear(path)  # a save that was killed may have put the old folder aside
     if path.is_dir():
         return str(path)
     if isinstance(source, str) and not path.exists():
