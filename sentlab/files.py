@@ -51,10 +51,16 @@ def replacing(path: str | Path, *, full: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def staging(path: Path) -> Iterator[Path]:
-    """Give a folder beside `path` to write in, which goes at the end."""
+    """Give a folder beside `path` to write in, which goes at the end; a failure to write names `path`."""
     stage, lock = stage_for(path)
     try:
         yield stage
+    except OSError as error:
+        if error.errno and not error.filename:  # what the system says of a full disk
+            error.filename = os.fspath(path)
+        raise
+    except SafetensorError as error:
+        raise OSError(f"cannot write {path}: {error}") from error
     finally:
         unstage(stage, lock, path)
 

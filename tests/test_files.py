@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from safetensors import SafetensorError
 
 from sentlab import files
 from sentlab.files import clear, replacing, to_disk, write_json
@@ -48,6 +49,18 @@ def test_the_content_is_on_the_disk_before_the_name(tmp_path: Path, monkeypatch:
     assert '"a": [ 1, 2.5 ]' in text
     with pytest.raises(FileNotFoundError):
         to_disk(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), SafetensorError("File too large")])
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path, error: Exception) -> None:
+    def write() -> None:
+        with replacing(tmp_path / "weights"):
+            raise error
+
+    with pytest.raises(OSError, match="No space left|File too large") as told:
+        write()
+    assert str(tmp_path / "weights") in str(told.value)
+    assert not list(tmp_path.iterdir())
 
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

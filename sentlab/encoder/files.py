@@ -82,9 +82,13 @@ def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[st
     hub = {"revision": revision, "local_files_only": is_folder or _only_cached(place, revision)}
     try:
         with quiet():
-            parts = {"model": load_model(place, hub), "tokenizer": load_tokenizer(place, hub)}
-            return parts | saved_settings(place, hub, pooling)
-    except (json.JSONDecodeError, SafetensorError) as error:  # which name no file
+            with naming_settings(place, "config.json"):
+                model = load_model(place, hub)
+            with naming_settings(place, "tokenizer_config.json or tokenizer.json"):
+                tokenizer = load_tokenizer(place, hub)
+            with naming_settings(place, "modules.json or another file of settings"):
+                return {"model": model, "tokenizer": tokenizer} | saved_settings(place, hub, pooling)
+    except (json.JSONDecodeError, UnicodeDecodeError, SafetensorError) as error:  # which name no file
         damaged = ", ".join(_damaged(place, hub))
         raise ValueError(f"files of {place} are damaged or cut off: {damaged} ({error}); get them anew") from error
     except OSError as error:
@@ -97,6 +101,21 @@ def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[st
                 "(trust_remote_code=False), so take a model of a kind that transformers knows"
             ) from error
         raise
+
+
+@contextlib.contextmanager
+def naming_settings(place: str, names: str) -> Iterator[None]:
+    """Raise a ValueError that names the place and its files where settings are none that an encoder has."""
+    try:
+        yield
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError, SafetensorError):
+        raise  # `load_parts` says more
+    except Exception as error:  # transformers and its parts raise many types
+        if isinstance(error, ValueError) and place in str(error):
+            raise
+        said = " ".join(str(error).split())
+        named = "" if isinstance(error, ValueError) else f"{names} is damaged, {type(error).__name__}: "
+        raise ValueError(f"{place}: {named}{said}") from error
 
 
 def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
