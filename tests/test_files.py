@@ -57,7 +57,7 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path: Path, error: Ex
         with replacing(tmp_path / "weights"):
             raise error
 
-    with pytest.raises(OSError, match="No space left|File too large") as told:
+    with pytest.raises(OSError, match=r"No space left|File too large") as told:
         write()
     assert str(tmp_path / "weights") in str(told.value)
     assert not list(tmp_path.iterdir())
