@@ -4,11 +4,11 @@
 
 Each operation runs in a process that is killed (SIGKILL) at a moment drawn from its own duration, `--kills` times. Then
 
-    fit       `sentlab.fit` with checkpoints: resumed, it ends with the weights of a run that nobody killed
-    run       `python -m sentlab run`: the record is the old one or whole; the next start ends with equal results
-    add       `PhraseIndex.add`: what was there stays, a segment is there or not; the next `add` goes on
-    index     `PhraseIndex.save` of a new index: it is whole or not there
-    encoder   `Encoder.save`: the folder holds the old encoder or the new one; every second time there is none before
+    fit       `sentlab.fit` with checkpoints. Resumed, it ends with the weights of a run that nobody killed.
+    run       `python -m sentlab run`. The record is the old one or whole. The next start ends with equal results.
+    add       `PhraseIndex.add`. What was there stays, and a segment is there or not. The next `add` goes on.
+    index     `PhraseIndex.save` of a new index. It is whole or not there.
+    encoder   `Encoder.save`. The folder holds the old encoder or the new one. Every second time there is none before.
 
 After the next start no file is left that a run without a kill would not have left. Needs fork (Linux, macOS).
 """
@@ -55,9 +55,9 @@ class Operation:
     Args:
         before: makes what is in the folder before.
         work: is killed.
-        state: says in a word what the kill left; an error if it is neither the old nor the new.
+        state: says in a word what the kill left. It raises an error if that is neither the old nor the new.
         again: the next start.
-        final: what is compared with a run that nobody killed, and must name all files.
+        final: gives what is compared with a run that nobody killed. It names all files.
     """
 
     before: Callable[[Path], object]
