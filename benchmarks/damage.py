@@ -2,9 +2,9 @@
 
     python benchmarks/damage.py [--inputs 500] [--long-line 10e6] [--seed 0] [--show]
 
-Every reader and loader gets small files that are sound. Then one of them is damaged. Bits are flipped, a part is cut off
-or zeroed, or NUL bytes are put in. A line gets `--long-line` characters (1e9 takes some GB of memory). Encodings, columns
-or types are others. A folder, or a link that leads nowhere, takes its place.
+Every reader and loader gets small files that are sound. Then one of them is damaged. Bits are flipped, a part is cut
+off or zeroed, or NUL bytes are put in. A line gets `--long-line` characters (1e9 takes some GB of memory). Encodings,
+columns or types are others. A folder, or a link that leads nowhere, takes its place.
 
 What changes nothing (a link, CRLF, a byte order mark) must give the
 same rows. All else must end in a ValueError or OSError that names the file, and in readers of lines the line; or in a
@@ -50,7 +50,8 @@ from sentlab.search import PhraseIndex
 from sentlab.training import TrainConfig, fit
 
 ROWS = 12
-PLACE = re.compile(
+# A line, or what concerns a whole file.
+PLACE = re.compile(r":\d+|row \d+|not a whole|holds no|line by line|none of its|not there|a folder")
     r":\d+|row \d+|not a whole|holds no|line by line|none of its|not there|a folder"
 )  # a line, or what concerns no line
 Damage = Callable[[Path, Random], bool]  # whether the file still says the same
