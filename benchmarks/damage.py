@@ -52,8 +52,6 @@ from sentlab.training import TrainConfig, fit
 ROWS = 12
 # A line, or what concerns a whole file.
 PLACE = re.compile(r":\d+|row \d+|not a whole|holds no|line by line|none of its|not there|a folder")
-    r":\d+|row \d+|not a whole|holds no|line by line|none of its|not there|a folder"
-)  # a line, or what concerns no line
 Damage = Callable[[Path, Random], bool]  # whether the file still says the same
 
 
