@@ -12,7 +12,7 @@ ifneq ($(shell cat $(MADE) 2>/dev/null),$(CURDIR))
 .PHONY: $(MADE)
 endif
 
-.PHONY: help venv book test lab results bench lint clean distclean
+.PHONY: help venv book test lab results bench torture lint clean distclean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -43,6 +43,9 @@ results: $(MADE) ## run the recorded results that are missing, and name what can
 
 bench: $(MADE) ## time encoding, a training step of PaSeR and the search of spans against the plain ways
 	@failed=0; for name in encode paser_step spans; do $(PY) benchmarks/$$name.py || failed=1; done; exit $$failed
+
+torture: $(MADE) ## kill, damage, share and soak: what the package promises to survive
+	@failed=0; for name in kills damage concurrency soak; do $(PY) benchmarks/$$name.py || failed=1; done; exit $$failed
 
 lint: $(MADE) ## check style and types, and that no notebook holds stored outputs
 	$(PY) -m ruff check .

@@ -25,6 +25,7 @@ from sentlab.experiments.scorecard import scorecard
 from sentlab.experiments.search import search
 from sentlab.experiments.sentence_map import sentence_map
 from sentlab.experiments.sweep import run_sweep, runs_of
+from sentlab.files import clear
 
 SETTINGS: dict[str, type[asked.Typed]] = {
     "run": asked.RunSettings,
@@ -157,6 +158,7 @@ def main(arguments: Sequence[str], general: str = "") -> int:
         if found[-1][1].kind != chosen.kind:
             parser.error(f"{path} is of the kind {found[-1][1].kind}: {plan.command_of(found[-1][1], path)}")
     for path, record in found:
+        clear(path)
         if chosen.again or not finished(record, path):
             made = execute(record, path, again=chosen.again)
             if Accelerator().is_main_process:

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from sentlab.encoder.batches import TokenBatch, checked, distinct, warn_if_cut
 from sentlab.encoder.compatible import Compatible, takes_their_keywords
-from sentlab.encoder.files import BUNDLED, load_parts, locate, positions
+from sentlab.encoder.files import BUNDLED, load_parts, locate, naming_settings, positions
 from sentlab.encoder.fingerprint import fingerprint
 from sentlab.encoder.inference import computed, drop_recording_hooks
 from sentlab.encoder.pooling import POOLINGS
@@ -112,12 +112,15 @@ class Encoder(Compatible):
             >>> encoder.encode(["A man plays the guitar."]).shape
             (1, 128)
         """
-        parts = {"pooling": DEFAULT_POOLING, "max_length": None} | load_parts(locate(source), revision, pooling)
-        longest = min(parts["tokenizer"].model_max_length, positions(parts["model"].base_model))
-        assumed = max_length is None and not parts["max_length"]
-        if max_length is None:
-            max_length = min(parts["max_length"] or DEFAULT_MAX_LENGTH, longest)
-        encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": max_length})
+        place = locate(source)
+        parts = {"pooling": DEFAULT_POOLING, "max_length": None} | load_parts(place, revision, pooling)
+        with naming_settings(place, "sentlab.json or another file of settings"):
+            longest = min(parts["tokenizer"].model_max_length, positions(parts["model"].base_model))
+            assumed = max_length is None and not parts["max_length"]
+            if max_length is None:
+                max_length = min(parts["max_length"] or DEFAULT_MAX_LENGTH, longest)
+            encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": max_length})
+            encoder.encode(["."])  # settings that do not fit each other fail here, where we can name their place
         if assumed and max_length < longest and source not in BUNDLED:
             encoder.assumed_length = max_length
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))

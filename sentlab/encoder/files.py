@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.vector_maps import restore
+from sentlab.files import clear
 
 if TYPE_CHECKING:  # it takes seconds to import, and only loading and saving need it
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -63,6 +64,8 @@ def locate(source: str | Path) -> str:
             raise FileNotFoundError(f"{source!r}: no such Python package is installed; install it with `{install}`")
         source = Path(package.origin).parent / "model"
     path = Path(source).expanduser()
+    if not path.exists():
+        clear(path)  # a save that was killed may have put the old folder aside
     if path.is_dir():
         return str(path)
     if isinstance(source, str) and not path.exists():
@@ -83,9 +86,13 @@ def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[st
     hub = {"revision": revision, "local_files_only": is_folder or _only_cached(place, revision)}
     try:
         with quiet():
-            parts = {"model": load_model(place, hub), "tokenizer": load_tokenizer(place, hub)}
-            return parts | saved_settings(place, hub, pooling)
-    except (json.JSONDecodeError, SafetensorError) as error:  # which name no file
+            with naming_settings(place, "config.json"):
+                model = load_model(place, hub)
+            with naming_settings(place, "tokenizer_config.json or tokenizer.json"):
+                tokenizer = load_tokenizer(place, hub)
+            with naming_settings(place, "modules.json or another file of settings"):
+                return {"model": model, "tokenizer": tokenizer} | saved_settings(place, hub, pooling)
+    except (json.JSONDecodeError, UnicodeDecodeError, SafetensorError) as error:  # which name no file
         damaged = ", ".join(_damaged(place, hub))
         raise ValueError(f"files of {place} are damaged or cut off: {damaged} ({error}); get them anew") from error
     except OSError as error:
@@ -98,6 +105,21 @@ def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[st
                 "(trust_remote_code=False), so take a model of a kind that transformers knows"
             ) from error
         raise
+
+
+@contextlib.contextmanager
+def naming_settings(place: str, names: str) -> Iterator[None]:
+    """Raise a ValueError that names the place and its files where settings are none that an encoder has."""
+    try:
+        yield
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError, SafetensorError):
+        raise  # `load_parts` says more
+    except Exception as error:  # transformers and its parts raise many types
+        if isinstance(error, ValueError) and place in str(error):
+            raise
+        said = " ".join(str(error).split())
+        named = "" if isinstance(error, ValueError) else f"{names} is damaged, {type(error).__name__}: "
+        raise ValueError(f"{place}: {named}{said}") from error
 
 
 def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:

@@ -18,6 +18,7 @@ from sentlab.encoder.card import MARK, model_card
 from sentlab.encoder.files import LEGACY_POOLINGS, quiet
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.vector_maps import Flow, Whitening, describe
+from sentlab.files import replacing
 
 if TYPE_CHECKING:
     from sentlab.encoder import Encoder
@@ -40,9 +41,7 @@ def save(encoder: Encoder, folder: str | Path) -> None:
     target = Path(os.path.realpath(Path(folder).expanduser()))
     if Path.cwd().is_relative_to(target):
         raise FileExistsError(f"{target} is or holds the working directory, which save would replace; choose a new one")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    new = target.with_name(f".{target.name}.{os.getpid()}.new")
-    try:
+    with replacing(target, full=True) as new:
         with quiet():
             encoder.model.save_pretrained(new)
             encoder.tokenizer.save_pretrained(new)
@@ -51,9 +50,8 @@ def save(encoder: Encoder, folder: str | Path) -> None:
         mode = (new / "modules.json").stat().st_mode
         for weights in new.rglob("*.safetensors"):  # safetensors hides its files from all other users
             weights.chmod(mode)
-        _replace(target, new)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
+        if target.exists():
+            _check_replaced(target, new)
 
 
 def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
@@ -121,11 +119,8 @@ def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
     write("sentlab.json", settings)
 
 
-def _replace(target: Path, new: Path) -> None:
-    """Move the folder `new` to `target`, replacing a saved encoder but nothing else."""
-    if not target.exists():
-        new.rename(target)
-        return
+def _check_replaced(target: Path, new: Path) -> None:
+    """Refuse to replace anything but a saved encoder; keep the user's own card."""
     held = _names(target) if target.is_dir() else {"a file"}
     strange = sorted(name for name in held - _names(new) - {"README.md"} if not OTHER_SAVED.fullmatch(name))
     if held and (strange or "modules.json" not in held):
@@ -133,14 +128,6 @@ def _replace(target: Path, new: Path) -> None:
         raise FileExistsError(f"{target} is no saved encoder alone ({what}); choose a new folder or empty this one")
     if "README.md" in held and MARK not in (target / "README.md").read_text(encoding="utf-8", errors="replace"):
         shutil.copy2(target / "README.md", new / "README.md")
-    old = new.with_suffix(".old")
-    target.rename(old)
-    try:
-        new.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    shutil.rmtree(old)
 
 
 def _names(folder: Path) -> set[str]:

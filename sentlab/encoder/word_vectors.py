@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 
+from sentlab.data.readers.files import streamed
 from sentlab.encoder.encoder import checked
 
 # As GloVe and FastText were trained: a clitic is a word of its own ("do n't", "dog 's"), and so is a number ("3.5").
@@ -61,7 +60,7 @@ class WordVectors:
         header's, or else what the first line has.
 
         Args:
-            path: the file, plain or .gz.
+            path: the file, plain, .gz or .xz.
             vocabulary: read no other words, which saves most of the time and memory. `tokens` says what words texts
                 have. None: all.
             limit: look at the first so many words of the file only, which are the most frequent ones; None: at all.
@@ -77,7 +76,7 @@ class WordVectors:
         rows: list[np.ndarray] = []
         duplicates = lines = 0
         promised, dim = None, 0
-        for number, line in _lines(path):
+        for number, line in enumerate((line.rstrip(" \r") for line in streamed(path)), 1):
             if number == 1 and (header := re.fullmatch(r"(\d+) (\d+)", line)):
                 promised, dim = int(header[1]), int(header[2])
                 continue
@@ -137,19 +136,6 @@ class WordVectors:
             if len(without) == len(words):
                 empty.append(i)
         return Coverage(count, unknown, empty)
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines, split at line feeds alone: words may hold whatever else looks like the end of a line."""
-    number = 0
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(cast(BinaryIO, file), 1):
-                yield number, line.decode("utf-8").rstrip(" \r\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}:{number}: not UTF-8 text: {error}") from error
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path}: behind line {number}: {error}; get the file anew") from error
 
 
 def _split(line: str, dim: int, where: str) -> tuple[str, list[str]]:

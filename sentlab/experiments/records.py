@@ -21,7 +21,7 @@ from sentlab import data
 from sentlab.experiments import results as found
 from sentlab.experiments import settings as asked
 from sentlab.experiments import settings_rows as rows
-from sentlab.files import write_json
+from sentlab.files import naming, write_json
 
 FOLDER = Path("book/results")
 SWEEPS = "sweeps"  # folder of the runs of all sweeps
@@ -192,7 +192,8 @@ def read(path: str | Path) -> AnyRecord:
         ValueError: the file is no record; says which key is unknown, missing or of the wrong type.
     """
     path = Path(path)
-    text = path.read_text(encoding="utf-8")
+    with naming(path):
+        text = path.read_text(encoding="utf-8")
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:

@@ -16,14 +16,13 @@ The module phrase_index_files describes the files.
 from __future__ import annotations
 
 import operator
-import shutil
 import warnings
 import weakref
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sized
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import gettempdir
 
 import numpy as np
 import torch
@@ -32,6 +31,7 @@ from torch.nn import functional as F
 from sentlab.encoder import Encoder
 from sentlab.encoder.batches import checked, strings
 from sentlab.encoder.inference import progress_bar
+from sentlab.files import KEPT, stage_for, unstage
 from sentlab.search import edges
 from sentlab.search import phrase_index_files as files
 from sentlab.search.hits import Found, Hit
@@ -67,8 +67,9 @@ class PhraseIndex:
         check_sizes(min_size, max_size)
         if dtype not in DTYPES:
             raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
-        folder = Path(mkdtemp(prefix="sentlab-phrases-")).resolve()
-        self._scratch = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        place = Path(gettempdir()).resolve() / "sentlab-phrases"
+        folder, lock = stage_for(place)
+        self._scratch = weakref.finalize(self, unstage, folder, lock, place)
         dim = encoder.backbone.config.hidden_size
         manifest = Manifest(encoder.fingerprint(tokens=True), min_size, max_size, dtype, dim)
         manifest.write(folder)
@@ -212,6 +213,7 @@ class PhraseIndex:
         if target == self.folder:  # all that was added is there
             if self._scratch is not None:
                 self._scratch.detach()
+                (self.folder / KEPT).touch()
             return
         if target.is_relative_to(self.folder):
             raise ValueError(f"{target} is inside the index itself; choose another folder")

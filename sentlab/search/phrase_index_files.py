@@ -11,14 +11,13 @@ A folder of the index holds a manifest and segments, each of some texts::
     segment-HEX/texts      the texts in UTF-8
     segment-HEX/bytes      int64 (n + 1,), where each text begins
 
-    .adding-HEX/           segments that a process is writing; it holds a lock there while it is alive
+    .segment.HEX.new/      segments that a process is writing
 
-HEX are 32 random digits, so two processes never write the same segment. A segment is complete and on the disk before
+HEX are random digits, so two processes never write the same segment. A segment is complete and on the disk before
 the manifest names it, and the manifest is replaced as a whole: a kill at any moment leaves the old index or the new
 one. What a killed process leaves goes when texts are added next. No other file of the folder is ever removed.
 
-A copy is made in the folder .NAME.phrases.new beside its target NAME, and moved there when it is complete. What a
-killed process leaves of it goes when an index is next saved as NAME, or texts are added to it.
+`sentlab.files` says how the manifest and copies of an index are replaced, and when what is left of them goes.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ import re
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,15 +36,15 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
-from sentlab.files import to_disk, write_json
+from sentlab import files
+from sentlab.files import clear, replacing, to_disk, write_json
 from sentlab.search.edges import word_kinds
 
 FORMAT = "sentlab phrase index 2"
 MANIFEST, LOCK = "phrases.json", "phrases.lock"
-SEGMENT, STAGE = re.compile(r"segment-[0-9a-f]{32}"), re.compile(r"\.adding-[0-9a-f]{32}")
-UNFINISHED = re.compile(rf"\.{re.escape(MANIFEST)}\.\d+\.part")  # a manifest, by `sentlab.files.replacing`
+SEGMENT = re.compile(r"segment-[0-9a-f]{32}")
 FILES = ("vectors", "spans", "words", "bytes", "texts")
 DTYPES = ("float16", "float32")
 SECONDS = 60.0  # to wait for another process, which holds the lock for some milliseconds
@@ -168,22 +167,11 @@ def write_segment(
 
 def copy_index(source: Path, target: Path, manifest: Manifest) -> None:
     """Copy an index to a folder that is empty or not there, whole or not at all."""
-    stage = _beside(target)
-    stage.mkdir(parents=True, exist_ok=True)
-    with _alive(stage):
-        new = stage / "index"
-        shutil.rmtree(new, ignore_errors=True)  # what a killed process has left
+    with replacing(target) as new:
         new.mkdir()
         for extent in manifest.segments:
             shutil.copytree(source / extent.name, new / extent.name)
-            _segment_to_disk(new / extent.name)
         manifest.write(new)
-        os.replace(new, target)  # an empty folder may be there
-        to_disk(target.parent)
-
-
-def _beside(target: Path) -> Path:
-    return target.with_name(f".{target.name}.phrases.new")
 
 
 def _segment_to_disk(place: Path) -> None:
@@ -195,37 +183,14 @@ def _segment_to_disk(place: Path) -> None:
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
     """A folder to write segments in. It goes at the end, and so does what killed processes have left."""
-    with ExitStack() as stack:
-        with FileLock(folder / LOCK, timeout=SECONDS):  # so nobody finds the stage without its own lock
-            _sweep(folder, {extent.name for extent in read_manifest(folder).segments})
-            stage = folder / f".adding-{uuid4().hex}"
-            stage.mkdir()
-            stack.enter_context(_alive(stage))
+    clear(folder)  # of a save
+    with FileLock(folder / LOCK, timeout=SECONDS):  # under which segments appear and are committed
+        committed = {extent.name for extent in read_manifest(folder).segments}
+        for path in folder.iterdir():
+            if SEGMENT.fullmatch(path.name) and path.name not in committed:
+                shutil.rmtree(path)
+    with files.staging(folder / "segment") as stage:
         yield stage
-
-
-@contextmanager
-def _alive(stage: Path) -> Iterator[None]:
-    """Hold the lock of a folder that nobody else removes meanwhile, and that is removed at the end."""
-    lock = FileLock(stage / "alive")
-    lock.acquire(timeout=0)
-    try:
-        yield
-    finally:
-        lock.release()
-        shutil.rmtree(stage, ignore_errors=True)
-
-
-def _sweep(folder: Path, committed: set[str]) -> None:
-    """Remove what killed processes have left. The lock must be held: segments appear and are committed under it."""
-    for path in [*folder.iterdir(), _beside(folder)]:
-        if SEGMENT.fullmatch(path.name) and path.name not in committed:
-            shutil.rmtree(path)
-        elif UNFINISHED.fullmatch(path.name):
-            path.unlink()
-        elif STAGE.fullmatch(path.name) or (path == _beside(folder) and path.is_dir()):
-            with suppress(Timeout, FileNotFoundError), _alive(path):
-                pass  # else a process is writing there, or has just removed it
 
 
 def commit(folder: Path, stage: Path, extent: Extent, opened: Manifest) -> Manifest:

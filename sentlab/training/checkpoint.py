@@ -14,7 +14,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from sentlab.files import naming, replacing
+from sentlab.files import clear, naming, replacing
 from sentlab.training import random_state
 from sentlab.training.fingerprint import differences
 from sentlab.training.history import History
@@ -72,6 +72,8 @@ def prepare(folder: Path, resume: bool, overwrite: bool, accelerator: Accelerato
     accelerator.wait_for_everyone()  # all have looked
     if accelerator.is_main_process:
         folder.mkdir(parents=True, exist_ok=True)
+        clear(path)
+        clear(folder / "history.json")
         if overwrite:
             path.unlink(missing_ok=True)
             (folder / "history.json").unlink(missing_ok=True)

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import socket
+from collections.abc import Callable
 from importlib.util import spec_from_file_location
 from pathlib import Path
 
@@ -266,3 +267,37 @@ def test_minilm_has_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path:
     (tmp_path / "model").mkdir()
     monkeypatch.setattr(files, "find_spec", lambda name: spec_from_file_location(name, package))
     assert files.locate("minilm") == str(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("sentlab.json", lambda content: content.encode("utf-16"), "sentlab.json"),
+        ("tokenizer.json", lambda content: content.encode() + b"\xe9", "tokenizer.json"),
+        ("modules.json", lambda _: b'{"type": 1}', "modules.json or another file of settings is damaged, TypeError"),
+        ("modules.json", lambda _: b"[{}]", "modules.json or another file of settings is damaged, KeyError"),
+        ("config.json", lambda content: content.replace('"vocab_size": ', '"vocab_size": "x').encode(), "config"),
+        (
+            "config.json",
+            lambda content: content.replace('"vocab_size": ', '"vocab_size": [], "x": ').encode(),
+            "config.json",
+        ),
+        ("sentlab.json", lambda _: b'{"pooling": [], "max_length": 9}', "saved"),
+        ("sentlab.json", lambda _: b'{"pooling": "mean", "max_length": "many"}', "sentlab.json or another file"),
+        ("config_sentence_transformers.json", lambda _: b'{"default_prompt_name": ["x"]}', "another file of settings"),
+        (
+            "tokenizer_config.json",
+            lambda _: b'{"model_max_length": {}}',
+            "another file of settings|tokenizer_config.json",
+        ),
+    ],
+)
+def test_damaged_settings_are_an_error_that_names_the_folder(
+    small_encoder_folder: Path, tmp_path: Path, name: str, change: Callable[[str], bytes], message: str
+) -> None:
+    Encoder.from_pretrained(small_encoder_folder, pooling="mean", device="cpu").save(tmp_path / "saved")
+    path = tmp_path / "saved" / name
+    path.write_bytes(change(path.read_text(encoding="utf-8")))
+    with pytest.raises((ValueError, OSError), match=message) as error:
+        Encoder.from_pretrained(tmp_path / "saved", device="cpu")
+    assert str(tmp_path / "saved") in str(error.value)

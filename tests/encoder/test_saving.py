@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -210,6 +213,38 @@ def test_a_failed_save_leaves_the_old_folder(encoder: Encoder, tmp_path: Path, m
         encoder.save(tmp_path / "saved")
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
     assert Encoder.from_pretrained(tmp_path / "saved", device="cpu").pooling == "mean"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("moment", [("os.mkdir", 1), ("open", 3), ("open", 14), ("os.rename", 1), ("shutil.rmtree", 1)])
+def test_a_kill_leaves_the_old_encoder_or_the_new_and_the_next_save_clears_up(
+    encoder: Encoder, small_encoder_folder: Path, tmp_path: Path, moment: tuple[str, int]
+) -> None:
+    target = tmp_path / "saved"
+    encoder.save(target)
+    other = Encoder.from_pretrained(small_encoder_folder, pooling="max", max_length=64, device="cpu")
+    event, left = moment
+
+    def hook(found: str, _: object) -> None:
+        nonlocal left
+        left -= found == event
+        if found == event and left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if (process := os.fork()) == 0:
+        try:
+            sys.addaudithook(hook)
+            other.save(target)
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGKILL
+    assert len(list(tmp_path.iterdir())) > (event != "os.mkdir")
+    again = Encoder.from_pretrained(target, device="cpu")
+    assert again.pooling == ("max" if event == "shutil.rmtree" else "mean")
+    assert np.array_equal(again.encode(TEXTS), (other if again.pooling == "max" else encoder).encode(TEXTS))
+    encoder.save(target)
+    assert list(tmp_path.iterdir()) == [target]
 
 
 @pytest.mark.parametrize("pooling", ["mean", "max", "first_last"])

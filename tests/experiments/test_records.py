@@ -197,3 +197,9 @@ def test_numbers_of_several_runs_link_to_what_is_a_file() -> None:
         assert tables.origin(runs[:1]) == runs[0].name
         assert len(runs) == 1 or tables.origin(runs) == entry.name
     assert tables.origin(records.load("paser/seed?", BOOK)) == "paser/seed0"
+
+
+def test_a_record_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "wide.json").write_bytes('{"kind": "run"}'.encode("utf-16"))
+    with pytest.raises(ValueError, match=r"wide\.json is damaged or cut off: .*utf-8"):
+        records.read(tmp_path / "wide.json")

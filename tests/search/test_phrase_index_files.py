@@ -225,7 +225,7 @@ def test_what_a_killed_save_leaves_goes(encoder: Encoder, saved: Path, tmp_path:
     index = PhraseIndex.load(saved, encoder)
     index.save(tmp_path / "first")  # so that nothing is imported later
     place = tmp_path / "copies"
-    for step in itertools.count(1):
+    for step in itertools.count(1, 3):  # benchmarks/kills.py tries more
         place.mkdir()
         index = PhraseIndex.load(saved, encoder)
         (status,) = in_processes(lambda step=step, index=index: (die_at(step), index.save(place / "copy")))  # type: ignore[misc]
@@ -243,20 +243,25 @@ def test_what_a_killed_save_leaves_goes(encoder: Encoder, saved: Path, tmp_path:
     assert step > 20
 
 
-def test_a_save_in_progress_is_left_alone(
+def test_of_two_saves_at_once_the_first_to_end_stays_whole(
     encoder: Encoder, saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, target = shutil.copytree, tmp_path / "copy"
 
     def copytree(source: Path, destination: Path) -> Path:
         monkeypatch.setattr(shutil, "copytree", real)  # in the middle of the first save
-        with pytest.raises(TimeoutError):
-            PhraseIndex.load(saved, encoder).save(target)
+        other = PhraseIndex(encoder)
+        other.add(["water"])
+        other.save(target)
         return Path(real(source, destination))
 
     monkeypatch.setattr(shutil, "copytree", copytree)
-    PhraseIndex.load(saved, encoder).save(target)
-    assert texts_of(target) == TEXTS
+    index = PhraseIndex.load(saved, encoder)
+    with pytest.raises(FileExistsError, match="copy is not empty; choose a new folder"):
+        index.save(target)
+    assert index.folder == saved
+    assert texts_of(target) == ["water"]
+    assert names(tmp_path) == {"index", "copy"}
 
 
 @forks
@@ -312,3 +317,27 @@ def test_a_failure_removes_what_was_staged(encoder: Encoder, saved: Path, tmp_pa
     with pytest.raises(ValueError, match="cannot save"):
         index.save(tmp_path / "copy")
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+@forks
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_the_folder_of_a_killed_index_that_was_not_saved_goes(
+    encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    alive = PhraseIndex(encoder)
+
+    def work() -> None:
+        index = PhraseIndex(encoder)
+        index.add(TEXTS)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    in_processes(work)
+    assert len(names(tmp_path)) == 2
+    kept = PhraseIndex(encoder)
+    assert {tmp_path / name for name in names(tmp_path)} == {alive.folder, kept.folder}
+    kept.save(kept.folder)
+    folder = kept.folder
+    del kept, alive
+    PhraseIndex(encoder)
+    assert len(PhraseIndex.load(folder, encoder)) == 0
