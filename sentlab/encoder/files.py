@@ -56,7 +56,8 @@ def locate(source: str | Path) -> str:
     """Return the folder, or the name on the hub; a FileNotFoundError if it can be neither."""
     from huggingface_hub.utils import HFValidationError, validate_repo_id
 
-    source = BUNDLED.get(str(source)) or INSTALLED.get(str(source), source)
+    if isinstance(source, str):
+        source = BUNDLED.get(source) or INSTALLED.get(source, source)
     if isinstance(source, str) and source.startswith("package:"):
         name = source.removeprefix("package:")
         if (package := find_spec(name)) is None or package.origin is None:
