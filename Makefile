@@ -12,7 +12,7 @@ ifneq ($(shell cat $(MADE) 2>/dev/null),$(CURDIR))
 .PHONY: $(MADE)
 endif
 
-.PHONY: help venv book test lab results bench torture lint clean distclean
+.PHONY: help venv book test lab results bench torture lint audit clean distclean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -52,6 +52,12 @@ lint: $(MADE) ## check style and types, and that no notebook holds stored output
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(PY) -m pytest --noconftest tests/book/test_book.py -k "chapters or references"
+
+# In an environment of its own, for it brings packages of other versions. `--strict`: what cannot be looked up is an error.
+audit: ## hold the pinned packages against the known vulnerabilities (needs a network)
+	@rm -rf build/audit && "$(PYTHON)" -m venv build/audit && build/audit/bin/pip install --quiet pip-audit
+	@grep -v '^-e' requirements.txt > build/audit/pinned.txt
+	build/audit/bin/pip-audit --strict --no-deps --disable-pip -r build/audit/pinned.txt
 
 clean: ## remove the built book and all caches, but not .venv
 	rm -rf _build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .jupyter_cache

@@ -53,6 +53,13 @@ class PhrasePair:
     relation: str
     score: float
 
+    def __eq__(self, other: object) -> bool:
+        """As tuples compare, in which a nan equals itself. From Python 3.13 on, data classes compare by field."""
+        if not isinstance(other, PhrasePair):
+            return NotImplemented
+        mine, theirs = ((x.phrase_a, x.phrase_b, x.relation, x.score) for x in (self, other))
+        return mine == theirs
+
 
 @dataclass(frozen=True, slots=True)
 class WordPair:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ def model_card(encoder: Encoder, name: str) -> str:
     config: Any = encoder.backbone.config
     about = {
         "dimensions of a vector": encoder.dim,
-        "`max_length`, in tokens": encoder.max_length,
+        "max_length, in tokens": encoder.max_length,
         "pooling": encoder.pooling,
         "after pooling": type(encoder.post).__name__ if encoder.post is not None else "nothing",
         "vectors have length 1": "yes" if encoder.normalize else "no",
@@ -129,6 +130,7 @@ def _code(lines: str) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A value in one cell: on one line, and no markup but backquotes."""
+    """A value as the text of one cell, in Markdown: on one line, and nothing of it is markup."""
     text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value > 9999 else str(value)
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"[\\`*~|\[\]]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)

@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -127,7 +127,9 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
     """Load the model, with its masked-LM head where the checkpoint has one and always without a pooler."""
     from transformers import MODEL_MAPPING, AutoConfig, AutoModel, AutoModelForMaskedLM
 
+    _refuse_other_places(place)
     config = AutoConfig.from_pretrained(place, trust_remote_code=False, **hub)
+    config._attn_implementation = None  # config.json may name a repository, whose kernels transformers would run
     _require_encoder(place, config)
     config.output_hidden_states = False  # `save` may have set it for sentence-transformers; here it is asked for a call
     architecture = (config.architectures or [""])[0]
@@ -243,7 +245,8 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
             raise ValueError(
                 f"{place} is made of {', '.join(kinds)}, which is not known here; choose a pooling to go without"
             )
-        saved["pooling"] = _pooling(place, read(f"{modules[1]['path']}/config.json"), saved)
+        own = inside(f"{place}/modules.json", modules[1]["path"])
+        saved["pooling"] = _pooling(place, read(f"{own}/config.json"), saved)
     return saved
 
 
@@ -276,6 +279,24 @@ def _cached(place: str, name: str, hub: dict[str, Any], *, required: bool = True
 
     path = cached_file(place, name, _raise_exceptions_for_missing_entries=required, **hub)
     return None if path is None else Path(path)
+
+
+def inside(where: str, name: str) -> str:
+    """Return a path that a file names, unless it would lead out of that file's folder, on any system (a ValueError)."""
+    path = PureWindowsPath(name)  # which knows slashes, backslashes and drives
+    if path.drive or path.root or ".." in path.parts:
+        raise ValueError(f"{where} names {name!r}, which is outside its folder: get the files anew from a safe place")
+    return name
+
+
+def _refuse_other_places(place: str) -> None:
+    """Refuse a folder that has transformers take weights from elsewhere."""
+    index, adapter = (Path(place) / name for name in ("model.safetensors.index.json", "adapter_config.json"))
+    if index.is_file():
+        for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values():
+            inside(str(index), name)
+    if adapter.is_file():
+        raise ValueError(f"{adapter} is of an adapter to another model: merge the adapter into that model, and save it")
 
 
 def _damaged(place: str, hub: dict[str, Any]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from sentlab.encoder import Encoder
 from sentlab.methods.arguments import check_above_zero, check_share
 from sentlab.training.chunks import Rows, in_parts
+from sentlab.training.processes import own_first
 
 
 def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
@@ -148,7 +149,7 @@ class ConSERT(nn.Module):
         """`contrastive` (Eq. 1); the views are drawn from torch's global generator."""
         words = self.encoder.word_embeddings(batch["input_ids"])  # (B, L, D); one look-up, as in `encode_in_parts`
         u, v = (self._vectors(view, words, batch["attention_mask"]) for view in self.views)  # (B, D) each
-        return {"contrastive": nt_xent(u, v, self.temperature)}
+        return {"contrastive": nt_xent(own_first(u), own_first(v), self.temperature)}
 
     def after_step(self) -> None:
         """Nothing changes between steps."""

@@ -9,6 +9,7 @@ learning rate (the released code goes down from 1e-5 to 2e-6).
 
 Differs from the paper:
   - A group's other sentences come from the batch, not from the whole corpus. Each copy thus encodes a sentence once.
+    With several processes, they come from the rows of the group's own process.
   - Sentences equal to the group's own are never drawn as its negatives.
   - The vectors come from the encoder's own pooling. The paper takes the mean over the tokens.
 

@@ -21,7 +21,6 @@ import copy
 from collections.abc import Sequence
 
 import torch
-import torch.distributed as dist
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
@@ -30,6 +29,7 @@ from sentlab.methods.simcse import cls_head
 from sentlab.text.views import View, viewed
 from sentlab.training.chunks import encode_in_parts
 from sentlab.training.losses import info_nce
+from sentlab.training.processes import of_all_processes
 
 
 class Queue(nn.Module):
@@ -138,13 +138,3 @@ class MoCo(nn.Module):
         for keys in self._coming:
             self.queue.push(keys)
         self._coming.clear()
-
-
-def of_all_processes(vectors: Tensor) -> list[Tensor]:
-    """Gather the (N, D) vectors of every process, by rank; its own are returned themselves. `fit` makes N the same."""
-    if not (dist.is_available() and dist.is_initialized()):
-        return [vectors]
-    parts = [torch.empty_like(vectors) for _ in range(dist.get_world_size())]
-    dist.all_gather(parts, vectors)
-    parts[dist.get_rank()] = vectors
-    return parts

@@ -23,6 +23,7 @@ from sentlab.methods.paser import PaSeR
 from sentlab.methods.simcse import cls_head, tokenize_triples
 from sentlab.training.chunks import encode_in_parts
 from sentlab.training.losses import info_nce
+from sentlab.training.processes import own_first
 
 PREMISES = "premises."  # before the names of the generative loss's tensors in a batch
 
@@ -79,7 +80,7 @@ class SupervisedPaSeR(nn.Module):
         h = self.head(vectors)  # (3B, D)
         premises = {name.removeprefix(PREMISES): x for name, x in batch.items() if name.startswith(PREMISES)}
         return {
-            "contrastive": info_nce(h[:count], h[count:], self.temperature),
+            "contrastive": info_nce(h[:count], own_first(h[count:]), self.temperature),
             "generative": self.alpha * self.generative.loss(premises)["generative"],
         }
 

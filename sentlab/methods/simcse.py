@@ -11,7 +11,6 @@ Differs from the paper:
 Differs from the released code:
   - It keeps the head of supervised models at test. Here `SimCSE.encoder` never contains it.
   - It can weight an anchor's own hard negative, but does not by default. Here there is no such weight.
-  - It gathers all vectors as candidates across processes. Here a process contrasts its own rows only.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from sentlab.methods.arguments import check_above_zero, check_not_negative, chec
 from sentlab.text.views import View, viewed
 from sentlab.training.chunks import encode_in_parts
 from sentlab.training.losses import info_nce, mask_tokens, masked_lm_loss
+from sentlab.training.processes import own_first
 
 
 class SimCSE(nn.Module):
@@ -101,7 +101,7 @@ class SimCSE(nn.Module):
             )
         vectors, _ = encode_in_parts(self.encoder, ids, mask)  # each row gets a dropout mask of its own
         h = self.head(vectors)  # (views * B, D)
-        losses = {"contrastive": info_nce(h[:count], h[count:], self.temperature)}
+        losses = {"contrastive": info_nce(h[:count], own_first(h[count:]), self.temperature)}
         if self.encoder.lm_head is not None and self.mlm:
             _, hidden = encode_in_parts(self.encoder, batch["corrupted_ids"].flatten(0, 1), mask)
             losses["mlm"] = self.mlm * masked_lm_loss(self.encoder.lm_head, hidden, ids, batch["chosen"].flatten(0, 1))

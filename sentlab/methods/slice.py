@@ -37,6 +37,7 @@ from sentlab.encoder.pooling import masked_mean
 from sentlab.methods.arguments import check_above_zero, check_count, check_rows
 from sentlab.text.words import word_boundaries
 from sentlab.training.chunks import encode_in_parts
+from sentlab.training.processes import of_all_processes
 
 
 @torch.no_grad()
@@ -114,7 +115,7 @@ class SLICE(nn.Module):
         min_size, max_size: words in a span, or tokens. The paper trains with 1 to 10 and searches 1 to 20.
         scale: above 0. Similarities in [0, 1] are multiplied by it.
         in_batch: False is the paper's loss: a query has one negative, its own. True adds all passages of the other rows
-            of this process as negatives (InfoNCE with the same scale). This is ours.
+            as negatives (InfoNCE with the same scale). This is ours.
         words: True keeps the sub-words of a word together. False takes spans of tokens.
 
     Raises:
@@ -191,13 +192,18 @@ class SLICE(nn.Module):
         ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)
         _, hidden = encode_in_parts(self.encoder, ids, mask)
         tokens = hidden.float()  # (2B, L, D)
+        if self.in_batch:
+            queries = torch.cat(of_all_processes(queries))  # (Q, D), B of them without other processes
         groups = 1 if self.in_batch else rows  # all queries with all passages, or each with its own two
         queries = queries.view(groups, -1, queries.shape[-1])
         tokens = tokens.view(groups, -1, *tokens.shape[1:])
         units = batch["units"].view(tokens.shape[:3])
         with torch.autocast(tokens.device.type, enabled=False):  # it would multiply the matrices in bfloat16
-            similarities = self._similarities(queries, tokens, units).flatten(0, 1)  # (B, 2), or (B, 2B)
-        positives = torch.arange(rows, device=tokens.device) * 2 if self.in_batch else ids.new_zeros(rows)
+            similarities = self._similarities(queries, tokens, units).flatten(0, 1)  # (B, 2), or (Q, 2B)
+        positives = ids.new_zeros(rows)
+        if self.in_batch:
+            similarities = torch.cat(of_all_processes(similarities), dim=1)  # (Q, 2Q)
+            positives = torch.arange(len(queries[0]), device=tokens.device) * 2
         return {"contrastive": F.cross_entropy(self.scale * similarities, positives)}
 
     def _phrases(self, tokens: Tensor, units: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from html import escape
 from inspect import signature
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -182,7 +183,7 @@ class _Listed:
 
     def _link(self, path: Path) -> str:
         where = path.relative_to(self.place).as_posix()  # relative to the page, like the files
-        return f'<a href="results/{where}">{escape(where.removesuffix(".json"))}</a>'
+        return f'<a href="results/{quote(where)}">{escape(where.removesuffix(".json"))}</a>'
 
 
 class MainScores(NamedTuple):
@@ -241,13 +242,13 @@ def _group(entry: Entry) -> str:
 def _cells(entry: Entry) -> tuple[str, str, str, str]:
     """What a record is, its dev score, its test score, and when and where it was made, as HTML."""
     settings = _settings(entry.record)
-    what, dev, score = _described(entry.record), "–", "–"
+    what, dev, score = escape(_described(entry.record)), "–", "–"
     if settings:
         over = entry.record.settings.over if isinstance(entry.record, SweepRecord | SearchRecord) else {}
         seeds = entry.record.settings.seeds if isinstance(entry.record, SearchRecord) else over.get("train.seed")
         what = escape(method_in_words(settings))
         if over:
-            what += f"; over {', '.join(name.split('.')[-1] for name in over)}"
+            what += f"; over {escape(', '.join(name.split('.')[-1] for name in over))}"
         what += "<br>".join(["", *map(escape, _set_up(settings, seeds))])
         found = [main_scores(run) for run in _runs(entry)]
         dev = _spread([row.dev for row in found], set(over))
@@ -261,7 +262,7 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
         return what, "NOT RUN" if entry.at_paper_scale else "no results yet", "–", "–"
     devices = ", ".join(dict.fromkeys(run.source.device for run in entry.runs))
     when = max(run.source.date for run in entry.runs)
-    return what, dev, score, f"{_time(entry.runs)}<br>{when}<br>{escape(devices)}"
+    return what, dev, score, f"{_time(entry.runs)}<br>{escape(when)}<br>{escape(devices)}"
 
 
 def _set_up(settings: RunSettings, seeds: Sequence[int] | None) -> list[str]:
@@ -284,7 +285,7 @@ def _described(record: Record) -> str:
         made = sum(len(table.rows) for table in record.settings.tables)
         return f"{made} rows, Williams's test on {record.settings.corpus}"
     if isinstance(record, LibraryRecord):
-        return escape(", ".join(record.results.ways)) if record.results else ""
+        return ", ".join(record.results.ways) if record.results else ""
     parts: Sequence[str] = ()
     if isinstance(record, LeaderboardRecord):
         parts = list(record.settings.columns)
@@ -296,7 +297,7 @@ def _described(record: Record) -> str:
         parts = record.settings.topics
     elif not isinstance(record, CostRecord):
         return ""
-    return f"{len(record.settings.rows)} rows; {escape(', '.join(parts))}"
+    return f"{len(record.settings.rows)} rows; {', '.join(parts)}"
 
 
 def _spread(values: Sequence[float | None], over: set[str]) -> str:

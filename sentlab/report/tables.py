@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -9,6 +10,10 @@ from typing import Any
 import pandas as pd
 
 from sentlab.experiments.records import Record
+
+# a link as `linked` makes it, or what opens a tag that tables do not have: texts of users are in cells, too
+LINK = r'<a class="sentlab-record" href="records\.ipynb#record-[^"<>]*" title="record [^"<>]*">[^<>]*</a>'
+FOREIGN = re.compile(rf"({LINK})|<(?!/?(?:b|br|code|em|mark)>)")
 
 
 def linked(text: str, name: str) -> str:
@@ -55,10 +60,10 @@ def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) ->
 
     Args:
         parts: origin, such as `the paper` -> its numbers, with equal names of rows for equal things. Numbers are shown
-            with one decimal, text as it is, be it `linked`, and what a part does not have as a dash.
+            with one decimal, text as in `left`, and what a part does not have as a dash.
         caption: what the numbers are.
     """
-    table = pd.concat(parts, axis=1)
+    table = _only_known_tags(pd.concat(parts, axis=1))
     look = [
         {
             "selector": "th, td",
@@ -73,7 +78,7 @@ def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) ->
     number = "{:.1f}".format
     return (
         table.style.format(lambda cell: number(cell) if isinstance(cell, float) else cell, na_rep="–")
-        .set_caption(caption)
+        .set_caption(_known(caption))
         .set_table_styles(look)
     )
 
@@ -82,9 +87,18 @@ def left(table: pd.DataFrame, caption: str = "") -> Any:
     """A table of text: aligned to the left, with room between the columns.
 
     Args:
-        table: its cells are HTML, be they `linked`.
+        table: its cells may be `linked`, and hold entities and the tags b, br, code, em and mark. Other tags are shown
+            as text.
         caption: what it shows.
     """
     style = [{"selector": "th, td", "props": "text-align: left; vertical-align: top; padding-right: 0.8em"}]
-    shown = table.style.set_table_styles(style)
-    return shown.set_caption(caption) if caption else shown
+    shown = _only_known_tags(table).style.set_table_styles(style)
+    return shown.set_caption(_known(caption)) if caption else shown
+
+
+def _only_known_tags(table: pd.DataFrame) -> pd.DataFrame:
+    return table.map(_known).rename(index=_known, columns=_known)
+
+
+def _known(cell: Any) -> Any:
+    return FOREIGN.sub(lambda found: found[1] or "&lt;", cell) if isinstance(cell, str) else cell

@@ -117,7 +117,10 @@ class Segment:
     def _mapped(self, name: str, dtype: str, *shape: int) -> np.ndarray:
         path, size = self._place / name, np.dtype(dtype).itemsize * int(np.prod(shape))
         found = path.stat().st_size if path.is_file() else None
-        if found != size:
+        if not path.resolve().is_relative_to(self._place.parent.resolve()):
+            found = None
+            self._damaged(name, "is a link that leads out of the index")
+        elif found != size:
             self._damaged(name, "is missing" if found is None else f"has {found:,} bytes instead of {size:,}")
         return np.memmap(path, dtype, "r", shape=shape) if size and found == size else np.empty(shape, dtype)
 

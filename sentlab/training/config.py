@@ -35,9 +35,10 @@ class TrainConfig:
     Args:
         steps: optimiser steps; None: as many as `epochs` takes.
         epochs: passes over the rows, used where `steps` is None.
-        batch_size: rows a step, over all processes and accumulated parts together.
+        batch_size: rows a step, over all processes and accumulated parts together. Several processes must be able to
+            share it equally. They then have the gradients of one process.
         accumulate: parts that a batch is split into, to save memory. Each part counts by its rows. In-batch negatives
-            see their own part only.
+            see their own part only, of all processes.
         learning_rate: the peak, reached after `warmup` (a fraction of all steps).
         decay: the last fraction of the steps, in which the rate falls linearly to zero; None: all that follow `warmup`.
         betas, eps, weight_decay: AdamW's; biases and layer norms are not decayed.

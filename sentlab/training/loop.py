@@ -156,6 +156,9 @@ def fit(
                 accelerator.backward(share * sum(losses.values()))
             for name, value in losses.items():
                 total[name] = total.get(name, 0.0) + share * value.detach().float()
+        if processes > 1:  # each has the losses of its own rows
+            means = accelerator.reduce(torch.stack([*total.values()]), "mean")
+            total = dict(zip(total, means, strict=True))
         norm = accelerator.clip_grad_norm_(method.parameters(), config.max_grad_norm)
         optimizer.step()
         optimizer.zero_grad()

@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers.models.bert.modeling_bert import BertOnlyMLMHead
 
+from sentlab.training.processes import share_of_mean
+
 ROWS_OF_LOGITS = 192  # in memory at a time
 
 
@@ -57,8 +59,13 @@ def head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tenso
         labels: (N,), class ids.
 
     Returns:
-        A float32 scalar, in nats per label. Without labels it is zero, with a graph.
+        A float32 scalar, in nats per label. Without labels it is zero, with a graph. With several processes, their
+        average is the mean over all labels.
     """
+    return share_of_mean(len(labels), states.device) * _head_cross_entropy(head, states, labels)
+
+
+def _head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:
     if len(labels) == 0:
         return head(states).float().sum()  # gives a zero gradient to all that made the logits
     split = split_head(head)

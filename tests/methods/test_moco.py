@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
-import subprocess
-import sys
-import textwrap
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 import torch
-import torch.multiprocessing as mp
-from accelerate.state import AcceleratorState
-from safetensors.torch import load_file
 from torch import Tensor, nn
-from torch import distributed as dist
 from torch.nn import functional as F
 
 from sentlab.encoder import Encoder
@@ -215,56 +206,3 @@ def test_rows_that_are_no_sentences_are_refused(make: Callable[..., MoCo]) -> No
         make().collate("a dog runs")
     with pytest.raises(ValueError, match="no rows"):
         make().collate([])
-
-
-def train(rank: int, store: str, folder: str, results: Any) -> None:
-    os.environ |= {"ACCELERATE_USE_CPU": "true", "WORLD_SIZE": "2", "RANK": str(rank), "LOCAL_RANK": str(rank)}
-    os.environ["MASTER_ADDR"] = "localhost"
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
-    AcceleratorState._reset_state(reset_partial_state=True)  # that of the process that was forked
-    method = MoCo(Encoder.from_pretrained(folder, device="cpu"))
-    with pytest.raises(ValueError, match="a batch of 7 rows") as error:
-        fit(method, SENTENCES, TrainConfig(steps=1, batch_size=7), progress=False)
-    results.put(str(error.value))
-    dist.destroy_process_group()
-
-
-def test_two_processes_refuse_a_batch_that_they_cannot_share(small_encoder_folder: Path, tmp_path: Path) -> None:
-    results = mp.get_context("fork").SimpleQueue()
-    arguments = (str(tmp_path / "store"), str(small_encoder_folder), results)
-    mp.start_processes(train, arguments, nprocs=2, start_method="fork")
-    assert all("does not divide among 2 processes" in results.get() for _ in range(2))
-
-
-@pytest.mark.slow
-def test_two_processes_contrast_and_queue_as_one(small_encoder_folder: Path, tmp_path: Path) -> None:
-    script = tmp_path / "two.py"
-    script.write_text(
-        textwrap.dedent(f"""
-        import sys
-        import torch
-        from accelerate import PartialState
-        from safetensors.torch import save_file
-        from sentlab import Encoder, fit, TrainConfig
-        from sentlab.methods import MoCo
-        from sentlab.training import set_dropout
-
-        torch.manual_seed(0)
-        method = MoCo(Encoder.from_pretrained({str(small_encoder_folder)!r}, device="cpu"), queue_size=10)
-        set_dropout(method, 0.0)
-        config = TrainConfig(steps=4, batch_size=4, learning_rate=1e-3, eps=1e-3)  # no step for rounding's sake
-        fit(method, {SENTENCES!r}, config, progress=False)
-        state = {{name: value.clone() for name, value in method.state_dict().items()}}
-        save_file(state, f"{{sys.argv[1]}}-{{PartialState().process_index}}.safetensors")
-        """)
-    )
-    for number in (1, 2):
-        launch = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(number)]
-        command = [sys.executable, "-m", *launch, str(script), str(tmp_path / str(number))]
-        env = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
-        ended = subprocess.run(command, capture_output=True, text=True, env=env)
-        assert ended.returncode == 0, ended.stderr[-2000:]
-    one, first, second = (load_file(tmp_path / f"{name}.safetensors") for name in ("1-0", "2-0", "2-1"))
-    assert_same(first, second)
-    for name in one:
-        torch.testing.assert_close(first[name], one[name], rtol=1e-3, atol=3e-5)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from browser import Browser
+from hostile import HOSTILE
 from matplotlib.colors import to_hex
 
 from sentlab.experiments.records import MapRecord
@@ -21,7 +22,7 @@ from sentlab.report.page import ASSETS
 BUILT = Path(__file__).resolve().parents[2] / "_build" / "html" / "book" / "geometry.html"
 WORDINGS, SCENES, TOPICS = 3, 4, ["kitchen", "travel"]
 LABELS = ["raw", "SimCSE", "PaSeR"]
-TEXTS = [f"Sentence {i} </script> <b>with</b> all & sundry." for i in range(WORDINGS * SCENES * len(TOPICS))]
+TEXTS = [f"Sentence {i} {HOSTILE[i % len(HOSTILE)]}" for i in range(WORDINGS * SCENES * len(TOPICS))]
 
 
 def record() -> MapRecord:
@@ -60,6 +61,7 @@ def settings() -> MapSettings:
 def show(browser: Browser, page: Path, **how: Any) -> None:
     """Open a page and wait for its picture."""
     browser.open(page, until="document.querySelector('.sl-points > [transform]')", **how)
+    assert browser.get("globalThis.ran") is None
 
 
 def places(browser: Browser, picture: int = 0) -> list[list[float]]:

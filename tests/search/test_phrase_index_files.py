@@ -113,6 +113,14 @@ def test_manifests_that_no_index_wrote_are_refused(encoder: Encoder, saved: Path
     def with_name(name: str) -> Callable[[Path], object]:
         return rewritten(segments=[extent | {"name": name}])
 
+    def linked(name: str) -> Callable[[Path], object]:
+        def link(folder: Path) -> None:
+            path = folder / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            path.symlink_to(tmp_path / "outside" / name.partition("/")[2])
+
+        return link
+
     damages: dict[str, Callable[[Path], object]] = {
         "is no phrase index: it has no phrases.json": lambda folder: (folder / "phrases.json").unlink(),
         "phrases.json is not JSON": lambda folder: (folder / "phrases.json").write_text('{"format": '),
@@ -127,6 +135,8 @@ def test_manifests_that_no_index_wrote_are_refused(encoder: Encoder, saved: Path
         "does not write: '../outside'": with_name("../outside"),
         "does not write: '/": with_name(str(tmp_path / "outside")),
         "vectors is missing": with_name("segment-" + "0" * 32),
+        "vectors is a link that leads out of the index": linked(extent["name"]),
+        "texts is a link that leads out of the index": linked(extent["name"] + "/texts"),
     }
     for i, (message, damage) in enumerate(damages.items()):
         folder = shutil.copytree(saved, tmp_path / f"copy{i}")

@@ -1,0 +1,77 @@
+"""One batch that several processes share: what makes their losses together the loss of the whole batch.
+
+`fit` averages gradients over the processes. That is right for a loss that is a mean over equally many rows of each. A
+loss that compares rows with each other needs the rows of all processes (`of_all_processes`). A mean over something that
+rows have more or less of, such as masked tokens, needs the number in all processes (`share_of_mean`). Every process
+must make these calls, in the same order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+def of_all_processes(rows: Tensor) -> list[Tensor]:
+    """Gather the rows of every process, by rank, with a gradient. A process's own are returned themselves.
+
+    Args:
+        rows: (N, ...), of the same shape in each process.
+
+    Returns:
+        One tensor of that shape for each process; of one process alone, its own.
+
+    Raises:
+        ValueError: the processes have different numbers of rows.
+
+    Example:
+        >>> keys = torch.cat(of_all_processes(keys))  # (processes * N, D)
+    """
+    if _processes() == 1:
+        return [rows]
+    counts = [torch.empty(1, dtype=torch.long, device=rows.device) for _ in range(_processes())]
+    dist.all_gather(counts, torch.tensor([len(rows)], device=rows.device))
+    found = torch.cat(counts).tolist()
+    if len(set(found)) > 1:
+        raise ValueError(f"the processes have {found} rows, and can compare equally many only: drop the last batch")
+    parts = list(_Gather.apply(rows))
+    parts[dist.get_rank()] = rows
+    return parts
+
+
+def own_first(rows: Tensor) -> Tensor:
+    """Return this process's rows, then those of the others: (N, D) -> (processes * N, D), with a gradient."""
+    return torch.cat([rows, *(part for part in of_all_processes(rows) if part is not rows)])
+
+
+def share_of_mean(count: int, device: torch.device) -> float:
+    """Return what a mean over `count` things is multiplied by, so that the processes' average is the mean over all."""
+    if _processes() == 1:
+        return 1.0
+    total = torch.tensor(count, device=device)
+    dist.all_reduce(total)
+    return count * _processes() / max(1, int(total))
+
+
+def _processes() -> int:
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+class _Gather(torch.autograd.Function):
+    """(N, ...) -> a tensor of each process. `all_gather` alone would cut the graph, and lose the others' gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor) -> tuple[Tensor, ...]:
+        parts = [torch.empty_like(rows) for _ in range(_processes())]
+        dist.all_gather(parts, rows.contiguous())
+        return tuple(parts)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        """The gradients that all processes have of this process's rows, added up."""
+        total = torch.stack(gradients)
+        dist.all_reduce(total)
+        return total[dist.get_rank()]
