@@ -79,31 +79,25 @@ function sentlabEncoder(scope) {
     return bytes;
   }
 
-  /** out = x W' + b for T rows: x (T, D), W (O, D), b (O). Two rows of x and two of W at a time keep numbers at hand. */
+  /** out = x W' + b for T rows: x (T, D), W (O, D), b (O). Four rows of x and two of W at a time keep numbers at hand. */
   function linear(x, rows, weight, bias, out) {
     const outs = bias.length;
     const depth = weight.length / outs;
-    for (let t = 0; t < rows; t += 2) {
-      const first = t * depth;
-      const second = t + 1 < rows ? first + depth : first; // an odd last row is done twice
+    for (let t = 0; t < rows; t += 4) {
+      const [r0, r1, r2, r3] = [0, 1, 2, 3].map((more) => Math.min(t + more, rows - 1)); // a last row may be done again
+      const p0 = r0 * depth, p1 = r1 * depth, p2 = r2 * depth, p3 = r3 * depth;
       for (let o = 0; o < outs; o += 2) {
-        const upper = o * depth;
-        const lower = o + 1 < outs ? upper + depth : upper;
-        let a = 0, b = 0, c = 0, d = 0;
+        const next = Math.min(o + 1, outs - 1);
+        const upper = o * depth, lower = next * depth;
+        let a0 = bias[o], a1 = a0, a2 = a0, a3 = a0, b0 = bias[next], b1 = b0, b2 = b0, b3 = b0;
         for (let i = 0; i < depth; i++) {
-          const x0 = x[first + i], x1 = x[second + i], w0 = weight[upper + i], w1 = weight[lower + i];
-          a += x0 * w0;
-          b += x0 * w1;
-          c += x1 * w0;
-          d += x1 * w1;
+          const v = weight[upper + i], w = weight[lower + i];
+          const x0 = x[p0 + i], x1 = x[p1 + i], x2 = x[p2 + i], x3 = x[p3 + i];
+          a0 += x0 * v; a1 += x1 * v; a2 += x2 * v; a3 += x3 * v;
+          b0 += x0 * w; b1 += x1 * w; b2 += x2 * w; b3 += x3 * w;
         }
-        const place = t * outs + o;
-        out[place] = a + bias[o];
-        if (o + 1 < outs) out[place + 1] = b + bias[o + 1];
-        if (t + 1 < rows) {
-          out[place + outs] = c + bias[o];
-          if (o + 1 < outs) out[place + outs + 1] = d + bias[o + 1];
-        }
+        out[r0 * outs + o] = a0; out[r1 * outs + o] = a1; out[r2 * outs + o] = a2; out[r3 * outs + o] = a3;
+        out[r0 * outs + next] = b0; out[r1 * outs + next] = b1; out[r2 * outs + next] = b2; out[r3 * outs + next] = b3;
       }
     }
     return out;
