@@ -12,43 +12,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sentlab.command_line import METHODS, ON_TEXTS, ON_TRIPLES, parser
+
 if TYPE_CHECKING:  # torch takes seconds to import, which a --help need not wait for
     from sentlab.data import Corpus
     from sentlab.encoder import Encoder
 
-ON_TEXTS: tuple[str, ...] = ("SimCSE", "MoCo", "PaSeR", "PTBERT", "ConSERT", "ContrastiveTension")
-ON_TRIPLES: tuple[str, ...] = ("SimCSE", "SupervisedPaSeR", "SLICE")
 CHECKPOINT_EVERY = 100  # steps
-METHODS = {name.lower(): name for name in (*ON_TEXTS, *ON_TRIPLES)}
 FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, ArithmeticError, MemoryError)
-EXAMPLES = {
-    "train": """
-  python -m sentlab train texts.txt --out my-encoder
-  python -m sentlab train reviews.csv --columns review --method paser --steps 500 --out my-encoder
-  python -m sentlab train triples.jsonl --rows triples --dev judged.tsv --scale 1,7 --out my-encoder
-then in Python: sentlab.Encoder.from_pretrained("my-encoder")""",
-    "encode": """
-  python -m sentlab encode texts.txt --out vectors.npy
-  python -m sentlab encode reviews.csv --columns review --encoder my-encoder --normalize --out vectors.parquet
-then in Python: numpy.load("vectors.npy")""",
-    "evaluate": """
-  python -m sentlab evaluate judged.csv --encoder my-encoder
-  python -m sentlab evaluate judged.tsv --columns first,second,rating --scale 1,7 --out scores.json
-  python -m sentlab evaluate stsb sick toy-sts
-then in Python: json.load(open("scores.json"))""",
-    "index": """
-  python -m sentlab index novels.txt --out novels.index
-  python -m sentlab index more.txt --out novels.index --add
-then in Python: sentlab.PhraseIndex.load("novels.index", sentlab.Encoder.from_pretrained())""",
-    "search": """
-  python -m sentlab search novels.index "a walk by the sea" "an old king"
-  python -m sentlab search novels.index --phrases phrases.txt -k 3 --out hits.csv
-then in Python: pandas.read_csv("hits.csv")""",
-    "page": """
-  python -m sentlab page --encoder my-encoder --out my-encoder.html
-then open my-encoder.html in a browser; or write my-encoder.js, and in Python:
-  sentlab.report.widgets.compare({"mine": ("my-encoder.js", "mean")})""",
-}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -58,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
         The exit status: 0, or 1 for a failure, of which one line has been printed. A command that makes no sense ends
         the program with 2, as argparse does.
     """
-    asked = _parser().parse_args(arguments)
+    asked = parser().parse_args(arguments)
     verb = f"sentlab {asked.verb}"
 
     def tell(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -250,102 +221,6 @@ VERBS: dict[str, Callable[[argparse.Namespace], None]] = {
     "search": search,
     "page": page,
 }
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m sentlab")
-    verbs = parser.add_subparsers(dest="verb", required=True)
-
-    def add(verb: str, about: str) -> argparse.ArgumentParser:
-        own = verbs.add_parser(
-            verb,
-            description=about,
-            epilog=f"examples:{EXAMPLES[verb]}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        own.add_argument(
-            "--encoder", default="tiny", metavar="NAME", help="a folder or hub name; default: the bundled tiny"
-        )
-        own.add_argument("--quiet", action="store_true", help="show no progress")
-        return own
-
-    def reads(own: argparse.ArgumentParser, columns: str) -> None:
-        own.add_argument("--columns", type=_columns, metavar="A,B", help=f"columns to read; default: {columns}")
-        own.add_argument("--separator", metavar="S", help="between columns; default: a comma in .csv, a tab in .tsv")
-        own.add_argument("--no-quotes", action="store_true", help="in .csv and .tsv a quote is plain text")
-
-    formats = ".txt, .csv, .tsv or .jsonl, also packed as .gz or .xz, or .parquet"
-    scale: dict[str, Any] = {"type": _scale, "default": (0.0, 5.0), "metavar": "LOW,HIGH"}
-    own = add("train", "Train an encoder on a file of texts or triples, and save it.")
-    own.add_argument("file", help=formats)
-    own.add_argument(
-        "--out", required=True, metavar="FOLDER", help="of the encoder; the history goes to FOLDER.training"
-    )
-    own.add_argument("--method", type=str.lower, choices=METHODS, default="simcse", help="default: simcse")
-    own.add_argument("--rows", choices=("texts", "triples"), help="default: what the method learns from, texts first")
-    reads(own, "text, or anchor,positive,negative")
-    own.add_argument("--dev", metavar="PAIRS", help="scored pairs, a file or corpus name, that choose the step to keep")
-    own.add_argument("--dev-columns", type=_columns, metavar="A,B,S", help="default: text_a,text_b,score")
-    own.add_argument("--scale", **scale, help="of the scores of --dev; default: 0,5")
-    own.add_argument("--pooling", help="cls, mean, max, ...; default: that of the encoder")
-    own.add_argument("--max-length", type=int, metavar="N", help="tokens a text; default: that of the encoder")
-    for name, kind, about in (
-        ("steps", int, "default: one pass over the rows"),
-        ("epochs", float, "passes over the rows, where there are no --steps"),
-        ("batch-size", int, "default: 64"),
-        ("learning-rate", float, "default: 3e-5; a small encoder takes more, such as 1e-4"),
-        ("eval-every", int, "steps between evaluations on --dev; default: a tenth of all"),
-    ):
-        own.add_argument(f"--{name}", type=kind, metavar="N", help=about)
-    own.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
-    own.add_argument("--again", action="store_true", help="train afresh, not from the checkpoint of an interrupted run")
-
-    own = add("encode", "Turn each text of a file into a vector.")
-    own.add_argument("file", help=formats)
-    own.add_argument("--out", required=True, metavar="FILE", help=".npy, or .jsonl or .parquet with the texts")
-    own.add_argument("--normalize", action="store_true", help="scale vectors to length 1")
-    reads(own, "text")
-
-    own = add("evaluate", "Score an encoder on pairs with a score: Spearman's correlation x 100.")
-    own.add_argument("files", nargs="+", metavar="PAIRS", help=f"{formats}; or a corpus name, such as stsb")
-    own.add_argument("--out", metavar="FILE", help="write the scores as .json too")
-    own.add_argument("--scale", **scale, help="of the scores; default: 0,5")
-    reads(own, "text_a,text_b,score")
-
-    own = add("index", "Make an index of all phrases of the texts in a file.")
-    own.add_argument("file", help=formats)
-    own.add_argument("--out", required=True, metavar="FOLDER", help="of the index")
-    own.add_argument("--add", action="store_true", help="to the index that is there")
-    own.add_argument("--min-size", type=int, metavar="N", help="words of the shortest span; default: 1")
-    own.add_argument("--max-size", type=int, metavar="N", help="words of the longest span; default: 20")
-    own.add_argument("--dtype", choices=("float16", "float32"), help="of the vectors; default: float16")
-    reads(own, "text")
-
-    own = add("search", "Find the words in an index that mean most nearly the same as a phrase.")
-    own.add_argument("index", help="folder of the index")
-    own.add_argument("phrase", nargs="*", help="what to search for")
-    own.add_argument("--phrases", metavar="FILE", help="of phrases, in a format as for index")
-    own.add_argument("-k", type=int, default=5, metavar="N", help="hits a phrase; default: 5")
-    own.add_argument("--all-spans", action="store_true", help='also spans with ragged edges, such as "of a king,"')
-    own.add_argument("--out", metavar="FILE", help=".csv, .jsonl, .parquet or .html instead of the terminal")
-    reads(own, "text")
-
-    own = add("page", "Write a web page that computes an encoder's vectors by itself, without a network.")
-    own.add_argument("--out", required=True, metavar="FILE", help=".html, or .js with the weights alone")
-    own.add_argument("--name", help="of the encoder in the page; default: that of the file")
-    return parser
-
-
-def _columns(given: str) -> tuple[str, ...]:
-    return tuple(given.split(","))
-
-
-def _scale(given: str) -> tuple[float, float]:
-    try:
-        low, high = map(float, given.split(","))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"expected LOW,HIGH such as 1,7, got {given!r}") from None
-    return low, high
 
 
 def _out(asked: argparse.Namespace, *endings: str) -> Path:

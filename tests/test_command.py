@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sentlab
-from sentlab import command
+from sentlab import command, command_line
 from sentlab.__main__ import main
 from sentlab.encoder import Encoder
 from sentlab.evaluation import pair_cosines
@@ -157,10 +157,10 @@ def test_examples_of_the_help_are_commands(verb: str, capsys: pytest.CaptureFixt
     with pytest.raises(SystemExit) as ended:
         main([verb, "--help"])
     assert ended.value.code == 0
-    assert command.EXAMPLES[verb] in capsys.readouterr().out
-    lines = [line.split("sentlab ", 1)[1] for line in command.EXAMPLES[verb].splitlines() if "-m sentlab" in line]
+    assert command_line.EXAMPLES[verb] in capsys.readouterr().out
+    lines = [line.split("sentlab ", 1)[1] for line in command_line.EXAMPLES[verb].splitlines() if "-m sentlab" in line]
     for line in lines:
-        assert command._parser().parse_args(line.replace('"', "").split()).verb == verb
+        assert command_line.parser().parse_args(line.replace('"', "").split()).verb == verb
 
 
 def test_the_verbs_need_no_optional_package(files: str) -> None:

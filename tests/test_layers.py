@@ -28,6 +28,7 @@ LAYERS = (
     {"report"},
     {"pretraining"},
     {"metrics", "published", "spans"},  # short names for users
+    {"command_line"},
     {"command"},
     {"recorded"},
     {"__init__", "__main__"},
