@@ -33,6 +33,7 @@ METHODS: dict[str, tuple[str, Callable[[Encoder], nn.Module], Sequence[Any]]] = 
     "SLICE": ("mean", methods.SLICE, TRIPLES),
     "SimCSE": ("cls", methods.SimCSE, TRIPLES),
     "StartEnd": ("mean", methods.StartEnd, TRIPLES),
+    "WholePassage": ("mean", methods.WholePassage, TRIPLES),
     "SupervisedPaSeR": ("cls", lambda encoder: methods.SupervisedPaSeR(encoder, decoder_layers=1), TRIPLES),
     "Universal": (
         "mean",

@@ -8,7 +8,7 @@ from sentlab.methods.paser import PaSeR
 from sentlab.methods.paser_supervised import SupervisedPaSeR
 from sentlab.methods.ptbert import PTBERT
 from sentlab.methods.simcse import SimCSE
-from sentlab.methods.slice import SLICE, StartEnd
+from sentlab.methods.slice import SLICE, StartEnd, WholePassage
 from sentlab.methods.universal import Universal
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "StartEnd",
     "SupervisedPaSeR",
     "Universal",
+    "WholePassage",
 ]

@@ -217,6 +217,20 @@ class SLICE(nn.Module):
         """Nothing changes between steps."""
 
 
+class WholePassage(SLICE):
+    """SLICE without spans, as a control: a passage is the mean of all its tokens. Rows and loss stay the same.
+
+    With `in_batch` it decides, beside `SLICE`, what comes from the spans and what from the negatives. `min_size` and
+    `max_size` have no effect.
+    """
+
+    def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
+        inside = (units >= 0).to(tokens.dtype)  # (G, P, L)
+        sums = torch.einsum("gpl,gpld->gpd", inside, tokens)  # which have the cosine of the means
+        cosines = F.cosine_similarity(queries.unsqueeze(2), sums.unsqueeze(1), dim=-1)  # (G, Q, P)
+        return ((1 + cosines) / 2).masked_fill(~inside.any(-1).unsqueeze(1), 0.0)
+
+
 class StartEnd(SLICE):
     """SLICE with another span vector, as in DensePhrases: the vectors of its first and its last token side by side.
 

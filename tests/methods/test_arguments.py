@@ -22,6 +22,7 @@ from sentlab.methods import (
     StartEnd,
     SupervisedPaSeR,
     Universal,
+    WholePassage,
 )
 
 NAN, INF = float("nan"), float("inf")
@@ -39,6 +40,7 @@ WRONG: dict[Any, dict[str, tuple[Any, ...]]] = {
     SupervisedPaSeR: {**PASER, "alpha": NOT_NEGATIVE, "temperature": ABOVE_ZERO},
     SLICE: {"scale": ABOVE_ZERO, "min_size": COUNT, "max_size": COUNT},
     StartEnd: {"scale": ABOVE_ZERO, "min_size": COUNT, "max_size": COUNT},
+    WholePassage: {"scale": ABOVE_ZERO, "min_size": COUNT, "max_size": COUNT},
     ConSERT: {"temperature": ABOVE_ZERO, "cutoff": SHARE},
     ContrastiveTension: {"negatives": COUNT},
     Universal: {"negatives": COUNT},

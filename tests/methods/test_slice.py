@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.methods import SLICE, StartEnd
+from sentlab.methods import SLICE, StartEnd, WholePassage
 from sentlab.methods.slice import best_span_similarities, find_best_spans
 from sentlab.text.words import word_boundaries
 from sentlab.training import TrainConfig, fit
@@ -86,6 +86,41 @@ def test_in_batch_equals_a_loop_over_all_passages(make: Callable[..., SLICE], ki
     assert method.loss(method.collate(TRIPLES))["contrastive"].item() == pytest.approx(slow, abs=2e-5)
     alone = method.collate(TRIPLES[:1])  # then there are no other passages, and both losses are one
     assert torch.equal(method.loss(alone)["contrastive"], make(kind, max_size=4, scale=20.0).loss(alone)["contrastive"])
+
+
+@pytest.mark.parametrize("in_batch", [False, True])
+def test_whole_passages_are_the_longest_spans(make: Callable[..., SLICE], in_batch: bool) -> None:
+    """A passage of n words has one span of n words, and that is all that SLICE sees where nothing shorter counts."""
+    row = TRIPLES[0]
+    method = make(WholePassage, in_batch=in_batch)
+    batch = method.collate([Triple(row.anchor, row.positive, row.positive)])
+    n = int(batch["units"].max()) + 1
+    spans = make(SLICE, in_batch=in_batch, min_size=n, max_size=n)
+    assert method.loss(batch)["contrastive"].item() == pytest.approx(math.log(2), abs=1e-5)
+    vectors = [encode_mean(method, text) for text in (row.anchor, row.positive)]
+    expected = (1 + torch.cosine_similarity(*vectors, dim=0)) / 2
+    for kind in (method, spans):
+        hidden = kind.encoder.hidden_states(batch["query_input_ids"], batch["query_attention_mask"])[-1]
+        query = kind._phrases(hidden, batch["query_units"]).unsqueeze(0)
+        tokens = kind.encoder.hidden_states(batch["input_ids"][:, 0], batch["attention_mask"][:, 0])[-1].unsqueeze(0)
+        assert kind._similarities(query, tokens, batch["units"][:, :1])[0, 0, 0].item() == pytest.approx(
+            expected.item(), abs=1e-5
+        )
+
+
+def encode_mean(method: SLICE, text: str) -> Tensor:
+    ((tokens, _),) = method.encoder.encode_tokens([text])
+    return torch.as_tensor(tokens).mean(0)
+
+
+def test_whole_passages_ignore_padding_and_empty_passages(make: Callable[..., SLICE]) -> None:
+    method = make(WholePassage, in_batch=True)
+    queries, tokens, units = random_groups(torch.float32)
+    found = method._similarities(queries, tokens, units)
+    changed = tokens.masked_fill((units < 0).unsqueeze(-1), 99.0)
+    assert torch.equal(method._similarities(queries, changed, units), found)
+    empty = torch.full_like(units, -1)
+    assert (method._similarities(queries, tokens, empty) == 0).all()
 
 
 def random_groups(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
