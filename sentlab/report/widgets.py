@@ -71,7 +71,7 @@ def spans(
 ) -> str:
     """Return a widget that shows the similarity of a phrase with every span of a passage.
 
-    The numbers are those of `sentlab.spans.best_spans` on whole words.
+    The numbers are those of `sentlab.search.spans.span_scores` on whole words.
 
     Args:
         encoders: label -> encoder.
