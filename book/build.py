@@ -38,6 +38,7 @@ SETTINGS = ("SENTLAB_PRESET", "SENTLAB_DATA")
 CODE = (
     "sentlab",
     "book/results",
+    "book/trained",
     "book/paper-and-code.toml",
     "requirements.txt",
 )
@@ -165,7 +166,12 @@ def ship_encoders() -> list[str]:
     pages = BUILD / "html" / "book"
     for folder in (ENCODERS, TRAINED):
         if folder.is_dir():
-            shutil.copytree(folder, pages / folder.name, dirs_exist_ok=True)
+            shutil.copytree(
+                folder,
+                pages / folder.name,
+                ignore=lambda _, names: [x for x in names if x[-3:] != ".js"],
+                dirs_exist_ok=True,
+            )
     asked = {
         name
         for page in pages.glob("*.html")

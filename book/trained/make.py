@@ -1,0 +1,60 @@
+"""What widgets hold of recorded runs: `python book/trained/make.py`.
+
+It writes the encoders of the first page as scripts, and the cosines that the
+bootstrap in Measuring draws from. The runs must be there: `python -m sentlab
+run book/results/page/*.json` leaves each encoder in runs/page/NAME/encoder.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import sentlab
+from sentlab.data import Corpus
+from sentlab.experiments.records import Notes
+from sentlab.files import replacing
+from sentlab.report import page
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+NAMES = ("simcse", "moco", "paser", "universal")
+LABELS = {"simcse": "SimCSE", "paser": "PaSeR"}
+
+
+def cosines(encoder: sentlab.Encoder, pairs: Corpus) -> list[float]:
+    return [round(float(x), 5) for x in sentlab.pair_cosines(encoder, pairs)]
+
+
+def main() -> None:
+    encoders = {}
+    for name in NAMES:
+        place = ROOT / "runs" / "page" / name / "encoder"
+        encoders[name] = sentlab.Encoder.from_pretrained(place)
+        key = encoders[name].fingerprint()
+        page.export(encoders[name], HERE / f"{name}.js", key)
+    notes = Notes()
+    dev = notes.load("stsb", "dev")
+    rows = {"raw [CLS]": sentlab.Encoder.from_pretrained("tiny")}
+    rows |= {label: encoders[name] for name, label in LABELS.items()}
+    content = {
+        "made by": "python book/trained/make.py",
+        "data": {
+            name: note.model_dump() for name, note in notes.data.items()
+        },
+        "encoders": {label: own.fingerprint() for label, own in rows.items()},
+        "sentlab": sentlab.__version__,
+        "gold": [pair.score for pair in dev],
+        "cosines": {
+            label: [
+                round(float(x), 5) for x in sentlab.pair_cosines(own, dev)
+            ]
+            for label, own in rows.items()
+        },
+    }
+    with replacing(HERE / "stsb-dev.json") as temporary:
+        temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
