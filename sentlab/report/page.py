@@ -52,8 +52,8 @@ def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
         ValueError: an encoder of another kind; says in what it differs.
 
     Example:
-        from sentlab.report import page
-        page.export(sentlab.Encoder.from_pretrained("my-encoder"), "my-encoder.js", "mine")
+        >>> from sentlab.report import page
+        >>> page.export(sentlab.Encoder.from_pretrained("my-encoder"), "my-encoder.js", "mine")
     """
     content = packed(encoder)
     with replacing(Path(path)) as temporary:

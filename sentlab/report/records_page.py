@@ -40,6 +40,7 @@ KINDS = {
     "leaderboard": "many recorded encoders on the same tests",
     "scorecard": "what the papers claim, and what holds here",
     "cost": "what their training and encoding take",
+    "dropout": "what dropout leaves of encoders before they are trained",
     "map": "where sentences lie under them, for pictures",
     "library": "a library that is searched for phrases in several ways",
 }

@@ -48,8 +48,8 @@ def compare(
         ValueError: an encoder that a page cannot compute (`sentlab.report.page.export`).
 
     Example:
-        tiny = sentlab.Encoder.from_pretrained()
-        IPython.display.HTML(widgets.compare({"raw [CLS]": (tiny, "cls"), "raw mean": (tiny, "mean")}))
+        >>> tiny = sentlab.Encoder.from_pretrained()
+        >>> IPython.display.HTML(widgets.compare({"raw [CLS]": (tiny, "cls"), "raw mean": (tiny, "mean")}))
     """
     encoders = [own for own, _ in rows.values() if isinstance(own, Encoder)]
     files = _files(_all_but_first(encoders), folder)
@@ -80,7 +80,7 @@ def spans(
         weights, folder: as in `compare`.
 
     Example:
-        IPython.display.HTML(widgets.spans({"raw": encoder}, "The room is small, but the view is great.", "nice view"))
+        >>> IPython.display.HTML(widgets.spans({"raw": encoder}, "The view is great, the room small.", "nice view"))
     """
     files = _files(_all_but_first(list(encoders.values())), folder)
     rows = [{"label": label, **_named(own, files)} for label, own in encoders.items()]
@@ -99,7 +99,7 @@ def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> 
         ValueError: lengths that differ.
 
     Example:
-        IPython.display.HTML(widgets.bootstrap([row.score for row in corpus], {"raw": cosines}))
+        >>> IPython.display.HTML(widgets.bootstrap([row.score for row in corpus], {"raw": cosines}))
     """
     for label, values in cosines.items():
         if len(values) != len(gold):
@@ -121,7 +121,7 @@ def dropout(
         weights: as in `compare`.
 
     Example:
-        IPython.display.HTML(widgets.dropout(encoder, "A man plays a guitar.", ["A dog runs.", "It rains."]))
+        >>> IPython.display.HTML(widgets.dropout(encoder, "A man plays a guitar.", ["A dog runs.", "It rains."]))
     """
     data = {"encoder": _key(encoder), "pooling": encoder.pooling, "sentence": sentence, "others": list(others)}
     return widget("dropout", {**data, "highest": highest}, [encoder] if weights else [])
@@ -141,7 +141,7 @@ def decoder(
         folder: as in `compare`, but all checkpoints are scripts, fetched when a reader asks.
 
     Example:
-        IPython.display.HTML(widgets.decoder({"300": method}, "The old farmer sold his horse.", [1, 2]))
+        >>> IPython.display.HTML(widgets.decoder({"300": method}, "The old farmer sold his horse.", [1, 2]))
     """
     models = list(checkpoints.values())
     files = _files(models, folder)
@@ -153,7 +153,8 @@ def whole_page(title: str, *parts: str) -> str:
     """Return an HTML page with these widgets, to be opened from a disk or served from anywhere.
 
     Example:
-        pathlib.Path("mine.html").write_text(widgets.whole_page("My encoder", widgets.compare(rows)), encoding="utf-8")
+        >>> page = widgets.whole_page("My encoder", widgets.compare(rows))
+        >>> pathlib.Path("mine.html").write_text(page, encoding="utf-8")
     """
     view = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     style = "<style>body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem }</style>"
