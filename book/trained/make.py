@@ -8,6 +8,7 @@ run book/results/page/*.json` leaves each encoder in runs/page/NAME/encoder.
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import sentlab
@@ -27,7 +28,7 @@ def cosines(encoder: sentlab.Encoder, pairs: Corpus) -> list[float]:
 
 
 def main() -> None:
-    encoders = {}
+    encoders, began = {}, time.monotonic()
     for name in NAMES:
         place = ROOT / "runs" / "page" / name / "encoder"
         encoders[name] = sentlab.Encoder.from_pretrained(place)
@@ -37,20 +38,14 @@ def main() -> None:
     dev = notes.load("stsb", "dev")
     rows = {"raw [CLS]": sentlab.Encoder.from_pretrained("tiny")}
     rows |= {label: encoders[name] for name, label in LABELS.items()}
+    found = {label: cosines(own, dev) for label, own in rows.items()}
+    seconds = time.monotonic() - began
+    made = notes.provenance("python book/trained/make.py", seconds)
     content = {
-        "made by": "python book/trained/make.py",
-        "data": {
-            name: note.model_dump() for name, note in notes.data.items()
-        },
+        "provenance": made.model_dump(mode="json"),
         "encoders": {label: own.fingerprint() for label, own in rows.items()},
-        "sentlab": sentlab.__version__,
         "gold": [pair.score for pair in dev],
-        "cosines": {
-            label: [
-                round(float(x), 5) for x in sentlab.pair_cosines(own, dev)
-            ]
-            for label, own in rows.items()
-        },
+        "cosines": found,
     }
     with replacing(HERE / "stsb-dev.json") as temporary:
         temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")

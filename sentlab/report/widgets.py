@@ -166,7 +166,10 @@ def _key(model: Encoder | PaSeR) -> str:
     """The name of a model's weights in a page: the same for the same weights."""
     if isinstance(model, Encoder):
         return model.fingerprint()
-    return sha256(_json(packed(model)).encode()).hexdigest()[:16]
+    digest = sha256(f"{model.encoder.fingerprint()} {model.m} {model.n}".encode())
+    for weight in model.decoder.parameters():
+        digest.update(weight.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _all_but_first(encoders: Sequence[Encoder]) -> list[Encoder]:
