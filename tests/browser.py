@@ -138,8 +138,10 @@ class Chromium(Browser):
 
     def press(self, key: str) -> None:
         typed = {"Enter": {"text": "\r"}, " ": {"text": " "}}.get(key, {})
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, code=key, **typed)
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, code=key)
+        code = {"End": 35, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}.get(key, 0)
+        about = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **about, **typed)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **about)
 
     def write(self, text: str) -> None:
         self.call("Input.insertText", text=text)

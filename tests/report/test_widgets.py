@@ -15,7 +15,7 @@ from threading import Thread
 import numpy as np
 import pytest
 import torch
-from browser import Browser, chromium, firefox
+from browser import Browser, Chromium, chromium, firefox
 
 from sentlab.encoder import Encoder
 from sentlab.evaluation.metrics import cosine_similarity, spearman
@@ -291,15 +291,19 @@ def test_the_decoder_says_what_a_reader_hides(
     assert browser.problems == []
 
 
-def test_the_widgets_work_over_http(
-    browser: Browser, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_all_widgets_work_over_http_and_by_keys(
+    browser: Browser, encoder: Encoder, paser: PaSeR, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     other = copy.deepcopy(encoder)
     other.word_embeddings.weight.data.mul_(-1)
+    gold = [1.0, 2.0, 3.0] * 20
     parts = [
         widgets.spans({"raw": encoder, "other": other}, PASSAGE, "food", folder="encoders"),
         widgets.compare({"raw": (encoder, "cls"), "other": (other, "mean")}, weights=False, folder="encoders"),
+        widgets.bootstrap(gold, {"a": gold, "b": gold[::-1]}),
+        widgets.dropout(encoder, "A man is playing a guitar.", ["A dog runs."], weights=False),
+        widgets.decoder({"0": paser, "300": paser}, "The old farmer sold his horse.", [1, 2], folder="encoders"),
     ]
     (tmp_path / "page.html").write_text(f"<!doctype html><meta charset='utf-8'><body>{''.join(parts)}")
     served = partial(SimpleHTTPRequestHandler, directory=tmp_path)
@@ -310,6 +314,22 @@ def test_the_widgets_work_over_http(
         browser.open(f"http://127.0.0.1:{server.server_port}/page.html", until=DONE)
         browser.click(*browser.centre("input[aria-label='first sentence']"))
         browser.wait("[...document.querySelectorAll('.sw-bars .sw-number')].every(node => node.textContent !== '…')")
+        browser.click(*browser.centre(".sentlab-widget:last-of-type .sw-row ~ div button"))
+        browser.wait("document.querySelector('.sw-said')")
+        done = "[...document.querySelectorAll('.sentlab-widget')].map(node => Number(node.dataset.done))"
+        assert all(browser.get(done))
+        if isinstance(browser, Chromium):  # without a window Firefox gives no button the focus of keys
+            for number, control in enumerate(("svg", "select", "button", "input[type=range]", ".sw-words button")):
+                own = f"document.querySelectorAll('.sentlab-widget')[{number}]"
+                before = browser.get(f"{own}.innerText + {own}.querySelectorAll('circle').length + {own}.dataset.done")
+                browser.get(f"{own}.querySelector({json.dumps(control)}).focus()")
+                browser.press(
+                    {"svg": "ArrowRight", "select": "ArrowDown", "input[type=range]": "End"}.get(control, "Enter")
+                )
+                browser.wait(
+                    f"{own}.innerText + {own}.querySelectorAll('circle').length + {own}.dataset.done"
+                    f" !== {json.dumps(before)}"
+                )
         server.shutdown()
     assert [problem for problem in browser.problems if "favicon" not in problem] == []
 
