@@ -8,9 +8,9 @@
 `found` is a list of hits for each phrase. `found.table()` is a DataFrame, a notebook shows each hit with the words
 around it, and `index[number]` is a whole text.
 
-We keep one vector a word, the sum of its tokens' vectors, beside the texts: `sentlab.search.spans` makes of them the
-similarities of all spans. Spans are of whole words, a punctuation mark is one, and never cross the end of a text.
-The module phrase_index_files describes the files.
+We keep one vector a word, the sum of its tokens' vectors, beside the texts, and how long the sums of words are.
+The module shortlist finds the best of all spans with them. Spans are of whole words, a punctuation mark is one, and
+never cross the end of a text. The module phrase_index_files describes the files.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ import warnings
 import weakref
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from pathlib import Path
 from tempfile import gettempdir
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,7 +38,8 @@ from sentlab.search import phrase_index_files as files
 from sentlab.search.hits import Found, Hit
 from sentlab.search.passages import encode_words
 from sentlab.search.phrase_index_files import DTYPES, Manifest, Segment
-from sentlab.search.spans import Edges, Scored, apart, check_sizes, scored
+from sentlab.search.shortlist import Group, Texts, best_in
+from sentlab.search.spans import check_sizes
 
 CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of work on one core
 
@@ -146,16 +148,19 @@ class PhraseIndex:
         with progress_bar(total, progress, unit=" texts", desc="add") as bar, files.staging(self.folder) as stage:
             first = 0
             for group in _groups(strings(texts)):
-                extent = files.write_segment(stage, group, encode_words(self.encoder, group), self.dtype, first)
+                extent = files.write_segment(stage, group, encode_words(self.encoder, group), self._manifest, first)
                 self._follow(files.commit(self.folder, stage, extent, self._manifest))
                 first += len(group)
                 bar.update(len(group))
 
-    def search(self, phrases: Iterable[str], k: int = 10, *, trim: bool = True) -> Found:
+    def search(
+        self, phrases: Iterable[str], k: int = 10, *, trim: bool = True, starts: Sequence[Any] | None = None
+    ) -> Found:
         """The spans that mean most nearly the same as each phrase; no two of a phrase's hits overlap.
 
         A phrase's vector is the mean of its own tokens' vectors, as a span's is (SLICE, section 3.1). Every span of
-        every text is compared, a chunk of words at a time. Memory grows with the index by a byte a word, for `trim`.
+        every text counts: a quick pass over all words leaves the places where the best ones can begin, and these are
+        scored exactly. Memory grows with the index by a byte a word, for `trim`.
 
         Args:
             phrases: Q texts.
@@ -163,44 +168,63 @@ class PhraseIndex:
             trim: compare only spans that begin and end as a phrase does: not "of a king,", but "king". Punctuation
                 and some English words are left out at the edges, unless the phrase has one there too.
                 `sentlab.search.edges` lists them. False compares all spans.
+            starts: for each phrase, the words at which its hits may begin, as integers; words are counted from 0
+                through the whole index, and numbers of no word are ignored. None: any word. Candidates that another
+                library has found are scored exactly by this, see `sentlab.search.scale.span_vectors`.
 
         Returns:
             For each phrase its hits by falling similarity, of equals the first text's first: a list, which has a
             `table()` and shows itself in a notebook.
 
         Raises:
-            ValueError: a phrase without any word, k below 1, an encoder that has changed since the texts were added,
-                or a damaged segment (see `load`).
+            ValueError: a phrase without any word, k below 1, starts not of each phrase, an encoder that has changed
+                since the texts were added, or a damaged segment (see `load`).
         """
         phrases = checked(phrases)
-        self._check_encoder()
-        queries = np.zeros((len(phrases), self._manifest.dim), dtype=np.float32)
-        seen = np.zeros(len(phrases), dtype=bool)
-        ends: list[tuple[int, int]] = [(0, 0)] * len(phrases)  # kinds of the first and last word
-        for number, vectors, places in encode_words(self.encoder, phrases):
-            queries[number] += vectors.sum(0)
-            first, last = edges.phrase_kinds(phrases[number], places)
-            ends[number] = (ends[number][0] if seen[number] else first, last)
-            seen[number] |= len(vectors) > 0
-        if not seen.all():
-            raise ValueError(f"phrases[{seen.argmin()}] has no words to search for: {phrases[seen.argmin()]!r:.60}")
+        if starts is not None and len(starts) != len(phrases):
+            raise ValueError(f"starts must be of each of the {len(phrases)} phrases, and are of {len(starts)}")
+        queries, ends = self._read(phrases)
         allowed = (
             [(first & edges.FIRST, last & edges.LAST) for first, last in ends] if trim else [(0, 0)] * len(phrases)
         )
         order = sorted(range(len(phrases)), key=allowed.__getitem__)  # phrases with equal edges are searched together
-        unit = F.normalize(torch.from_numpy(queries[order]), dim=1)
-        sizes = self.min_size, self.max_size
-        blocks = (
-            Scored(rows, segment.first_word + start, scores)
-            for segment in self._sound(read=True)
-            for rows, start, scores in scored(
-                unit, segment.vectors, segment.words, *sizes, _edges(segment, allowed) if trim else ()
-            )
-        )
+        begins = None if starts is None else [np.asarray(starts[number], np.int64) for number in order]
+        texts = [
+            Texts(own.vectors, own.words, own.lengths, own.extent.scale, own.first_word, _edges(own, allowed, trim))
+            for own in self._sound(read=True)
+        ]
         found: list[list[Hit]] = [[]] * len(phrases)
-        for number, spans in zip(order, apart(blocks, len(phrases), k, *sizes), strict=True):
+        best = best_in(texts, queries[order], k, self.min_size, self.max_size, begins)
+        for number, spans in zip(order, best, strict=True):
             found[number] = [self._hit(*span) for span in spans]
         return Found(phrases, found)
+
+    def phrase_vectors(self, phrases: Iterable[str]) -> np.ndarray:
+        """The vectors of length 1 that phrases are searched by, float32 (Q, D)."""
+        return self._read(checked(phrases))[0].numpy()
+
+    @staticmethod
+    def merge(folders: Iterable[str | Path], out: str | Path) -> None:
+        """Make one index of several saved ones, such as processes or machines have made of a part of the texts each.
+
+        The new folder shares the files of segments with the old ones by hard links, so nothing is encoded or copied;
+        on another disk they are copied. Either way the old folders stay whole, and may be removed. Texts are numbered
+        in the order of the folders. After a kill there is the whole index or none.
+
+        Args:
+            folders: of indexes that were made with the same encoder, sizes and dtype.
+            out: a new folder, or an empty one.
+
+        Raises:
+            FileExistsError: `out` holds something; nothing is changed.
+            ValueError: no folder, or one that holds no phrase index, another encoder's, or one that is damaged; two
+                that hold the same texts.
+
+        Example:
+            >>> PhraseIndex.merge(["part-0.index", "part-1.index"], "whole.index")             # doctest: +SKIP
+            >>> index = PhraseIndex.load("whole.index", encoder)                               # doctest: +SKIP
+        """
+        files.merge([Path(folder).expanduser().resolve() for folder in folders], Path(out).expanduser().resolve())
 
     def save(self, folder: str | Path) -> None:
         """Keep the index in a folder, which it is in from then on: what is added later is committed there.
@@ -223,7 +247,7 @@ class PhraseIndex:
             )
         if damaged := self.verify():
             raise ValueError(f"cannot save the phrase index in {self.folder}, which is damaged: {'; '.join(damaged)}")
-        files.copy_index(self.folder, target, self._manifest)
+        files.copy_index([(self.folder, self._manifest)], target)
         if self._scratch is not None:
             self._scratch()
         self._open(target, self._manifest, self.encoder)
@@ -241,8 +265,23 @@ class PhraseIndex:
     def _follow(self, manifest: Manifest) -> None:
         """Open the segments that a newer manifest has in addition."""
         for extent in manifest.segments[len(self._segments) :]:
-            self._segments.append(Segment(self.folder, extent, manifest.dtype, manifest.dim, len(self), self.words))
+            self._segments.append(Segment(self.folder, extent, manifest, len(self), self.words))
         self._manifest = manifest
+
+    def _read(self, phrases: list[str]) -> tuple[torch.Tensor, list[tuple[int, int]]]:
+        """Of each phrase its vector, of length 1, and the kinds of its first and last word."""
+        self._check_encoder()
+        queries = np.zeros((len(phrases), self._manifest.dim), dtype=np.float32)
+        seen = np.zeros(len(phrases), dtype=bool)
+        ends: list[tuple[int, int]] = [(0, 0)] * len(phrases)
+        for number, vectors, places in encode_words(self.encoder, phrases):
+            queries[number] += vectors.sum(0)
+            first, last = edges.phrase_kinds(phrases[number], places)
+            ends[number] = (ends[number][0] if seen[number] else first, last)
+            seen[number] |= len(vectors) > 0
+        if not seen.all():
+            raise ValueError(f"phrases[{seen.argmin()}] has no words to search for: {phrases[seen.argmin()]!r:.60}")
+        return F.normalize(torch.from_numpy(queries), dim=1), ends
 
     def _check_encoder(self) -> None:
         if (now := self.encoder.fingerprint(tokens=True)) != self._manifest.encoder:
@@ -276,12 +315,14 @@ class PhraseIndex:
         return Hit.of(segment.first_text + text, segment.text(text), begin, stop, similarity)
 
 
-def _edges(segment: Segment, allowed: list[tuple[int, int]]) -> list[Edges]:
+def _edges(segment: Segment, allowed: list[tuple[int, int]], trim: bool) -> list[Group]:
     """What the spans of a segment may begin and end with, for each group of the phrases in the order of `allowed`."""
+    if not trim:
+        return [Group(slice(None))]
     groups, first = [], 0
     for (begin, end), count in sorted(Counter(allowed).items()):
         ragged = edges.FIRST & ~begin, edges.LAST & ~end
-        groups.append(Edges(slice(first, first + count), *((segment.kinds & kinds) == 0 for kinds in ragged)))
+        groups.append(Group(slice(first, first + count), *((segment.kinds & kinds) == 0 for kinds in ragged)))
         first += count
     return groups
 

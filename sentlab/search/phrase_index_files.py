@@ -6,6 +6,7 @@ A folder of the index holds a manifest and segments, each of some texts::
     phrases.lock           locked while a process changes the list of segments
 
     segment-HEX/vectors    float16 or float32 (W, D)
+    segment-HEX/lengths    float16 (K, W), as `sentlab.search.shortlist` rounds one over the length of each span
     segment-HEX/spans      int32 (W, 2), a word's characters
     segment-HEX/words      int64 (n + 1,), each text's first word
     segment-HEX/texts      the texts in UTF-8
@@ -17,6 +18,9 @@ HEX are random digits, so two processes never write the same segment. A segment 
 the manifest names it, and the manifest is replaced as a whole: a kill at any moment leaves the old index or the new
 one. What a killed process leaves goes when texts are added next. No other file of the folder is ever removed.
 
+Indexes that were merged share the files of segments by hard links, as no file of a segment is ever written again. So
+damage to one is damage to all.
+
 `sentlab.files` says how the manifest and copies of an index are replaced, and when what is left of them goes.
 """
 
@@ -27,7 +31,7 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -41,23 +45,26 @@ from filelock import FileLock
 from sentlab import files
 from sentlab.files import clear, replacing, to_disk, write_json
 from sentlab.search.edges import word_kinds
+from sentlab.search.shortlist import rounded_lengths
 
-FORMAT = "sentlab phrase index 2"
+FORMAT = "sentlab phrase index 3"
 MANIFEST, LOCK = "phrases.json", "phrases.lock"
 SEGMENT = re.compile(r"segment-[0-9a-f]{32}")
-FILES = ("vectors", "spans", "words", "bytes", "texts")
+FILES = ("vectors", "lengths", "spans", "words", "bytes", "texts")
 DTYPES = ("float16", "float32")
+COMPARED = ("encoder", "min_size", "max_size", "dtype", "dim")  # of a manifest, where indexes are to be one
 SECONDS = 60.0  # to wait for another process, which holds the lock for some milliseconds
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How much a segment holds, and the CRC-32 of each of its files in hexadecimal digits."""
+    """How much a segment holds, the scale of its lengths, and the CRC-32 of each of its files in hexadecimal digits."""
 
     name: str
     texts: int
     words: int
     bytes: int
+    scale: float
     checksums: dict[str, str]
 
 
@@ -83,12 +90,13 @@ class Segment:
     """
 
     def __init__(
-        self, folder: Path, extent: Extent, dtype: str, dim: int, first_text: int = 0, first_word: int = 0
+        self, folder: Path, extent: Extent, manifest: Manifest, first_text: int = 0, first_word: int = 0
     ) -> None:
         self.extent, self.first_text, self.first_word = extent, first_text, first_word
         self.damage: str | None = None
         self._place, self._read = folder / extent.name, False
-        self.vectors = self._mapped("vectors", dtype, extent.words, dim)
+        self.vectors = self._mapped("vectors", manifest.dtype, extent.words, manifest.dim)
+        self.lengths = self._mapped("lengths", "float16", manifest.max_size, extent.words)
         self.spans = self._mapped("spans", "int32", extent.words, 2)
         self.words = self._mapped("words", "int64", extent.texts + 1)
         self.bytes = self._mapped("bytes", "int64", extent.texts + 1)
@@ -122,7 +130,8 @@ class Segment:
             self._damaged(name, "is a link that leads out of the index")
         elif found != size:
             self._damaged(name, "is missing" if found is None else f"has {found:,} bytes instead of {size:,}")
-        return np.memmap(path, dtype, "r", shape=shape) if size and found == size else np.empty(shape, dtype)
+        # "c" never changes the file, and torch takes such an array without a copy
+        return np.memmap(path, dtype, "c", shape=shape) if size and found == size else np.empty(shape, dtype)
 
     def _damaged(self, name: str, what: str) -> None:
         last = self.first_text + self.extent.texts - 1
@@ -140,9 +149,10 @@ def checksum(path: Path) -> str:
 
 
 def write_segment(
-    stage: Path, texts: list[str], encoded: Iterable[tuple[int, np.ndarray, np.ndarray]], dtype: str, first: int = 0
+    stage: Path, texts: list[str], encoded: Iterable[tuple[int, np.ndarray, np.ndarray]], manifest: Manifest, first: int
 ) -> Extent:
     """Write a segment of texts that `encode_words` has encoded; `first` is the number of the first one in messages."""
+    dtype = manifest.dtype
     place = stage / f"segment-{uuid4().hex}"
     place.mkdir()
     counts = np.zeros(len(texts), dtype=np.int64)
@@ -161,20 +171,62 @@ def write_segment(
             spans_file.write(spans.astype(np.int32).tobytes())
     raw = [text.encode() for text in texts]
     (place / "texts").write_bytes(b"".join(raw))
-    for file, lengths in {"words": counts.tolist(), "bytes": [len(text) for text in raw]}.items():
-        (place / file).write_bytes(np.cumsum([0, *lengths], dtype=np.int64).tobytes())
+    for file, sizes in {"words": counts.tolist(), "bytes": [len(text) for text in raw]}.items():
+        (place / file).write_bytes(np.cumsum([0, *sizes], dtype=np.int64).tobytes())
+    vectors = np.fromfile(place / "vectors", dtype).reshape(-1, manifest.dim)
+    lengths, scale = rounded_lengths(vectors, np.cumsum([0, *counts]), manifest.max_size)
+    (place / "lengths").write_bytes(lengths.tobytes())
     _segment_to_disk(place)
     checksums = {name: checksum(place / name) for name in FILES}
-    return Extent(place.name, len(texts), int(counts.sum()), sum(map(len, raw)), checksums)
+    return Extent(place.name, len(texts), int(counts.sum()), sum(map(len, raw)), scale, checksums)
 
 
-def copy_index(source: Path, target: Path, manifest: Manifest) -> None:
-    """Copy an index to a folder that is empty or not there, whole or not at all."""
+def copy_index(
+    parts: Sequence[tuple[Path, Manifest]], target: Path, copy: Callable[[str, str], object] = shutil.copy2
+) -> None:
+    """Copy indexes, one or several that are alike, to a folder that is empty or not there, whole or not at all."""
     with replacing(target) as new:
         new.mkdir()
+        for folder, manifest in parts:
+            for extent in manifest.segments:
+                shutil.copytree(folder / extent.name, new / extent.name, copy_function=copy)
+        replace(parts[0][1], segments=tuple(extent for _, own in parts for extent in own.segments)).write(new)
+
+
+def merge(folders: Sequence[Path], target: Path) -> None:
+    """As `PhraseIndex.merge` says. A segment is never written again, so that two indexes can share its files."""
+    parts = [(folder, read_manifest(folder)) for folder in folders]
+    check_alike(parts)
+    seen: dict[str, Path] = {}
+    for folder, manifest in parts:
         for extent in manifest.segments:
-            shutil.copytree(source / extent.name, new / extent.name)
-        manifest.write(new)
+            if damage := Segment(folder, extent, manifest).damage:
+                raise ValueError(f"cannot merge the phrase index in {folder}, which is damaged: {damage}")
+            if extent.name in seen:
+                raise ValueError(f"{seen[extent.name]} and {folder} hold the same texts: both have {extent.name}")
+            seen[extent.name] = folder
+    copy_index(parts, target, _link)
+
+
+def check_alike(parts: Sequence[tuple[Path, Manifest]]) -> None:
+    """Raise a ValueError that names what keeps indexes from being one, or that there are none."""
+    if not parts:
+        raise ValueError("there is no index: give at least one")
+    first, wanted = parts[0]
+    for folder, manifest in parts[1:]:
+        pairs = {key: (getattr(wanted, key), getattr(manifest, key)) for key in COMPARED}
+        if differ := [f"{key} {one!r} and {two!r}" for key, (one, two) in pairs.items() if one != two]:
+            raise ValueError(
+                f"the indexes in {first} and {folder} cannot be one: {', '.join(differ)}. "
+                "Make all with one encoder and the same arguments"
+            )
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # on another disk, or on one that has no hard links
+        shutil.copy2(source, target)
 
 
 def _segment_to_disk(place: Path) -> None:
@@ -236,15 +288,17 @@ def _problem(found: dict[str, Any]) -> str | None:
         return f"must hold {', '.join(sorted(kinds))}"
     if found["dtype"] not in DTYPES or not 1 <= found["min_size"] <= found["max_size"] or found["dim"] < 1:
         return f"has values that no index has: {', '.join(f'{key} {found[key]!r}' for key in list(kinds)[1:5])}"
-    kinds = {"name": str, "texts": int, "words": int, "bytes": int, "checksums": dict}
+    kinds = {"name": str, "texts": int, "words": int, "bytes": int, "scale": float, "checksums": dict}
     for number, extent in enumerate(found["segments"]):
         if _kinds(extent) != kinds:
             return f"must hold {', '.join(kinds)} of segments[{number}]"
-        name, *counts, checksums = (extent[key] for key in kinds)
+        name, *counts, scale, checksums = (extent[key] for key in kinds)
         if not SEGMENT.fullmatch(name):
             return f"names a segment that sentlab does not write: {name!r}"
         if min(counts) < 0:
             return f"has no counts of segments[{number}]: {counts}"
+        if not 0 < scale < float("inf"):
+            return f"has no scale of segments[{number}]: {scale}"
         if set(checksums) != set(FILES):
             return f"must hold checksums of {', '.join(FILES)} of segments[{number}]"
     names = {extent["name"] for extent in found["segments"]}

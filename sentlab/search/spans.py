@@ -18,7 +18,7 @@ the shortest span; similarities that differ by less than about 4e-6 (STEPS) may 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,7 @@ from torch.nn import functional as F
 from sentlab.text.words import word_boundaries  # noqa: F401  under this name for users
 
 STEPS = 2**18  # similarities are compared as whole multiples of 1 / STEPS, or equal spans would not tie after rounding
-PLACES = 2**42  # more than an index has words; STEPS * PLACES fits into 63 bits
+PLACES = 2**42  # more than a text has tokens; STEPS * PLACES fits into 63 bits
 CANCELLED = 0.1  # of the sum of its tokens' squared lengths: spans whose square is less are summed up as vectors
 SCORES = 2**20  # in memory at once, 4 MB of them
 TOKENS = 8192  # in work at once, at most
@@ -43,14 +43,6 @@ class Spans(NamedTuple):
     score: Any
     start: Any
     end: Any
-
-
-class Edges(NamedTuple):
-    """The words that the spans of some queries may begin and end with: true or false, (N,) each."""
-
-    queries: slice
-    begins: np.ndarray
-    ends: np.ndarray
 
 
 class Scored(NamedTuple):
@@ -142,34 +134,20 @@ def word_sums(tokens: Tensor, boundaries: Any) -> Tensor:
     return F.embedding_bag(torch.arange(len(tokens), device=tokens.device), tokens, edges[:-1], mode="sum")
 
 
-def scored(
-    queries: Tensor,
-    tokens: Any,
-    texts: np.ndarray,
-    min_size: int,
-    max_size: int,
-    edges: Sequence[Edges] = (),
-) -> Iterator[Scored]:
-    """The similarity of every span of some texts with every query, a chunk at a time; no span crosses a text's end.
+def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterator[Scored]:
+    """The similarity of every span of a text with every query, a chunk at a time.
 
-    Queries (Q, D) are of length 1 or 0. Tokens (N, D) slice to arrays or tensors. Texts (n + 1,): where each begins, N.
-    Where there are `edges`, they cover all queries, and a span with other edges gets -inf.
+    Queries (Q, D) are of length 1 or 0. Tokens (T, D) slice to arrays or tensors.
     """
-    groups: list[Edges | None] = list(edges) or [None]
     block = max(1, min(QUERIES, len(queries)))
     chunk = min(TOKENS, max(BLOCK, SCORES // (max_size * block) // BLOCK * BLOCK))
     for first in range(0, len(tokens) - min_size + 1, chunk):
         count = min(chunk, len(tokens) - first)
-        reach = count + 2 * max_size + BLOCK  # all that is looked at; what the text lacks of it counts as zeros
-        part = _part(tokens, first, first + reach, queries)
-        if len(part) < reach:
-            part = F.pad(part, (0, 0, 0, reach - len(part)))
+        part = _window(tokens, first, count, max_size, queries)
         inverse, cancelled = _inverse_lengths(part, count, max_size)
         any_cancelled = bool(cancelled.any())
-        starts = np.arange(first, first + count)
-        ends = texts[np.searchsorted(texts, starts, side="right")]
-        left = torch.from_numpy(ends - starts).to(part.device)  # (c,)
-        for rows, bars in _blocks(groups, len(queries), block, first, count, max_size, part):
+        for begin in range(0, len(queries), block):
+            rows = slice(begin, min(begin + block, len(queries)))
             dots = _product(queries[rows], part[: count + max_size].T)  # (q, c + K)
             sums = torch.zeros_like(dots[:, :count])
             scores = sums.new_empty((max_size - min_size + 1, *sums.shape))
@@ -178,35 +156,12 @@ def scored(
                 if size < min_size:
                     continue
                 found = scores[size - min_size]
-                if bars is None:
-                    torch.mul(sums, inverse[size - 1], out=found)
-                else:  # in one pass, so that it takes no longer
-                    torch.addcmul(bars[size - 1], sums, inverse[size - 1], out=found)
+                torch.mul(sums, inverse[size - 1], out=found)
                 if any_cancelled:
                     places = cancelled[size - 1].nonzero()[:, 0]
-                    exact = _exactly(queries[rows], part, places, size)
-                    found[:, places] = exact if bars is None else exact + bars[size - 1, places]
-            _remove(scores, left, min_size)
+                    found[:, places] = _exactly(queries[rows], part, places, size)
+                found[:, max(0, len(tokens) - first - size + 1) :] = -torch.inf  # they would end after the text
             yield Scored(rows, first, scores)
-
-
-def _blocks(
-    groups: list[Edges | None], queries: int, block: int, first: int, count: int, sizes: int, like: Tensor
-) -> Iterator[tuple[slice, Tensor | None]]:
-    """Some queries at a time, with what is added to the similarities (K, c) of the spans in a chunk: 0 or -inf."""
-    for group in groups:
-        begin, end, bars = 0, queries, None
-        if group is not None:
-            begin, end, _ = group.queries.indices(queries)
-            open_, close = np.zeros((2, count + sizes), dtype=np.float32)
-            here = slice(first, first + count)
-            open_[:count][~group.begins[here]] = -np.inf
-            closing = group.ends[first : first + count + sizes]
-            close[: len(closing)][~closing] = -np.inf
-            last = np.lib.stride_tricks.sliding_window_view(close, count)[:sizes]  # (K, c): of spans of each size
-            bars = torch.from_numpy(open_[:count] + last).to(like)
-        for start in range(begin, end, block):
-            yield slice(start, min(start + block, end)), bars
 
 
 def apart(
@@ -235,7 +190,7 @@ def apart(
                 keys[number] = merged[:kept]
                 tables[number] = torch.cat([tables[number].to(found), found])[order[:kept]]
     return [
-        _greedy(PLACES - 1 - key % PLACES, rounded(table), k, min_size) for key, table in zip(keys, tables, strict=True)
+        greedy(PLACES - 1 - key % PLACES, rounded(table), k, min_size) for key, table in zip(keys, tables, strict=True)
     ]
 
 
@@ -274,7 +229,7 @@ class _Text:
         self.min_size, self.max_size = min_size, max(min_size, min(max_size, len(self.tokens)))
 
     def scores(self) -> Iterator[Scored]:
-        return scored(self.queries, self.tokens, np.array([0, len(self.tokens)]), self.min_size, self.max_size)
+        return scored(self.queries, self.tokens, self.min_size, self.max_size)
 
     def result(self, score: Tensor, start: Tensor, end: Tensor) -> Spans:
         if self.edges is not None:
@@ -289,6 +244,27 @@ def _part(tokens: Any, start: int, end: int, like: Tensor) -> Tensor:
         # a torch tensor must be writable, which a memory-mapped array is not
         part = torch.from_numpy(np.require(part, np.float64 if like.dtype == torch.float64 else np.float32, ["C", "W"]))
     return part.detach().to(like).contiguous()
+
+
+def inverse_lengths(tokens: Any, first: int, count: int, sizes: int) -> tuple[Tensor, Tensor]:
+    """One over the length of each span's sum, and which spans all but cancel: (K, count) each, in float32.
+
+    Args:
+        tokens: (T, D). Spans that end behind the last one count as if zeros followed.
+        first, count: the spans' first tokens.
+        sizes: K, from 1 on.
+
+    Raises:
+        ValueError: values that are not finite, or too large.
+    """
+    return _inverse_lengths(_window(tokens, first, count, sizes, torch.empty(0)), count, sizes)
+
+
+def _window(tokens: Any, first: int, count: int, sizes: int, like: Tensor) -> Tensor:
+    """All tokens that are looked at for `count` starts, (count + 2 K + BLOCK, D); what the text lacks is zeros."""
+    reach = count + 2 * sizes + BLOCK
+    part = _part(tokens, first, first + reach, like)
+    return part if len(part) == reach else F.pad(part, (0, 0, 0, reach - len(part)))
 
 
 def _inverse_lengths(tokens: Tensor, count: int, sizes: int) -> tuple[Tensor, Tensor]:
@@ -328,15 +304,7 @@ def _exactly(queries: Tensor, tokens: Tensor, starts: Tensor, size: int) -> Tens
     return (queries.double() @ F.normalize(sums, dim=1, eps=1e-300).T).to(queries)
 
 
-def _remove(scores: Tensor, left: Tensor, min_size: int) -> None:
-    """Set the scores (K, q, c) of spans that would end after their text to -inf; `left` (c,): its tokens from there."""
-    if int(left.min()) >= min_size + len(scores) - 1:
-        return
-    for size, found in enumerate(scores, min_size):
-        found.index_fill_(1, (left < size).nonzero()[:, 0], -torch.inf)
-
-
-def _greedy(starts: Tensor, scores: Tensor, k: int, min_size: int) -> list[tuple[float, int, int]]:
+def greedy(starts: Tensor, scores: Tensor, k: int, min_size: int) -> list[tuple[float, int, int]]:
     """The best k spans that do not overlap: from `starts` (M,) on, with the scores (M, K) of all sizes."""
     values = scores.flatten().numpy()
     begin = starts.repeat_interleave(scores.shape[1]).numpy()

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -124,7 +125,7 @@ def test_manifests_that_no_index_wrote_are_refused(encoder: Encoder, saved: Path
     damages: dict[str, Callable[[Path], object]] = {
         "is no phrase index: it has no phrases.json": lambda folder: (folder / "phrases.json").unlink(),
         "phrases.json is not JSON": lambda folder: (folder / "phrases.json").write_text('{"format": '),
-        "is not of the format 'sentlab phrase index 2'": rewritten(format="sentlab phrase index 1"),
+        "is not of the format 'sentlab phrase index 3'": rewritten(format="sentlab phrase index 2"),
         "must hold dim, dtype, encoder": rewritten(dim="32"),
         r"must hold name, texts.* of segments\[0\]": rewritten(segments=[{"name": extent["name"]}]),
         "dtype 'int8'": rewritten(dtype="int8"),
@@ -162,7 +163,7 @@ def add(folder: Path, text: str) -> None:
     encoded = [(0, np.ones((1, 32), np.float32), np.array([[0, len(text)]]))]
     opened = phrase_index_files.read_manifest(folder)
     with phrase_index_files.staging(folder) as stage:
-        extent = phrase_index_files.write_segment(stage, [text], encoded, "float16")
+        extent = phrase_index_files.write_segment(stage, [text], encoded, opened, 0)
         phrase_index_files.commit(folder, stage, extent, opened)
 
 
@@ -195,7 +196,7 @@ def die_at(step: int) -> None:
 def texts_of(folder: Path) -> list[str]:
     """The texts of all segments, whose checksums hold."""
     manifest = phrase_index_files.read_manifest(folder)
-    found = [phrase_index_files.Segment(folder, extent, "float16", 32) for extent in manifest.segments]
+    found = [phrase_index_files.Segment(folder, extent, manifest) for extent in manifest.segments]
     assert [segment.check() for segment in found] == [None] * len(found)
     return [segment.text(number) for segment in found for number in range(segment.extent.texts)]
 
@@ -231,21 +232,27 @@ def test_a_kill_at_any_moment_leaves_the_old_index_or_the_new(saved: Path, tmp_p
 
 @forks
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_what_a_killed_save_leaves_goes(encoder: Encoder, saved: Path, tmp_path: Path) -> None:
-    index = PhraseIndex.load(saved, encoder)
-    index.save(tmp_path / "first")  # so that nothing is imported later
+@pytest.mark.parametrize("how", ["save", "merge"])
+def test_what_a_killed_save_leaves_goes(encoder: Encoder, saved: Path, tmp_path: Path, how: str) -> None:
+    def copy(target: Path) -> None:
+        if how == "save":
+            PhraseIndex.load(saved, encoder).save(target)
+        else:
+            PhraseIndex.merge([saved], target)
+
+    copy(tmp_path / "first")  # so that nothing is imported later
     place = tmp_path / "copies"
     for step in itertools.count(1, 3):  # benchmarks/kills.py tries more
         place.mkdir()
-        index = PhraseIndex.load(saved, encoder)
-        (status,) = in_processes(lambda step=step, index=index: (die_at(step), index.save(place / "copy")))  # type: ignore[misc]
+        (status,) = in_processes(lambda step=step: (die_at(step), copy(place / "copy")))  # type: ignore[misc]
         if (place / "copy").exists():
             add(place / "copy", "next")
             assert texts_of(place / "copy") == [*TEXTS, "next"]
         else:
-            index.save(place / "copy")
+            copy(place / "copy")
             assert texts_of(place / "copy") == TEXTS
         assert names(place) == {"copy"}
+        assert texts_of(saved) == TEXTS
         shutil.rmtree(place)
         if status != -signal.SIGKILL:
             break
@@ -258,12 +265,12 @@ def test_of_two_saves_at_once_the_first_to_end_stays_whole(
 ) -> None:
     real, target = shutil.copytree, tmp_path / "copy"
 
-    def copytree(source: Path, destination: Path) -> Path:
+    def copytree(source: Path, destination: Path, **how: Any) -> Path:
         monkeypatch.setattr(shutil, "copytree", real)  # in the middle of the first save
         other = PhraseIndex(encoder)
         other.add(["water"])
         other.save(target)
-        return Path(real(source, destination))
+        return Path(real(source, destination, **how))
 
     monkeypatch.setattr(shutil, "copytree", copytree)
     index = PhraseIndex.load(saved, encoder)

@@ -189,7 +189,7 @@ def test_a_chunk_is_bounded() -> None:
 
     for count in (1, 300):
         queries = torch.nn.functional.normalize(torch.ones(count, 2), dim=1)
-        for _, _, scores in spans.scored(queries, Watched(), np.array([0, len(tokens)]), 1, 20):
+        for _, _, scores in spans.scored(queries, Watched(), 1, 20):
             assert scores.numel() <= spans.SCORES
     assert max(read) <= spans.TOKENS + 60
     assert len(read) > 10
