@@ -29,7 +29,6 @@ Encode = TypeVar("Encode", bound=Callable[..., np.ndarray])
 # Keywords of their `encode` that have no meaning here: the values that change nothing, and what to do instead.
 WITHOUT_MEANING: dict[str, tuple[tuple[Any, ...], str]] = {
     "output_value": (("sentence_embedding",), "call encode_tokens for the vectors of tokens"),
-    "precision": ((None, "float32"), "pass the vectors to sentence_transformers.util.quantize_embeddings"),
     "truncate_dim": ((None,), "cut the vectors, vectors[:, :n]"),
     "pool": ((None,), "leave it out: encode uses all cores in one process"),
     "chunk_size": ((None,), "leave it out: encode bounds its memory by tokens_per_batch"),
@@ -59,6 +58,7 @@ def takes_their_keywords(encode: Encode) -> Encode:
     - `normalize_embeddings`: True as `normalize`. False leaves the choice to the encoder, as it does there.
     - `convert_to_tensor=True`: a tensor on the encoder's device. `convert_to_numpy=False` alone: a list of tensors.
     - `device`: the encoder's own, or None.
+    - `precision`: theirs is of the result. Of its values only "float32" is known here, where it is of the arithmetic.
 
     Raises:
         TypeError: a keyword of theirs beside ours for the same thing, or one that neither knows.

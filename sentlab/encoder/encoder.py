@@ -250,8 +250,9 @@ class Encoder(Compatible):
         normalize: bool | None = None,
         tokens_per_batch: int | None = None,
         progress: bool | None = None,
+        precision: str | None = None,
     ) -> np.ndarray:
-        """Encode texts for use: no gradient, no dropout, bfloat16 arithmetic on CUDA. Changes no state.
+        """Encode texts for use: no gradient, no dropout. Changes no state.
 
         It takes the keywords of `SentenceTransformer.encode` too, such as batch_size and convert_to_tensor; see
         ``sentlab/encoder/compatible.py``.
@@ -265,13 +266,17 @@ class Encoder(Compatible):
             tokens_per_batch: padded tokens in a batch; a longer text makes a batch alone. None chooses.
             progress: True shows a bar, False none. None shows one once the work has taken three seconds.
                 TQDM_DISABLE=1 in the environment hides every bar.
+            precision: of the arithmetic. None is bfloat16 on CUDA, else float32. On a CPU with AVX512-BF16 or AMX,
+                "bfloat16" is about twice as fast, and cosines with the float32 vectors stay above 0.999. Other CPUs
+                warn, and compute in float32.
 
         Returns:
             float32 (n, D), in the order of the texts; (0, D) for no texts.
 
         Raises:
             TypeError: a bare string, or an item that is not a string (the message says which).
-            ValueError: `prompt_name` or `default_prompt_name` is not among `prompts`, or `prompt` is given as well.
+            ValueError: `prompt_name` or `default_prompt_name` is not among `prompts`, or `prompt` is given as well; or
+                an unknown `precision`.
         """
         unique, inverse = distinct(checked(texts))
         unit = self.normalize if normalize is None else normalize
@@ -285,12 +290,18 @@ class Encoder(Compatible):
             result = self(batch.input_ids, batch.attention_mask).float()
             return (F.normalize(result, dim=-1) if unit else result).cpu().numpy()
 
-        for batch, result in computed(self, pooled, [prompt + text for text in unique], tokens_per_batch, progress):
+        prompted = [prompt + text for text in unique]
+        for batch, result in computed(self, pooled, prompted, tokens_per_batch, progress, precision):
             vectors[batch.rows] = result
         return vectors[inverse]
 
     def encode_tokens(
-        self, texts: Iterable[str], *, tokens_per_batch: int | None = None, progress: bool | None = None
+        self,
+        texts: Iterable[str],
+        *,
+        tokens_per_batch: int | None = None,
+        progress: bool | None = None,
+        precision: str | None = None,
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """The last layer's vectors of each text's tokens, special tokens left out, without prompt, `post`, `normalize`.
 
@@ -306,7 +317,7 @@ class Encoder(Compatible):
         def last_layer(batch: TokenBatch) -> np.ndarray:  # (B, L, D)
             return self.hidden_states(batch.input_ids, batch.attention_mask)[-1].float().cpu().numpy()
 
-        for batch, result in computed(self, last_layer, unique, tokens_per_batch, progress):
+        for batch, result in computed(self, last_layer, unique, tokens_per_batch, progress, precision):
             for row, vectors, encoding in zip(batch.rows, result, batch.encodings, strict=True):
                 kept = ~np.array(encoding.special_tokens_mask, dtype=bool)
                 found[row] = vectors[: len(kept)][kept], np.array(encoding.offsets, dtype=np.int64)[kept]

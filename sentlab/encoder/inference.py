@@ -1,8 +1,9 @@
-"""Inference at full speed, with the results of plain inference: batches, packed weights, threads, bfloat16 on CUDA."""
+"""Inference at full speed, with the results of plain inference: batches, packed weights, threads, bfloat16."""
 
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from sentlab.encoder import Encoder
 
 SECONDS_BEFORE_PROGRESS = 3.0
+PRECISIONS = ("float32", "bfloat16")
 TOKENS_PER_BATCH = {"cpu": 512, "cuda": 65_536}  # padded tokens; the CPU's fits the caches (benchmarks/encode.py)
 TEXTS_PER_CHUNK = 16_384  # tokenised and sorted at a time, which bounds the memory
 
@@ -30,19 +32,26 @@ class PackedLinear(TorchFunctionMode):
     """While active, linear layers on the CPU run in oneDNN, each weight laid out for it once: the same float32 sums.
 
     The default is a BLAS call that lays out the weight anew each time.
+
+    Args:
+        dtype: what inputs, weights and results are rounded to; float32 or bfloat16.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
-        self.packed: dict[int, tuple[Tensor, Tensor]] = {}  # the weight itself keeps its id from being given again
+        self.dtype = dtype
+        # the weight itself keeps its id from being given again
+        self.packed: dict[int, tuple[Tensor, Tensor, Tensor | None]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is not F.linear or kwargs or args[0].dtype is not torch.float32 or args[0].is_cuda:
+        if func is not F.linear or kwargs or args[1].dtype is not torch.float32 or args[1].is_cuda:
             return func(*args, **(kwargs or {}))
         x, weight, bias = args if len(args) == 3 else (*args, None)
         if id(weight) not in self.packed:
-            self.packed[id(weight)] = weight, torch.ops.mkldnn._reorder_linear_weight(weight.detach())
-        return torch.ops.mkldnn._linear_pointwise(x, self.packed[id(weight)][1], bias, "none", [], "")
+            rounded = torch.ops.mkldnn._reorder_linear_weight(weight.detach().to(self.dtype))
+            self.packed[id(weight)] = weight, rounded, None if bias is None else bias.detach().to(self.dtype)
+        _, weight, bias = self.packed[id(weight)]
+        return torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), weight, bias, "none", [], "")
 
 
 def computed(
@@ -51,10 +60,11 @@ def computed(
     texts: list[str],
     tokens_per_batch: int | None,
     progress: bool | None,
+    precision: str | None = None,
 ) -> Iterator[tuple[TokenBatch, np.ndarray]]:
     """Yield each batch of the texts with what `compute` makes of it, without gradient, in evaluation mode."""
     budget = tokens_per_batch or default_tokens(encoder.device)
-    arithmetic = fast_arithmetic(encoder.device)
+    arithmetic = fast_arithmetic(encoder.device, precision)
 
     def without_gradient(batch: TokenBatch) -> np.ndarray:
         with torch.inference_mode(), arithmetic():
@@ -82,14 +92,45 @@ def default_tokens(device: torch.device) -> int:
     return TOKENS_PER_BATCH.get(device.type, TOKENS_PER_BATCH["cpu"])
 
 
-def fast_arithmetic(device: torch.device) -> Callable[[], contextlib.AbstractContextManager[Any]]:
-    """What to compute a batch under: bfloat16 on CUDA, packed linear layers on a CPU for which torch has oneDNN."""
-    if device.type == "cuda":
-        return lambda: torch.autocast("cuda", dtype=torch.bfloat16)
+def fast_arithmetic(
+    device: torch.device, precision: str | None = None
+) -> Callable[[], contextlib.AbstractContextManager[Any]]:
+    """What to compute a batch under: autocast for bfloat16; on a CPU for which torch has oneDNN packed linear layers.
+
+    Args:
+        precision: `float32`, `bfloat16`, or None: bfloat16 on CUDA, else float32.
+
+    Raises:
+        ValueError: another precision.
+    """
+    if precision not in (None, *PRECISIONS):
+        raise ValueError(
+            f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}, or None. Vectors of fewer bytes come "
+            "from sentence_transformers.util.quantize_embeddings"
+        )
+    half = precision == "bfloat16" or (precision is None and device.type == "cuda")
+    if half and device.type == "cpu" and not computes_bfloat16():
+        warnings.warn("this CPU has no bfloat16 arithmetic: the texts are encoded in float32", stacklevel=5)
+        half = False
+    packed = None
     if device.type == "cpu" and torch.backends.mkldnn.is_available():
-        packed = PackedLinear()  # one for all batches and threads, which share its weights
-        return lambda: packed
-    return contextlib.nullcontext
+        packed = PackedLinear(torch.bfloat16 if half else torch.float32)  # all batches and threads share its weights
+
+    @contextlib.contextmanager
+    def arithmetic() -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            if half:
+                stack.enter_context(torch.autocast(device.type, dtype=torch.bfloat16))
+            if packed:
+                stack.enter_context(packed)
+            yield
+
+    return arithmetic
+
+
+def computes_bfloat16() -> bool:
+    """Whether this CPU multiplies matrices of bfloat16, with AVX512-BF16 or AMX. Others are slower at it."""
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def in_threads(

@@ -283,3 +283,31 @@ def test_token_vectors_and_their_offsets(encoder: Encoder) -> None:
         assert offsets.shape == (len(pieces), 2)
         for (start, end), piece in zip(offsets, pieces, strict=True):
             assert text[start:end].lower().replace("é", "e") == piece.removeprefix("##")
+
+
+@pytest.mark.skipif(not inference.computes_bfloat16(), reason="this CPU has no bfloat16 arithmetic")
+def test_bfloat16_is_close_to_float32_and_not_the_same(encoder: Encoder) -> None:
+    exact = encoder.encode(TEXTS, normalize=True)
+    rounded = encoder.encode(TEXTS, normalize=True, precision="bfloat16")
+    assert rounded.dtype == np.float32
+    assert not np.array_equal(exact, rounded)
+    assert (exact * rounded).sum(1).min() > 0.999
+    (vectors, offsets), (close, same) = (
+        encoder.encode_tokens(TEXTS[:1], precision=precision)[0] for precision in ("float32", "bfloat16")
+    )
+    assert np.array_equal(offsets, same)
+    assert np.abs(vectors - close).max() < 0.05 * np.abs(vectors).max()
+
+
+def test_a_cpu_without_bfloat16_says_so_and_encodes_in_float32(
+    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inference, "computes_bfloat16", lambda: False)
+    with pytest.warns(UserWarning, match="no bfloat16 arithmetic"):
+        vectors = encoder.encode(TEXTS, precision="bfloat16")
+    assert np.array_equal(vectors, encoder.encode(TEXTS))
+
+
+def test_an_unknown_precision_names_those_that_there_are(encoder: Encoder) -> None:
+    with pytest.raises(ValueError, match="float32, bfloat16, or None"):
+        encoder.encode(TEXTS, precision="float16")

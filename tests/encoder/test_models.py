@@ -72,7 +72,7 @@ def made_tokenizer(cut: str, special: dict[str, str]) -> PreTrainedTokenizerFast
 
 @cache
 def model_folder(kind: str, parent: Path) -> Path:
-    """A model of a kind and its tokenizer, in files as on the hub."""
+    """A model of one architecture and its tokenizer, in files as on the hub."""
     cut, special, sizes = KINDS[kind]
     tokenizer, folder = made_tokenizer(cut, special), parent / kind
     tokenizer.save_pretrained(folder)
