@@ -19,7 +19,7 @@ from sentlab.experiments.comparison import comparison, williams_tests
 from sentlab.experiments.cost import cost
 from sentlab.experiments.dropout import dropout
 from sentlab.experiments.leaderboard import leaderboard
-from sentlab.experiments.records import AnyRecord, LeaderboardRecord, SearchRecord, SweepRecord
+from sentlab.experiments.records import AnyRecord, LeaderboardRecord, ScorecardRecord, SearchRecord, SweepRecord
 from sentlab.experiments.run import run
 from sentlab.experiments.scorecard import scorecard
 from sentlab.experiments.search import search
@@ -53,23 +53,27 @@ def execute(record: AnyRecord, path: Path, *, again: bool = False) -> Any:
         return run_sweep(path, again=again)
     if record.kind == "search":
         return search(path, again=again)
-    if record.kind == "leaderboard":
-        made = leaderboard(path)
+    if record.kind in ("leaderboard", "scorecard"):
+        made = leaderboard(path) if record.kind == "leaderboard" else scorecard(path)
         draw(made)
         return made
     programs = {"comparison": comparison, "williams": williams_tests, "cost": cost, "map": sentence_map}
-    programs |= {"scorecard": scorecard, "dropout": dropout}
+    programs["dropout"] = dropout
     if record.kind not in programs:
         raise ValueError(f"{path}: run {plan.command_of(record, path)}")
     return programs[record.kind](path)
 
 
-def draw(record: LeaderboardRecord) -> None:
-    """Draw the picture that the settings of a leaderboard ask for."""
-    from sentlab.report.plots import draw_leaderboard  # brings seaborn, which only this needs
+def draw(record: LeaderboardRecord | ScorecardRecord) -> None:
+    """Draw the picture that the settings of a leaderboard or a scorecard ask for."""
+    from sentlab.report import plots  # brings seaborn, which only this needs
 
-    if record.settings.picture:
-        draw_leaderboard(record, Path(record.settings.picture.file))
+    if record.settings.picture is None:
+        return
+    if isinstance(record, ScorecardRecord):
+        plots.draw_scorecard(record, Path(record.settings.picture))
+    else:
+        plots.draw_leaderboard(record, Path(record.settings.picture.file))
 
 
 def finished(record: AnyRecord, path: Path) -> bool:
@@ -93,7 +97,8 @@ def tables(made: Any) -> dict[str, pd.DataFrame]:
         trials = pd.DataFrame([trial.values | trial.model_dump(exclude={"values"}) for trial in found.trials])
         return {"trials": trials, "chosen": pd.DataFrame([found.chosen])}
     if made.kind == "scorecard":
-        return {"verdicts": found.counts()}
+        encoders = dict.fromkeys(encoder for claim in found.claims for encoder in claim.found)
+        return {encoder: found.counts(encoder) for encoder in encoders}
     if made.kind == "comparison":
         return {"average": found.table()}
     if made.kind == "williams":

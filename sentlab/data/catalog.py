@@ -18,7 +18,7 @@ from sentlab.data.hard_pairs import hard_pairs
 from sentlab.data.readers.files import RawPair, Read
 from sentlab.data.readers.lexical import distinct
 from sentlab.data.readers.pairs import NLI_LABELS, read_sts_texts
-from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple, added_up
+from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple, WordPair, added_up
 from sentlab.data.sources import PUBLIC, Hub
 from sentlab.extras import need
 
@@ -52,6 +52,7 @@ def load(name: str, split: str = "test", folder: Folder = None) -> Corpus[Any]:
     - `sts12-hard` .. `sts16-hard`, `toy-sts-hard`: the pairs whose lengths mislead; see `sentlab.data.hard_pairs`.
     - `stsb-context`: `stsb` with the second texts set into passages; see `sentlab.data.contexts`.
       `triples-in-context`: such triples of `stsb` train from a gold of 4 on, and of entailments of `nli` dev.
+    - `men-halves`: `men` in two, to choose settings on words: every second pair is `dev`, the others `test`.
 
     `wiki1m` holds sentences of Wikipedia as plain strings, each once: the million that SimCSE and PT-BERT (section 4.1)
     train on, or else those of the articles in `text/`. `msmarco` holds the first 6,400,000 of MS MARCO's 39,780,811
@@ -271,6 +272,12 @@ def _relations() -> Corpus[PhrasePair]:
     return Corpus("lexical-relations", "train", tuple(rows), source, left_out)
 
 
+def _men_halves(split: str, folder: Folder) -> Corpus[WordPair]:
+    whole = load("men", "test", folder)
+    rows = whole.rows[1::2] if split == "dev" else whole.rows[::2]
+    return Corpus("men-halves", split, rows, whole.source, whole.left_out)
+
+
 class _Joined(NamedTuple):
     """A corpus made of other sets: its splits and type of row, what it is made of, and how: (split, folder) in."""
 
@@ -300,6 +307,7 @@ JOINED = {
     "stsb-context": _Joined(("train", "dev", "test"), PhraseInContext, "stsb", _from(stsb_in_context, "stsb")),
     "triples-in-context": _Joined(("train",), Triple, "stsb and nli", _triples_in_context),
     "paraphrase-triples": _Joined(("train",), Triple, "paraphrases", _from(_paraphrase_triples, "paraphrases")),
+    "men-halves": _Joined(("dev", "test"), WordPair, "men", _men_halves),
     "lexical-relations": _Joined(("train",), PhrasePair, "NLTK's WordNet", lambda split, folder: _relations()),
     **{f"{name}-hard": _Joined(("test",), ScoredPair, name, _from(hard_pairs, name)) for name in (*YEARS, "toy-sts")},
 }

@@ -23,7 +23,7 @@ from sentlab.encoder.word_vectors import WordVectors
 from sentlab.evaluation import Evaluation, evaluate
 from sentlab.evaluation.mining import MiningResult, bm25, evaluate_mining, williams
 from sentlab.experiments import records
-from sentlab.experiments import results as found
+from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.records import ComparisonRecord, Notes, WilliamsRecord
 from sentlab.experiments.settings_rows import RowSettings, WilliamsRow, WilliamsTable
@@ -39,11 +39,12 @@ def comparison(path: Path) -> ComparisonRecord:
     record, notes, began = records.read_as(ComparisonRecord, path), Notes(), time.monotonic()
     settings = record.settings
     corpora: list[Corpus[ScoredPair]] = [notes.load(name, "test") for name in settings.test]
-    sides = dict.fromkeys(side for pair in settings.comparisons for side in (pair.ours, pair.theirs))
-    scored = {str(side): score_seeds(side, corpora, path) for side in tqdm(sides, desc="encode", unit=" encoders")}
+    sides = {str(side): side for pair in settings.comparisons for side in (pair.ours, pair.theirs)}
+    scored = {
+        name: score_seeds(side, corpora, path) for name, side in tqdm(sides.items(), desc="encode", unit=" encoders")
+    }
     tests = [{name: seeds[number] for name, seeds in scored.items()} for number in range(len(corpora))]
-    trained = trained_rows({str(side): side for side in sides}, path)
-    drawn = resample(tests, settings.resamples, np.random.default_rng(settings.seed), trained)
+    drawn = resample(tests, settings.resamples, np.random.default_rng(settings.seed), trained_rows(sides, path))
     rows = [estimate(drawn[str(pair.ours)], drawn[str(pair.theirs)]) for pair in settings.comparisons]
     results = []
     for pair, row, adjusted in zip(settings.comparisons, rows, holm([row.p for row in rows]), strict=True):
@@ -52,7 +53,7 @@ def comparison(path: Path) -> ComparisonRecord:
         p = None if adjusted is None else round(adjusted, 5)
         results.append(found.Difference(ours=pair.ours, theirs=pair.theirs, **rounded, p=p))
     record.results = found.ComparisonResults(comparisons=results)
-    record.provenance = notes.provenance(f"python -m sentlab comparison {path}", time.monotonic() - began)
+    record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
     record.save(path)
     return record
 
@@ -60,7 +61,7 @@ def comparison(path: Path) -> ComparisonRecord:
 def score_seeds(side: RowSettings, corpora: Sequence[Corpus[ScoredPair]], path: Path) -> list[list[Evaluation]]:
     """For each corpus an evaluation a seed."""
     seeds = []
-    for source in encoders_of(side.record, path):
+    for source in encoders_of(side, path):
         encoder = Encoder.from_pretrained(**source)
         encoder.pooling = side.pooling or encoder.pooling
         seeds.append([evaluate(encoder, corpus, progress=False) for corpus in corpora])
@@ -77,7 +78,7 @@ def williams_tests(path: Path) -> WilliamsRecord:
     corpus = notes.load(record.settings.corpus, "test")
     tables = [williams_table(table, corpus, path) for table in record.settings.tables]
     record.results = found.WilliamsResults(tables=tables)
-    record.provenance = notes.provenance(f"python -m sentlab williams {path}", time.monotonic() - began)
+    record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
     record.save(path)
     return record
 
@@ -99,7 +100,7 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], path: Path
     """What a row finds in the contexts."""
     if row.record is None:
         return bm25(corpus)
-    encoder: Any = Encoder.from_pretrained(**encoders_of(row.record, path)[0])
+    encoder: Any = Encoder.from_pretrained(**encoders_of(RowSettings(record=row.record), path)[0])
     setup = row.setup or table.setup
     if row.vectors == "words":
         embeddings = encoder.word_embeddings.weight.detach().float().numpy()

@@ -23,7 +23,7 @@ from tqdm import tqdm
 from sentlab.encoder import Encoder
 from sentlab.encoder.vector_maps import postprocessed
 from sentlab.experiments import records
-from sentlab.experiments import results as found
+from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, first_settings
 from sentlab.experiments.records import CostRecord, Notes
 from sentlab.experiments.run import build_method, training_rows
@@ -51,14 +51,14 @@ def cost(path: Path) -> CostRecord:
     spawn = get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as child:
         for name, row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
-            source = encoders_of(row.record, path)[0]
+            source = encoders_of(row, path)[0]
             own = first_settings(records.read(records.path_of(row.record, path)))
             if own.method:
                 spent[name] = child.submit(training, own, settings.steps, settings.threads).result()
             asked = child.submit(encoding, source, row.pooling, texts, settings.passes, settings.threads)
             encoded[name] = asked.result()
     record.results = found.CostResults(training=spent, encoding=encoded)
-    record.provenance = notes.provenance(f"python -m sentlab cost {path}", time.monotonic() - began)
+    record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
     record.save(path)
     return record
 

@@ -18,8 +18,9 @@ from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts
 from sentlab.evaluation.dropout import UnderDropout
 from sentlab.experiments import records
-from sentlab.experiments import results as found
+from sentlab.experiments import results_rows as found
 from sentlab.experiments.records import DropoutRecord, Notes
+from sentlab.experiments.results import Number
 from sentlab.methods import MaskedLM
 from sentlab.training import random_state
 
@@ -39,7 +40,7 @@ def dropout(path: Path) -> DropoutRecord:
     measured = {}
     for name, own in tqdm(settings.encoders.items(), desc="encoders", unit=" encoders"):
         encoder = Encoder.from_pretrained(**own.model_dump(exclude_unset=True))
-        scores: dict[str, dict[float, list[found.Number]]] = {}
+        scores: dict[str, dict[float, list[Number]]] = {}
         for pooling in settings.poolings:
             encoder.pooling = pooling
             scores[pooling] = {
@@ -52,7 +53,7 @@ def dropout(path: Path) -> DropoutRecord:
         losses = [masked_lm(encoder, texts, seed) for seed in settings.seeds] if encoder.lm_head is not None else None
         measured[name] = found.UnderDropout(masked_lm=losses, scores=scores)
     record.results = found.DropoutResults(encoders=measured)
-    record.provenance = notes.provenance(f"python -m sentlab dropout {path}", time.monotonic() - began)
+    record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
     record.save(path)
     return record
 

@@ -12,24 +12,30 @@ from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.settings_rows import RowSettings
 
 
-def encoders_of(name: str, beside: Path) -> list[dict[str, Any]]:
-    """What `Encoder.from_pretrained` takes for the encoders of a record: one, or one per run of a sweep or search.
+def encoders_of(row: RowSettings, beside: Path) -> list[dict[str, Any]]:
+    """What `Encoder.from_pretrained` takes for the encoders of a row: one, or one per run of a sweep or search.
 
     Args:
-        name: of a run, or of a sweep or search that keeps its encoders.
+        row: names a run, or a sweep or search that keeps its encoders.
         beside: a file in the same folder of results.
 
     Raises:
         FileNotFoundError: an encoder is not there; says how to get it.
+        ValueError: `where` leaves no run of a sweep, or is given for something else.
     """
-    path = records.path_of(name, beside)
+    path = records.path_of(row.record, beside)
     record = records.read(path)
+    if row.where and not isinstance(record, SweepRecord):
+        raise ValueError(f"{row.record} is of the kind {record.kind}, and `where` is for sweeps")
     settings = first_settings(record)
     if settings.method is None:
         return [settings.encoder.model_dump(exclude_unset=True)]
     if isinstance(record, SweepRecord):
         root = records.root_of(path)
-        places = [root / SWEEPS / sweep.run_name(own) / "encoder" for own in record.settings.runs()]
+        runs = [own for own in record.settings.runs(sweep.chosen_for(record, path)) if _has(own, row.where)]
+        if not runs:
+            raise ValueError(f"no run of {row.record} has {row.trained.removeprefix(row.record).strip()}")
+        places = [root / SWEEPS / sweep.run_name(own) / "encoder" for own in runs]
         how = f"run it again with `keep` in its settings: python -m sentlab sweep --again {path}"
     elif isinstance(record, SearchRecord):
         if record.results is None or not record.done:
@@ -45,8 +51,12 @@ def encoders_of(name: str, beside: Path) -> list[dict[str, Any]]:
     return [{"source": str(folder)} for folder in places]
 
 
+def _has(settings: RunSettings, where: Mapping[str, Any]) -> bool:
+    return all(sweep.value_of(settings, name) == value for name, value in where.items())
+
+
 def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str]:
-    """The rows that depend on a seed, each with its record; others are not trained, or are one whitening.
+    """The rows that depend on a seed, each with the runs that it is of; others are not trained, or are one whitening.
 
     Args:
         rows: name -> record and pooling.
@@ -57,7 +67,7 @@ def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str
         record = records.read(records.path_of(row.record, beside))
         method = first_settings(record).method
         if method is not None and not (method.name == "Whitening" and isinstance(record, RunRecord)):
-            trained[name] = row.record
+            trained[name] = row.trained
     return trained
 
 

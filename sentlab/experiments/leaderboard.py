@@ -24,7 +24,7 @@ from sentlab.encoder import Encoder
 from sentlab.encoder.files import locate
 from sentlab.evaluation import Evaluation, evaluate, gold_of, scores_over
 from sentlab.experiments import records
-from sentlab.experiments import results as found
+from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.records import LeaderboardRecord, Notes
 from sentlab.experiments.settings_rows import TestSettings
@@ -48,7 +48,7 @@ def leaderboard(path: Path) -> LeaderboardRecord:
     corpora = {name: notes.load(name, "test") for name in dict.fromkeys(test.corpus for test in tests.values())}
     scored: dict[str, dict[str, list[Evaluation]]] = {name: {} for name in tests}
     for row, of_row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
-        sources = encoders_of(of_row.record, path)
+        sources = encoders_of(of_row, path)
         for name, test in tests.items():
             corpus = corpora[test.corpus]
             scored[name][row] = [
@@ -63,7 +63,7 @@ def leaderboard(path: Path) -> LeaderboardRecord:
         for name, rows in scored.items()
     }
     record.results = found.LeaderboardResults(columns=columns, tests=scores)
-    record.provenance = notes.provenance(f"python -m sentlab leaderboard {path}", time.monotonic() - began)
+    record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
     record.save(path)
     return record
 

@@ -36,7 +36,8 @@ from sentlab.experiments.records import (
 )
 from sentlab.experiments.scorecard import sides_of
 from sentlab.experiments.settings import RunSettings
-from sentlab.experiments.sweep import runs_of
+from sentlab.experiments.settings_rows import RowSettings
+from sentlab.experiments.sweep import chosen_for, runs_of
 
 PAPER_SCALE = "paper-scale"
 LOCKS = Path("runs/locks")  # a file for each record that a process works on
@@ -104,7 +105,7 @@ def command_of(record: AnyRecord, path: Path) -> str:
         own = record.settings
         texts = " ".join(own.text)
         return f"python benchmarks/library.py --text {texts} --encoder {own.encoder.source} --out {path.as_posix()}"
-    return f"python -m sentlab {record.kind} {path.as_posix()}"
+    return records.command_of(record, path)
 
 
 def in_order(waiting: Sequence[Entry]) -> list[Entry]:
@@ -127,6 +128,7 @@ def reads(record: AnyRecord) -> list[str]:
         names = [row.record for row in record.settings.rows.values()]
     elif isinstance(record, RunRecord | SweepRecord | SearchRecord):
         names = [trained_by(run.encoder.source) for run in runs_asked(record)]
+        names += [record.settings.chosen_by] if isinstance(record, SweepRecord) else []
     elif isinstance(record, DropoutRecord):
         names = [trained_by(own.source) for own in record.settings.encoders.values()]
     return [name for name in dict.fromkeys(names) if name]
@@ -155,6 +157,11 @@ def lacks(entry: Entry) -> list[str]:
     if isinstance(record, RunRecord | SweepRecord | SearchRecord):
         asked = runs_asked(record)
         missing += _not_there(run.encoder.source for run in asked)
+        if isinstance(record, SweepRecord):
+            try:
+                chosen_for(record, entry.path)
+            except ValueError as error:
+                missing.append(str(error))
         if any(run.encoder.device == "cuda" for run in asked) and not torch.cuda.is_available():
             missing.append("a GPU")
     elif isinstance(record, DropoutRecord):
@@ -162,7 +169,7 @@ def lacks(entry: Entry) -> list[str]:
     elif not isinstance(record, ScorecardRecord):  # which says itself what was not run yet
         for name in reads(record):
             try:
-                encoders_of(name, entry.path)
+                encoders_of(RowSettings(record=name), entry.path)
             except (FileNotFoundError, ValueError) as error:
                 missing.append(str(error))
     return missing + [reason for corpus in corpora(record) if (reason := _absent(*corpus))]
@@ -184,7 +191,7 @@ def corpora(record: AnyRecord) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     if isinstance(record, RunRecord | SweepRecord | SearchRecord):
         for run in runs_asked(record):
-            found += [(run.dev, "dev"), *((name, "test") for name in run.test)]
+            found += [*((name, "dev") for name in run.devs), *((name, "test") for name in run.test)]
             found += [(corpus.corpus, corpus.split) for corpus in run.corpora if run.method]
     elif isinstance(record, ComparisonRecord):
         found = [(name, "test") for name in record.settings.test]

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from sentlab import data
 from sentlab.experiments import results as found
+from sentlab.experiments import results_rows as found_rows
 from sentlab.experiments import settings as asked
 from sentlab.experiments import settings_rows as rows
 from sentlab.files import naming, write_json
@@ -115,7 +116,7 @@ class ComparisonRecord(Record):
 
     kind: Literal["comparison"] = "comparison"
     settings: rows.ComparisonSettings
-    results: found.ComparisonResults | None = None
+    results: found_rows.ComparisonResults | None = None
 
 
 class WilliamsRecord(Record):
@@ -123,7 +124,7 @@ class WilliamsRecord(Record):
 
     kind: Literal["williams"] = "williams"
     settings: rows.WilliamsSettings
-    results: found.WilliamsResults | None = None
+    results: found_rows.WilliamsResults | None = None
 
 
 class LeaderboardRecord(Record):
@@ -131,7 +132,7 @@ class LeaderboardRecord(Record):
 
     kind: Literal["leaderboard"] = "leaderboard"
     settings: rows.LeaderboardSettings
-    results: found.LeaderboardResults | None = None
+    results: found_rows.LeaderboardResults | None = None
 
 
 class ScorecardRecord(Record):
@@ -139,7 +140,12 @@ class ScorecardRecord(Record):
 
     kind: Literal["scorecard"] = "scorecard"
     settings: rows.ScorecardSettings
-    results: found.ScorecardResults | None = None
+    results: found_rows.ScorecardResults | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether every claim was tested; those whose records have no results yet were not."""
+        return self.results is not None and not self.results.waiting
 
 
 class CostRecord(Record):
@@ -147,7 +153,7 @@ class CostRecord(Record):
 
     kind: Literal["cost"] = "cost"
     settings: rows.CostSettings
-    results: found.CostResults | None = None
+    results: found_rows.CostResults | None = None
 
 
 class DropoutRecord(Record):
@@ -155,7 +161,7 @@ class DropoutRecord(Record):
 
     kind: Literal["dropout"] = "dropout"
     settings: rows.DropoutSettings
-    results: found.DropoutResults | None = None
+    results: found_rows.DropoutResults | None = None
 
 
 class MapRecord(Record):
@@ -163,7 +169,7 @@ class MapRecord(Record):
 
     kind: Literal["map"] = "map"
     settings: rows.MapSettings
-    results: found.MapResults | None = None
+    results: found_rows.MapResults | None = None
 
 
 class LibraryRecord(Record):
@@ -171,7 +177,7 @@ class LibraryRecord(Record):
 
     kind: Literal["library"] = "library"
     settings: rows.LibrarySettings
-    results: found.LibraryResults | None = None
+    results: found_rows.LibraryResults | None = None
 
 
 AnyRecord = (
@@ -218,9 +224,15 @@ def read_as(kind: type[R], path: str | Path) -> R:
     """
     record = read(path)
     if not isinstance(record, kind):
-        command = f"python -m sentlab {record.kind} {path}"
-        raise ValueError(f"{path} is of the kind {record.kind}: {command}")
+        raise ValueError(f"{path} is of the kind {record.kind}: {command_of(record, Path(path))}")
     return record
+
+
+def command_of(record: Record, path: Path) -> str:
+    """The command that fills a record, with the path below the working directory, so that it holds elsewhere too."""
+    own, here = path.absolute(), Path.cwd()
+    own = own.relative_to(here) if own.is_relative_to(here) else own
+    return f"python -m sentlab {record.kind} {own.as_posix()}"
 
 
 def root_of(path: Path) -> Path:

@@ -34,7 +34,7 @@ from sentlab.evaluation.sts import geometry
 from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.records import Notes, RunRecord
-from sentlab.experiments.settings import MAPS, MethodSettings, RunSettings, method_class
+from sentlab.experiments.settings import MAPS, MethodSettings, RunSettings, method_class, view_and_rate
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
@@ -66,10 +66,10 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
         drop_checkpoint(folder, processes)
     encoder = Encoder.from_pretrained(**settings.encoder.model_dump(exclude_unset=True))
     start = found.EncoderNote(source=settings.encoder.source, fingerprint=weights_fingerprint(encoder), dim=encoder.dim)
-    dev = notes.load(settings.dev, "dev")
+    devs = [notes.load(name, "dev") for name in settings.devs]
     tests = [notes.load(name, "test") for name in settings.test]
     poolings = list(dict.fromkeys([encoder.pooling, *settings.poolings]))
-    results: dict[str, Any] = {"before": measure_once(start.fingerprint, encoder, poolings, dev, tests, settings)}
+    results: dict[str, Any] = {"before": measure_once(start.fingerprint, encoder, poolings, devs, tests, settings)}
     if settings.method:
         corpus = training_rows(settings, notes)
         if settings.method.name in MAPS:
@@ -80,13 +80,17 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
             method = build_method(settings, corpus)(encoder)
             if settings.dropout is not None:
                 set_dropout(method, settings.dropout)
-            watch = watch_geometry(dev, settings.watch) if settings.watch else None
+            watch = watch_geometry(devs[0], settings.watch) if settings.watch else None
             length = (settings.train or {}).get("steps")
+            choose = [dev_score(dev, setup=dev_setup(dev, settings)) for dev in devs]
+
+            def score_dev(trained: Encoder) -> float:
+                return sum(score(trained) for score in choose) / len(choose)
 
             def on_step(step: int, trained: Any) -> Mapping[str, float] | None:
                 if step == length and (settings.train or {}).get("keep") == "dev" and settings.test:
                     results["last"] = measure(
-                        trained.encoder, poolings_of(trained.encoder, poolings), dev, tests, settings
+                        trained.encoder, poolings_of(trained.encoder, poolings), devs, tests, settings
                     )
                     trained.train()
                 return watch(step, trained) if watch else None
@@ -96,7 +100,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
                 method,
                 corpus,
                 TrainConfig(**settings.train or {}),
-                dev_score(dev, setup=dev_setup(dev, settings)),
+                score_dev,
                 folder=folder,
                 resume=True,
                 progress=progress,
@@ -112,20 +116,17 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
             if settings.reconstruct:
                 counts = {name: count_reconstructed(method, notes.load(name, "test")) for name in settings.reconstruct}
                 results["reconstruction"] = found.Reconstruction(corpora=counts, table_7=reconstruct_table_7(method))
-        results["after"] = measure(encoder, poolings, dev, tests, settings)
+        results["after"] = measure(encoder, poolings, devs, tests, settings)
         if processes.is_main_process:
             encoder.save(folder / "encoder")
     if settings.examples:
         results["examples"] = found.Examples(**{name: EXAMPLES[name](encoder) for name in settings.examples})
     record.results = found.RunResults(**results)
-    several = processes.num_processes > 1
-    launch = f"accelerate launch --num_processes {processes.num_processes}" if several else "python"
-    record.provenance = notes.provenance(
-        f"{launch} -m sentlab run {path}",
-        time.monotonic() - began,
-        encoder=start,
-        processes=processes.num_processes,
-    )
+    seconds = time.monotonic() - began
+    command, count = records.command_of(record, path), processes.num_processes
+    if count > 1:
+        command = command.replace("python", f"accelerate launch --num_processes {count}", 1)
+    record.provenance = notes.provenance(command, seconds, encoder=start, processes=count)
     if processes.is_main_process:
         record.save(path)
     return record
@@ -170,7 +171,11 @@ def build_method(settings: RunSettings, corpus: Any) -> Any:
             "synonym_replacement": partial(views.synonym_replacement, synonyms=synonyms),
             "srl_guided": partial(views.srl_guided, roles=toy.roles if in_toy_world else roles.label_roles),
         }
-        arguments["view"] = views.compose(*(own.get(view) or getattr(views, view) for view in names))
+        made_of: list[Any] = []
+        for name, rate in map(view_and_rate, names):
+            view: Any = own.get(name) or getattr(views, name)
+            made_of.append(partial(view, rate=rate) if rate else view)
+        arguments["view"] = views.compose(*made_of)
     if kinds := arguments.pop("phrases", None):
         tag = toy.tag if in_toy_world else None
         arguments["phrases"] = partial(phrases.chunk_phrases, kinds=tuple(kinds), tag=tag)
@@ -184,7 +189,7 @@ def measure_once(
     fingerprint: str,
     encoder: Encoder,
     poolings: Sequence[str],
-    dev: Corpus[Any],
+    devs: Sequence[Corpus[Any]],
     tests: Sequence[Corpus[Any]],
     settings: RunSettings,
 ) -> found.Measured:
@@ -192,26 +197,27 @@ def measure_once(
     decide = settings.model_dump(include={"encoder", "dev", "test", "setups", "heads", "threads"})
     key = json.dumps([fingerprint, poolings, decide])
     if key not in _raw:
-        _raw[key] = measure(encoder, poolings, dev, tests, settings)
+        _raw[key] = measure(encoder, poolings, devs, tests, settings)
     return _raw[key]
 
 
 def measure(
     encoder: Encoder,
     poolings: Sequence[str],
-    dev: Corpus[Any],
+    devs: Sequence[Corpus[Any]],
     tests: Sequence[Corpus[Any]],
     settings: RunSettings,
 ) -> found.Measured:
     """Scores and geometry of each pooling, as a record keeps them."""
-    trained_with, choose = encoder.pooling, dev_score(dev, setup=dev_setup(dev, settings))
+    trained_with = encoder.pooling
+    choose = {f"{dev.name}-dev": dev_score(dev, setup=dev_setup(dev, settings)) for dev in devs}
     pairs = {corpus.name: corpus for corpus in tests if isinstance(corpus[0], ScoredPair)}
     laid_out = next((pairs[name] for name in GEOMETRY if name in pairs), None)
     results: dict[str, dict[str, found.Number]] = {}
     layout: dict[str, found.GeometryResult] = {}
     for pooling in poolings:
         encoder.pooling = pooling
-        own = {f"{dev.name}-dev": choose(encoder)}
+        own = {name: score(encoder) for name, score in choose.items()}
         for corpus in tests:
             in_context = isinstance(corpus[0], PhraseInContext)
             for setup in settings.setups if in_context else [None]:

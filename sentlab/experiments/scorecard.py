@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from sentlab.data import published
 from sentlab.experiments import records
-from sentlab.experiments import results as found
+from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.records import Notes, ScorecardRecord
@@ -50,7 +50,7 @@ def scorecard(path: Path) -> ScorecardRecord:
         about = claim.model_dump(include={"paper", "where", "text", "untested"})
         rows.append(found.ClaimResult(**about, printed=printed, found=own))
     record.results = found.ScorecardResults(claims=rows)
-    record.provenance = notes.provenance(f"python -m sentlab scorecard {path}", time.monotonic() - began)
+    record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
     record.save(path)
     return record
 
@@ -67,7 +67,7 @@ def difference_of(
     sides = {str(side): side for side in (pair.ours, pair.theirs)}
     if not all(has_run(side.record, path) for side in sides.values()):
         return None
-    sources = {name: encoders_of(side.record, path) for name, side in sides.items()}
+    sources = {name: encoders_of(side, path) for name, side in sides.items()}
     tests = [
         {
             name: [
@@ -113,7 +113,7 @@ def verdicts(estimates: Mapping[tuple[int, str], Estimate | None]) -> dict[tuple
 
 def _tested(one: Estimate | None, p: float | None) -> found.Tested:
     if one is None:
-        return found.Tested(verdict="not run yet")
+        return found.Tested(verdict=found.NOT_RUN)
     verdict: found.Verdict = "undecided"
     if p is not None and p < SIGNIFICANT:
         verdict = "holds" if one.value > 0 else "fails"

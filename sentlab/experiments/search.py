@@ -24,7 +24,7 @@ from sentlab.experiments.sweep import finished, run_name
 
 TRIALS = Path("runs/trials")
 GROWTH = 3  # values that a grid may gain
-HIGHEST = {"dropout": 0.5}  # of what cannot grow for ever
+HIGHEST = {"dropout": 0.5, "decoder_layers": 12}  # of what cannot grow for ever
 
 
 def search(path: Path, *, again: bool = False) -> SearchRecord:
@@ -46,7 +46,10 @@ def search(path: Path, *, again: bool = False) -> SearchRecord:
     best = sorted((hunt.try_out(values, settings.steps) for values in drawn), key=lambda trial: -trial.dev)
     for trial in tqdm(best[: settings.finalists], desc=f"{record.name}: in full", unit=" runs"):
         hunt.try_out(trial.values, hunt.length)
-    over = {name: list(values) for name, values in settings.over.items()}
+    over = {  # with what the grid has grown by before an interruption
+        name: [*values, *dict.fromkeys(trial.values[name] for trial in hunt.full if trial.values[name] not in values)]
+        for name, values in settings.over.items()
+    }
     while (chosen := hunt.best()) and (grown := beyond(over, settings.over, chosen.values)):
         name, value = grown
         over[name].append(value)
@@ -58,9 +61,8 @@ def search(path: Path, *, again: bool = False) -> SearchRecord:
     seconds = sum(trial.seconds for trial in hunt.trials) + sum(run.source.seconds for run in runs[1:])
     notes = Notes()
     notes.data = dict(runs[0].source.data)
-    record.provenance = notes.provenance(
-        f"python -m sentlab search {path}", max(seconds, time.monotonic() - began), encoder=runs[0].source.encoder
-    )
+    seconds = max(seconds, time.monotonic() - began)
+    record.provenance = notes.provenance(records.command_of(record, path), seconds, encoder=runs[0].source.encoder)
     record.save(path)
     return record
 
@@ -79,9 +81,14 @@ class Hunt:
         """Steps of a run in full."""
         return int((self.record.settings.run.train or {})["steps"])
 
+    @property
+    def full(self) -> list[found.Trial]:
+        """The trials in full."""
+        return [trial for trial in self.trials if trial.steps == self.length]
+
     def best(self) -> found.Trial:
         """The trial in full with the best dev score."""
-        return max((trial for trial in self.trials if trial.steps == self.length), key=lambda trial: trial.dev)
+        return max(self.full, key=lambda trial: trial.dev)
 
     def in_full(self, values: Mapping[str, Any], seed: int) -> RunRecord:
         """A run in full; `again` trains it afresh, once."""

@@ -24,7 +24,7 @@ from sentlab.data.toy.lexicon import lexicon
 from sentlab.encoder import Encoder
 from sentlab.evaluation.retrieval import top_k
 from sentlab.experiments import records
-from sentlab.experiments import results as found
+from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of
 from sentlab.experiments.records import MapRecord, Notes
 
@@ -52,7 +52,7 @@ def sentence_map(path: Path) -> MapRecord:
     record, notes, began = records.read_as(MapRecord, path), Notes(), time.monotonic()
     settings = record.settings
     told = sentences(settings.topics, settings.scenes, settings.wordings, settings.seed)
-    sources = {label: encoders_of(row.record, path)[0] for label, row in settings.rows.items()}
+    sources = {label: encoders_of(row, path)[0] for label, row in settings.rows.items()}
     numbers: dict[str, found.MapNumbers] = {}
     drawings: dict[str, found.MapDrawing] = {}
     first: dict[str, np.ndarray] = {}  # the planes of the first row, to which the others are turned
@@ -84,7 +84,7 @@ def sentence_map(path: Path) -> MapRecord:
         scene=[one.scene for one in told],
         drawings=drawings,
     )
-    record.provenance = notes.provenance(f"python -m sentlab map {path}", time.monotonic() - began)
+    record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
     record.save(path)
     return record
 

@@ -48,7 +48,7 @@ class Typed(BaseModel):
 def problems(error: ValidationError, *, within: int = 0) -> str:
     """What is wrong, as `key.key: what; key: what`, without the first `within` keys."""
     told = {"missing": "is missing", "extra_forbidden": "is unknown"}
-    tags = {"one corpus", "tasks"}  # pydantic names the branch of a union, too
+    tags = {"one corpus", "tasks", "str", "list[str]"}  # pydantic names the branch of a union, too
 
     def line(found: Mapping[str, Any]) -> str:
         key = ".".join(str(part) for part in found["loc"][within:] if part not in tags)
@@ -80,6 +80,19 @@ def method_arguments(name: str) -> list[str]:
     return [argument for argument in [*own, *passed] if argument not in {"encoder", *FROM_DATA.get(name, ())}]
 
 
+def view_and_rate(view: str | Mapping[str, Any]) -> tuple[str, float | None]:
+    """The name of a view in a record, and its rate; None is the view's own.
+
+    Raises:
+        ValueError: it is no name, and not {"name": ..., "rate": ...}.
+    """
+    if isinstance(view, str):
+        return view, None
+    if not isinstance(view, Mapping) or view.keys() != {"name", "rate"} or not 0 < view["rate"] <= 1:
+        raise ValueError(f'a view is a name, or {{"name": ..., "rate": ...}} with a rate in (0, 1], got {view!r}')
+    return view["name"], view["rate"]
+
+
 def _checked_train(values: dict[str, Any]) -> dict[str, Any]:
     known = [field.name for field in fields(TrainConfig)]
     if unknown := [name for name in values if name not in known]:
@@ -108,7 +121,7 @@ class MethodSettings(Typed):
 
     Args:
         arguments: PaSeR's `phrases` is a list of kinds of chunks (null: RAKE); a `view` is a list of names in
-            `sentlab.text.views`.
+            `sentlab.text.views`, or of {"name": ..., "rate": ...}.
     """
 
     name: str
@@ -121,8 +134,11 @@ class MethodSettings(Typed):
         if unknown := [name for name in given if name not in takes]:
             raise ValueError(f"{self.name} takes no {', '.join(unknown)}, only {', '.join(takes)}")
         for view in given.get("view") or ():
-            if not hasattr(views, view):
-                raise ValueError(f"sentlab.text.views has no view {view!r}")
+            name, rate = view_and_rate(view)
+            if not hasattr(views, name):
+                raise ValueError(f"sentlab.text.views has no view {name!r}")
+            if rate is not None and "rate" not in inspect.signature(getattr(views, name)).parameters:
+                raise ValueError(f"the view {name} takes no rate")
         return self
 
 
@@ -167,7 +183,7 @@ class RunSettings(Typed):
         dropout: probability of every dropout while training, in the encoder and in the method's own layers; null: as
             their configurations say.
         train: arguments of `TrainConfig`; null for a map that is fitted.
-        dev: corpus whose `dev` split chooses the step to keep (Spearman x 100).
+        dev: corpus whose `dev` split chooses the step to keep (Spearman x 100), or several, whose scores are averaged.
         watch: steps between two measurements of alignment and uniformity on the dev corpus; null: none.
         setups: set-ups of `sentlab.evaluation.mining` for phrases in contexts; the first one is used on dev.
         test: corpora whose `test` split is evaluated, before and after training.
@@ -186,7 +202,7 @@ class RunSettings(Typed):
     draw: Draw | None = None
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     train: Train | None = None
-    dev: str
+    dev: str | Annotated[list[str], Field(min_length=2)]
     watch: PositiveInt | None = None
     setups: list[Setup] = Field(default=["spans", "full"], min_length=1)
     test: list[str]
@@ -213,6 +229,11 @@ class RunSettings(Typed):
         return self
 
     @property
+    def devs(self) -> list[str]:
+        """The corpora of `dev`."""
+        return [self.dev] if isinstance(self.dev, str) else self.dev
+
+    @property
     def corpora(self) -> list[CorpusSettings]:
         """The corpora of `data`."""
         if self.data is None:
@@ -231,10 +252,12 @@ class SweepSettings(Typed):
     Args:
         run: the settings that all runs have in common, as of a run.
         over: setting, with dots -> values to try: {"method.arguments.m": [0.1, 1.0], "train.seed": [0, 1, 2]}.
+        chosen_by: the record of a search, whose chosen values take the place of those of `run`; null: none.
     """
 
     run: RunSettings
     over: dict[str, list[Any]]
+    chosen_by: str | None = None
 
     @model_validator(mode="after")
     def _check(self) -> SweepSettings:
@@ -243,14 +266,19 @@ class SweepSettings(Typed):
         self.runs()
         return self
 
-    def runs(self) -> list[RunSettings]:
+    def runs(self, chosen: Mapping[str, Any] | None = None) -> list[RunSettings]:
         """The settings of each run, in order.
+
+        Args:
+            chosen: setting -> value, of the search that `chosen_by` names.
 
         Raises:
             ValueError: a setting that varies is unknown, or takes no such value.
         """
         every = itertools.product(*self.over.values())
-        return [with_values(self.run, dict(zip(self.over, values, strict=True))) for values in every]
+        return [
+            with_values(self.run, {**(chosen or {}), **dict(zip(self.over, values, strict=True))}) for values in every
+        ]
 
 
 class SearchSettings(Typed):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -11,13 +11,25 @@ from sentlab.experiments.settings import EncoderSettings, Typed
 
 
 class RowSettings(Typed):
-    """A recorded encoder. Of a sweep every run counts as a seed; a pooling of null is the encoder's own."""
+    """A recorded encoder. Of a sweep every run counts as a seed.
+
+    Args:
+        record: its name.
+        where: of a sweep, setting -> value: only the runs with these values count.
+        pooling: null is the encoder's own.
+    """
 
     record: str
+    where: dict[str, Any] = Field(default_factory=dict)
     pooling: str | None = None
 
+    @property
+    def trained(self) -> str:
+        """Which runs it is of."""
+        return " ".join([self.record, *(f"{name}={value}" for name, value in self.where.items())])
+
     def __str__(self) -> str:
-        return f"{self.record} {self.pooling}" if self.pooling else self.record
+        return f"{self.trained} {self.pooling}" if self.pooling else self.trained
 
 
 class Versus(Typed):
@@ -186,6 +198,7 @@ class ScorecardSettings(Typed):
     Args:
         claims: in the order in which they are shown.
         max_length: tokens of a text that every encoder reads.
+        picture: the file of a picture of the verdicts; null: none.
         resamples: how often items are drawn.
         seed: of what is drawn.
         threads: CPU threads.
@@ -193,6 +206,7 @@ class ScorecardSettings(Typed):
 
     claims: list[Claim]
     max_length: PositiveInt
+    picture: str | None = None
     resamples: PositiveInt
     seed: int
     threads: PositiveInt | None = None

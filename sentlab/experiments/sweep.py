@@ -58,7 +58,12 @@ class Sweep:
 
 
 def sweep(
-    settings: SweepSettings, *, folder: str | Path = Path("runs") / SWEEPS, again: bool = False, progress: bool = True
+    settings: SweepSettings,
+    *,
+    folder: str | Path = Path("runs") / SWEEPS,
+    again: bool = False,
+    chosen: Mapping[str, Any] | None = None,
+    progress: bool = True,
 ) -> Sweep:
     """Run every combination of the given values.
 
@@ -66,9 +71,10 @@ def sweep(
         settings: of all runs, and what varies.
         folder: a finished run is a record there, found again by all of its settings.
         again: run the finished ones, too.
+        chosen: setting -> value, of the search that the settings name.
         progress: show a bar over the runs.
     """
-    runs = tqdm(settings.runs(), desc="sweep", unit=" runs", disable=not progress)
+    runs = tqdm(settings.runs(chosen), desc="sweep", unit=" runs", disable=not progress)
     return Sweep(settings.over, [finished(own, folder, again=again) for own in runs])
 
 
@@ -94,7 +100,23 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False) 
 def run_sweep(path: Path, *, again: bool = False) -> Sweep:
     """Run what a recorded sweep lacks; its runs are put into `sweeps` in the folder of results."""
     record = records.read_as(SweepRecord, path)
-    return sweep(record.settings, folder=records.root_of(path) / SWEEPS, again=again)
+    return sweep(record.settings, folder=records.root_of(path) / SWEEPS, again=again, chosen=chosen_for(record, path))
+
+
+def chosen_for(record: SweepRecord, path: str | Path) -> dict[str, Any]:
+    """The values that the search of a sweep has chosen; none where it names no search.
+
+    Raises:
+        ValueError: that search is not done; says how to run it.
+    """
+    if record.settings.chosen_by is None:
+        return {}
+    place = records.path_of(record.settings.chosen_by, Path(path))
+    found = records.read_as(SearchRecord, place)
+    if found.results is None or not found.done:
+        raise ValueError(f"{path} waits for the search {found.name}: python -m sentlab search {place}")
+    assert found.results.chosen is not None
+    return dict(found.results.chosen)
 
 
 def read(path: str | Path) -> Sweep:
@@ -107,7 +129,8 @@ def read(path: str | Path) -> Sweep:
         ValueError: the record is no sweep, or a run is missing; says how to get it.
     """
     record = records.read_as(SweepRecord, path)
-    return Sweep(record.settings.over, _runs(Path(path), record, [run_name(own) for own in record.settings.runs()]))
+    runs = record.settings.runs(chosen_for(record, path))
+    return Sweep(record.settings.over, _runs(Path(path), record, [run_name(own) for own in runs]))
 
 
 def _runs(path: Path, record: SweepRecord | SearchRecord, names: Sequence[str]) -> list[RunRecord]:
@@ -150,7 +173,8 @@ def shown(value: Any) -> Any:
     if value is None:
         return "none"
     if isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str)):
-        return "+".join(map(str, value))
+        parts = [" ".join(map(str, part.values())) if isinstance(part, Mapping) else str(part) for part in value]
+        return "+".join(parts)  # of views with a rate: "random_crop 0.45"
     return value if isinstance(value, int | float | str) else str(value)
 
 

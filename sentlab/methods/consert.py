@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
 from sentlab.methods.arguments import check_above_zero, check_share
-from sentlab.training.chunks import Rows, in_parts
+from sentlab.training.chunks import Parts
 from sentlab.training.processes import own_first
 
 
@@ -147,28 +147,31 @@ class ConSERT(nn.Module):
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """`contrastive` (Eq. 1); the views are drawn from torch's global generator."""
-        words = self.encoder.word_embeddings(batch["input_ids"])  # (B, L, D); one look-up, as in `encode_in_parts`
-        u, v = (self._vectors(view, words, batch["attention_mask"]) for view in self.views)  # (B, D) each
+        u, v = (self._vectors(view, batch["input_ids"], batch["attention_mask"]) for view in self.views)  # (B, D) each
         return {"contrastive": nt_xent(own_first(u), own_first(v), self.temperature)}
 
     def after_step(self) -> None:
         """Nothing changes between steps."""
 
-    def _vectors(self, view: str, words: Tensor, mask: Tensor) -> Tensor:
-        """A view of each sentence, encoded: (B, L, D), (B, L) -> (B, D)."""
-        positions = self.first + shuffled_positions(mask) if view == "shuffle" else None  # (B, L)
+    def _vectors(self, view: str, ids: Tensor, mask: Tensor) -> Tensor:
+        """A view of each sentence, encoded in parts: (B, L), (B, L) -> (B, D)."""
+        parts = Parts(mask.sum(1), mask.shape[1])
+        words = parts.split(self.encoder.word_embeddings(parts.flat(ids)))  # one look-up, as in `encode_in_parts`
+        masks = parts.split(parts.flat(mask))
+        if view == "shuffle":
+            positions = parts.split(parts.flat(self.first + shuffled_positions(mask)))
+            return parts.vectors([self._shuffled(*part) for part in zip(words, masks, positions, strict=True)])
+        return parts.vectors([self._cut(view, *part) for part in zip(words, masks, strict=True)])
 
-        def read(rows: Rows, end: int | None) -> tuple[Tensor]:
-            tokens, kept = words[rows, :end], mask[rows, :end]
-            if positions is not None:
-                places = positions[rows, :end]
-                output = self.encoder.backbone(
-                    inputs_embeds=tokens, attention_mask=kept, position_ids=places, output_hidden_states=True
-                )
-                return (self.encoder.pool(output.hidden_states, kept),)
-            embeddings = cast(nn.Module, self.encoder.backbone.embeddings)
-            with embeddings.register_forward_hook(lambda part, inputs, made: CUTS[view](made, kept, self.cutoff)):
-                return (self.encoder(tokens, kept),)  # the hook goes with the block
+    def _shuffled(self, words: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
+        """(B, L, D), (B, L), (B, L) -> (B, D)."""
+        output = self.encoder.backbone(
+            inputs_embeds=words, attention_mask=mask, position_ids=positions, output_hidden_states=True
+        )
+        return self.encoder.pool(output.hidden_states, mask)
 
-        (vectors,) = in_parts(read, mask.sum(1), mask.shape[1])
-        return vectors
+    def _cut(self, view: str, words: Tensor, mask: Tensor) -> Tensor:
+        """(B, L, D), (B, L) -> (B, D)."""
+        embeddings = cast(nn.Module, self.encoder.backbone.embeddings)
+        with embeddings.register_forward_hook(lambda part, inputs, made: CUTS[view](made, mask, self.cutoff)):
+            return self.encoder(words, mask)  # the hook goes with the block

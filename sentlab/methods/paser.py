@@ -40,7 +40,7 @@ from sentlab.methods.arguments import check_above_zero, check_count, check_rows,
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder, split_phrases
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
-from sentlab.training.chunks import encode_in_parts, in_parts
+from sentlab.training.chunks import Parts, encode_in_parts
 from sentlab.training.dropout import dropout_of
 from sentlab.training.losses import head_cross_entropy, mask_tokens, masked_lm_loss
 
@@ -188,11 +188,9 @@ class PaSeR(nn.Module):
 
     def _decode(self, signal: Tensor, targets: Tensor) -> Tensor:
         """The decoder's states from the signal (B, 4, D) and the target tokens before each place, (B, T, D)."""
-        words, lengths = self.encoder.word_embeddings(self._teacher_inputs(targets)), (targets != IGNORE).sum(1)
-        (states,) = in_parts(
-            lambda rows, end: (self.decoder(signal[rows], words[rows, :end]),), lengths, targets.shape[1]
-        )
-        return states
+        parts = Parts((targets != IGNORE).sum(1), targets.shape[1])
+        words = parts.split(self.encoder.word_embeddings(parts.flat(self._teacher_inputs(targets))))
+        return parts.places([self.decoder(signal[r], part) for r, part in zip(parts.rows, words, strict=True)])
 
     @property
     def _head(self) -> nn.Module:

@@ -1,4 +1,4 @@
-"""What turns results into something to look at: plots, tables, verdicts, interactive pages."""
+"""What turns results into something to look at: plots, tables, the scorecard, interactive pages."""
 
 from sentlab.extras import need
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sentlab.experiments.records import MapRecord
-from sentlab.experiments.results import MapNumbers
+from sentlab.experiments.results_rows import MapNumbers
 from sentlab.report.widgets import widget
 
 

@@ -1,4 +1,4 @@
-"""What a chapter trains while it runs: the preset's encoder, at the rate of a recorded run, for few steps if quick."""
+"""What a chapter trains while it runs: the preset's encoder, for few steps if quick."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 from sentlab.encoder import Encoder
 from sentlab.experiments.presets import Preset
-from sentlab.report.runs import runs
 from sentlab.training import History, TrainConfig, fit, set_seed
 
 
@@ -22,23 +21,14 @@ def encoder(preset: Preset, pooling: str = "cls", max_length: int = 32) -> Encod
     return Encoder.from_pretrained(preset.encoder, pooling=pooling, max_length=max_length)
 
 
-def config(preset: Preset, like: str | None = None, *, quick: Mapping[str, Any] = {}, **changes: Any) -> TrainConfig:
+def config(preset: Preset, *, quick: Mapping[str, Any] = {}, **changes: Any) -> TrainConfig:
     """Return the preset's training, without evaluations on the way.
 
     Args:
         preset: of the chapter.
-        like: a record whose learning rate is taken; None: the preset's.
         quick: more changes where the preset is `quick`.
         changes: fields of `TrainConfig`.
-
-    Raises:
-        ValueError: the record trains nothing.
     """
-    if like:
-        train = runs(like)[0].settings.train
-        if not train:
-            raise ValueError(f"{like} trains nothing, so it has no learning rate")
-        changes["learning_rate"] = train["learning_rate"]
     return replace(preset.train, **{"eval_every": None, **changes, **(quick if preset.name == "quick" else {})})
 
 
@@ -64,7 +54,7 @@ def train(
         The method and the history of its training.
 
     Example:
-        >>> settings = config(preset, like="paser/simcse", quick={"steps": 8})                 # doctest: +SKIP
+        >>> settings = config(preset, quick={"steps": 8})                                      # doctest: +SKIP
         >>> method, history = train(SimCSE, encoder(preset), sentences, settings)              # doctest: +SKIP
     """
     set_seed(config.seed)

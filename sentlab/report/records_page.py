@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from inspect import signature
@@ -29,7 +30,7 @@ from sentlab.experiments.records import (
 from sentlab.experiments.settings import RunSettings, method_class
 from sentlab.experiments.sweep import shown, value_of
 from sentlab.report import tables
-from sentlab.report.runs import scores
+from sentlab.report.runs import dev_of, scores
 
 KINDS = {
     "run": "one training, or an encoder evaluated as it is",
@@ -202,7 +203,7 @@ def main_scores(run: RunRecord) -> MainScores:
     wanted = ["average", *tests, *(f"{name} {settings.setups[0]} spearman" for name in tests)]
     wanted += [f"{name} map" for name in tests]
     test = next((name for name in wanted if name in found), None)
-    return MainScores(found.get(f"{settings.dev}-dev"), test, found[test] if test else None)
+    return MainScores(None if math.isnan(dev := dev_of(run)) else dev, test, found[test] if test else None)
 
 
 def method_in_words(settings: RunSettings) -> str:

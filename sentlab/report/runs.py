@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,13 @@ def runs(name: str, folder: str | Path | None = None) -> list[RunRecord]:
 def best_on_dev(name: str, folder: str | Path | None = None) -> RunRecord:
     """Read the run of a sweep that its dev set prefers."""
     found = runs(name, folder)
-    return max(found, key=lambda run: scores(run)[f"{run.settings.dev}-dev"])
+    return max(found, key=dev_of)
+
+
+def dev_of(run: RunRecord) -> float:
+    """Return the dev score of a run, the mean of its dev sets where it has several; NaN without results."""
+    found = scores(run)
+    return sum(found.get(f"{name}-dev", math.nan) for name in run.settings.devs) / len(run.settings.devs)
 
 
 def scores(run: RunRecord, pooling: str | None = None, when: When | None = None) -> dict[str, float]:

@@ -2,50 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from sentlab.encoder import Encoder
 
 PLACES_PER_PART = 1024  # rows times length; a longer row is a part of its own
-Rows = Tensor | slice  # which rows of a batch
 
 
-def in_parts(
-    function: Callable[[Rows, int | None], tuple[Tensor, ...]], lengths: Tensor, width: int
-) -> tuple[Tensor, ...]:
-    """Compute something for every row of a batch, on a CPU for rows of like length at a time.
+class Parts:
+    """Which rows of a padded batch are computed together: on a CPU those of like length, elsewhere all.
 
     A CPU's time grows with the padded tokens. Other devices take one large part faster than several small ones.
 
     Args:
-        function: (rows, end) -> tensors for N of the rows, computed from their first `end` places, `x[rows, :end]`.
-            Each tensor is (N, D) or (N, end, D).
         lengths: (B,), how many places of each row count.
         width: L, the padded length of the batch.
 
-    Returns:
-        The tensors of all rows in the order of the batch, (B, D) or (B, L, D). Places that no part computed are zero.
-
     Example:
-        >>> (states,) = in_parts(lambda rows, end: (model(x[rows, :end]),), lengths, x.shape[1])
+        >>> parts = Parts(lengths, x.shape[1])
+        >>> states = parts.places([model(part) for part in parts.split(parts.flat(x))])
     """
-    if lengths.device.type != "cpu":
-        return function(slice(None), None)
-    order, sizes = lengths.argsort(stable=True), [0]
-    for length in lengths[order].tolist():
-        if sizes[-1] and (sizes[-1] + 1) * length > PLACES_PER_PART:
-            sizes.append(0)
-        sizes[-1] += 1
-    made = []
-    for rows in order.split(sizes):
-        end = max(1, int(lengths[rows[-1]]))
-        made.append([F.pad(x, (0, 0, 0, width - end)) if x.ndim == 3 else x for x in function(rows, end)])
-    back = order.argsort()
-    return tuple(torch.cat(pieces)[back] for pieces in zip(*made, strict=True))
+
+    def __init__(self, lengths: Tensor, width: int) -> None:
+        self.shape = (len(lengths), width)
+        if lengths.device.type != "cpu":
+            self.rows, self.ends = [torch.arange(len(lengths), device=lengths.device)], [width]
+        else:
+            order, sizes = lengths.argsort(stable=True), [0]
+            for length in lengths[order].tolist():
+                if sizes[-1] and (sizes[-1] + 1) * length > PLACES_PER_PART:
+                    sizes.append(0)
+                sizes[-1] += 1
+            self.rows = list(order.split(sizes))
+            self.ends = [max(1, int(lengths[rows[-1]])) for rows in self.rows]
+        grid = torch.arange(len(lengths) * width, device=lengths.device).view(self.shape)
+        self.index = torch.cat([grid[rows, :end].flatten() for rows, end in zip(self.rows, self.ends, strict=True)])
+
+    def flat(self, x: Tensor) -> Tensor:
+        """The places that are computed, part after part: (B, L, ...) -> (P, ...)."""
+        return x.flatten(0, 1).index_select(0, self.index)
+
+    def split(self, flat: Tensor) -> list[Tensor]:
+        """(P, ...) -> for each part its N rows of `end` places, (N, end, ...). The gradients are joined once."""
+        shapes = [(len(rows), end) for rows, end in zip(self.rows, self.ends, strict=True)]
+        pieces = flat.split([rows * end for rows, end in shapes])
+        return [piece.unflatten(0, shape) for piece, shape in zip(pieces, shapes, strict=True)]
+
+    def vectors(self, made: Sequence[Tensor]) -> Tensor:
+        """What was made of each part's rows, (N, D) each -> (B, D), in the order of the batch."""
+        return torch.cat([*made]).index_select(0, torch.cat(self.rows).argsort())
+
+    def places(self, made: Sequence[Tensor]) -> Tensor:
+        """What was made of each part's places, (N, end, D) each -> (B, L, D). Places of no part are zero."""
+        flat = torch.cat([part.flatten(0, 1) for part in made])  # (P, D)
+        zeros = flat.new_zeros(self.shape[0] * self.shape[1], *flat.shape[1:])
+        return zeros.index_copy(0, self.index, flat).unflatten(0, self.shape)
 
 
 def encode_in_parts(
@@ -64,11 +78,11 @@ def encode_in_parts(
     Example:
         >>> vectors, hidden = encode_in_parts(encoder, batch["input_ids"], batch["attention_mask"])
     """
-    words = encoder.word_embeddings(input_ids)  # (B, L, D); one look-up, for the gradient of each fills a (V, D) matrix
-
-    def read(rows: Rows, end: int | None) -> tuple[Tensor, Tensor]:
-        hidden = encoder.hidden_states(words[rows, :end], mask[rows, :end])
-        return encoder.pool(hidden, mask[rows, :end], pooling), hidden[-1]
-
-    vectors, hidden = in_parts(read, mask.sum(1), mask.shape[1])
-    return vectors, hidden
+    parts = Parts(mask.sum(1), mask.shape[1])
+    words = encoder.word_embeddings(parts.flat(input_ids))  # (P, D); one look-up: each gradient is a (V, D) matrix
+    vectors, states = [], []
+    for part, kept in zip(parts.split(words), parts.split(parts.flat(mask)), strict=True):
+        hidden = encoder.hidden_states(part, kept)
+        vectors.append(encoder.pool(hidden, kept, pooling))
+        states.append(hidden[-1])
+    return parts.vectors(vectors), parts.places(states)

@@ -324,7 +324,7 @@ def test_toy_corpora_need_no_folder_and_are_listed(hub):
         *catalog.STS_TASKS, "snli", "mnli", "quora", "askubuntu", "simlex", "ws353-sim", "ws353-rel", "men", "scws",
         "semeval-5a", "ppdb", "ppdb-bigrams", "ppdb-synonyms", "sts-unlabelled", "nli-triples", "nli", "paraphrases",
         "lexical-relations", "wiki1m", "msmarco", "wikiqa", "stsb-context", "captions", "captions-nli",
-        "triples-in-context", "paraphrase-triples",
+        "triples-in-context", "paraphrase-triples", "men-halves",
         *(f"{name}-hard" for name in (*catalog.YEARS, "toy-sts")), *toy.NAMES
     }  # fmt: skip
     assert table.loc["wiki1m"].tolist() == ["train", "str", "folder"]
@@ -337,6 +337,17 @@ def test_toy_corpora_need_no_folder_and_are_listed(hub):
     assert table.loc["quora"].tolist() == ["test", "DuplicateQuestion", "folder"]
     assert table.loc["askubuntu"].tolist() == ["dev, test", "RankingQuery", "folder"]
     assert not hub[1]
+
+
+def test_a_half_of_men_is_for_dev_and_the_other_for_tests(tmp_path):
+    (tmp_path / "wordsim").mkdir()
+    lines = [f"word{i} other{i} {50 - i}" for i in range(5)]
+    (tmp_path / "wordsim" / "EN-MEN-TR-3k.txt").write_text("\n".join(lines) + "\n")
+    found = {split: data.load("men-halves", split, tmp_path) for split in ("dev", "test")}
+    assert {split: [row.word_a for row in corpus] for split, corpus in found.items()} == {
+        "dev": ["word1", "word3"],
+        "test": ["word0", "word2", "word4"],
+    }
 
 
 COUNTS = {

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from sentlab.experiments import plan, records, sweep
-from sentlab.experiments.results import Measured, Provenance, RunResults, WilliamsResults
+from sentlab.experiments.results import Measured, Provenance, RunResults
+from sentlab.experiments.results_rows import WilliamsResults
 from sentlab.experiments.settings import RunSettings
 from sentlab.report import tables
 
@@ -142,7 +143,8 @@ def test_only_finished_records_load(tmp_path: Path) -> None:
 
 
 def test_all_recorded_files_are_read_and_written_without_a_change(tmp_path: Path) -> None:
-    paths = sorted(BOOK.rglob("*.json"))
+    kept = BOOK / "sweeps"  # the runs, and in folders of their own the encoders that they keep, which are no records
+    paths = [path for path in sorted(BOOK.rglob("*.json")) if path.parent == kept or kept not in path.parents]
     assert len(paths) > 250
     for path in paths:
         records.read(path).save(tmp_path / "again.json")

@@ -97,8 +97,12 @@ def test_a_scorecard_sets_each_claim_beside_its_paper(path: Path, small_encoder_
     assert first.printed == pytest.approx(52.57 - 31.40)
     assert second.found["small"].verdict == "not run yet"
     assert (third.found, third.untested) == ({}, "there are no people here")
-    counts = record.results.counts()
-    assert counts.loc["small"].sum() == 2
+    assert not record.done  # a claim waits
+    assert [claim.text for claim in record.results.waiting] == ["whitening helps"]
+    counts = record.results.counts("small")
+    assert list(counts.index) == ["PaSeR", "SLICE"]
+    assert counts.loc["PaSeR", ["undecided", "not run yet"]].sum() == 2
+    assert counts.loc["SLICE", "cannot be tested"] == 1
 
 
 def test_a_record_that_is_not_there_is_an_error_and_not_a_run_to_come(path: Path) -> None:

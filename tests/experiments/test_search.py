@@ -12,10 +12,12 @@ import pytest
 from sentlab import data
 from sentlab.experiments import records
 from sentlab.experiments import sweep as sweeps
-from sentlab.experiments.encoders import encoders_of
-from sentlab.experiments.results import Trial
+from sentlab.experiments.encoders import encoders_of, trained_rows
+from sentlab.experiments.results import SearchResults, Trial
 from sentlab.experiments.search import Hunt, beyond, search
+from sentlab.experiments.settings_rows import RowSettings
 from sentlab.experiments.sweep import runs_of
+from sentlab.report.runs import dev_of
 
 
 @pytest.fixture
@@ -74,7 +76,48 @@ def test_a_search_trains_the_setting_with_the_best_dev_score_with_each_seed(path
         assert run.results.last.own["toy-sts-dev"] == pytest.approx(curve[-1], abs=0.006)
         assert run.results.after
         assert run.results.after.own["toy-sts-dev"] == pytest.approx(max(curve), abs=0.006)
-    assert [Path(own["source"]).is_dir() for own in encoders_of("toy/simcse", path)] == [True, True]
+    assert [Path(own["source"]).is_dir() for own in encoders_of(RowSettings(record="toy/simcse"), path)] == [True, True]
+
+
+def test_a_sweep_takes_what_a_search_has_chosen(path: Path) -> None:
+    run = json.loads(path.read_text())["settings"]["run"]
+    own = path.with_name("rates.json")
+    asked = {"run": run, "over": {"dropout": [0.3, 0.4], "train.seed": [0, 1]}, "chosen_by": "toy/simcse"}
+    own.write_text(json.dumps({"kind": "sweep", "settings": asked}))
+    for early in (sweeps.run_sweep, sweeps.read):
+        with pytest.raises(ValueError, match=r"rates.json waits for the search toy.simcse: python -m sentlab search"):
+            early(own)
+    found = search(path).results
+    assert found
+    assert found.chosen
+    ran = sweeps.run_sweep(own)
+    for record in ran.records:
+        assert (record.settings.train or {})["learning_rate"] == found.chosen["train.learning_rate"]
+    assert [record.settings.dropout for record in runs_of(own)] == [0.3, 0.3, 0.4, 0.4]
+    some = RowSettings(record="toy/rates", where={"dropout": 0.4})
+    assert [Path(one["source"]).parent.name for one in encoders_of(some, own)] == [
+        record.name.split("/")[-1] for record in ran.records[2:]
+    ]
+    rows = {"0.3": RowSettings(record="toy/rates", where={"dropout": 0.3}), "0.4": some}
+    assert len(set(trained_rows(rows, own).values())) == 2  # their seeds are no pairs
+    with pytest.raises(ValueError, match=r"no run of toy/rates has dropout=0.5"):
+        encoders_of(RowSettings(record="toy/rates", where={"dropout": 0.5}), own)
+    with pytest.raises(ValueError, match="kind search, and `where` is for sweeps"):
+        encoders_of(RowSettings(record="toy/simcse", where={"dropout": 0.3}), own)
+
+
+def test_several_dev_sets_choose_by_the_mean_of_their_scores(path: Path) -> None:
+    content = json.loads(path.read_text())
+    content["settings"]["run"]["dev"] = ["toy-sts", "toy-words"]
+    path.write_text(json.dumps(content))
+    for run in (search(path), *runs_of(path))[1:]:
+        assert run.results
+        assert run.results.training
+        assert run.results.after
+        own = run.results.after.own
+        best = max(point.score for point in run.results.training.dev)
+        assert (own["toy-sts-dev"] + own["toy-words-dev"]) / 2 == pytest.approx(best, abs=0.011)
+        assert dev_of(run) == pytest.approx(best, abs=0.011)
 
 
 def test_an_interrupted_search_resumes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +137,7 @@ def test_an_interrupted_search_resumes(path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(ValueError, match="python -m sentlab search"):
         runs_of(path)
     with pytest.raises(FileNotFoundError, match="python -m sentlab search"):
-        encoders_of("toy/simcse", path)
+        encoders_of(RowSettings(record="toy/simcse"), path)
     monkeypatch.setattr(sweeps, "run", lambda place, **more: (calls.append(place), run(place, **more))[1])
     record = search(path)
     assert len(calls) == len(set(calls))  # nothing is run twice
@@ -127,6 +170,46 @@ def test_a_grid_grows_where_its_best_value_is_at_an_end(path: Path, monkeypatch:
     assert max(row.values["train.learning_rate"] for row in results.trials) == 1.0  # one beyond the best
 
 
+def test_a_grid_that_has_grown_stays_so_after_an_interruption(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A made-up dev score that rises with the rate to 1, and then with less dropout, each of which takes a growth."""
+    tried: list[dict[str, Any]] = []
+    left = {"before": 999}
+
+    def made_up(self: Hunt, values: dict[str, Any], steps: int) -> Trial:
+        for trial in self.trials:
+            if (trial.values, trial.steps) == (values, steps):
+                return trial
+        if not left["before"]:
+            raise KeyboardInterrupt
+        left["before"] -= 1
+        dev = -abs(values["train.learning_rate"] - 1) - abs(values["dropout"] - 0.025)
+        self.trials.append(Trial(values=dict(values), steps=steps, dev=dev, step=0, last=dev, rising=False, seconds=1))
+        self.record.results = SearchResults(trials=self.trials)
+        self.record.save(self.path)
+        tried.append(values | {"steps": steps})
+        return self.trials[-1]
+
+    monkeypatch.setattr(Hunt, "try_out", made_up)
+    content = json.loads(path.read_text())
+    content["settings"]["over"] = {"train.learning_rate": [0.01, 0.1], "dropout": [0.05, 0.1]}
+    content["settings"] |= {"trials": 4, "finalists": 2}
+    path.write_text(json.dumps(content))
+    search(path)
+    whole, kept = list(tried), path.read_text()
+    assert {row["train.learning_rate"] for row in whole} > {1.0, 10.0}
+    assert {row["dropout"] for row in whole} > {0.025, 0.0125}
+    for before in range(6, len(whole)):  # in the growth
+        path.write_text(json.dumps(content))
+        tried.clear()
+        left["before"] = before
+        with pytest.raises(KeyboardInterrupt):
+            search(path)
+        left["before"] = 999
+        search(path)
+        assert tried == whole
+        assert json.loads(path.read_text())["results"] == json.loads(kept)["results"]
+
+
 @pytest.mark.parametrize(
     ("grid", "chosen", "grown"),
     [
@@ -142,6 +225,11 @@ def test_a_grid_grows_where_its_best_value_is_at_an_end(path: Path, monkeypatch:
 def test_the_next_value_is_beyond_the_end_by_the_ratio_there(grid: list[Any], chosen: Any, grown: Any) -> None:
     found = beyond({"x": grid}, {"x": grid}, {"x": chosen})
     assert (found and found[1]) == grown
+
+
+def test_a_decoder_grows_to_twelve_layers_at_most() -> None:
+    grid = {"method.arguments.decoder_layers": [2, 6]}
+    assert beyond(grid, grid, {"method.arguments.decoder_layers": 6}) is None
 
 
 def test_a_dropout_grows_to_a_half_at_most() -> None:

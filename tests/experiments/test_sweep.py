@@ -39,7 +39,7 @@ def of(settings: dict[str, Any], over: dict[str, list[Any]]) -> SweepSettings:
 def test_every_combination_is_run_once_and_an_interrupted_sweep_goes_on(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both = ["synonym_replacement", "random_deletion"]
+    both = [{"name": "synonym_replacement", "rate": 0.5}, "random_deletion"]
     asked = of(settings, {"method.arguments.decoder_layers": [1, 2], "method.arguments.view": [None, both]})
     run, calls = module.run, []
 
@@ -57,7 +57,7 @@ def test_every_combination_is_run_once_and_an_interrupted_sweep_goes_on(
     assert len(calls) == len(set(calls)) == 4  # what was finished is not run again
     table = found.table("toy-sts-dev")
     assert table["decoder_layers"].tolist() == [1, 1, 2, 2]
-    assert table["view"].tolist() == ["none", "synonym_replacement+random_deletion"] * 2
+    assert table["view"].tolist() == ["none", "synonym_replacement 0.5+random_deletion"] * 2
     assert len(set(table["toy-sts-dev"])) == 4
     assert not list((tmp_path / "runs").glob("PaSeR-*"))  # checkpoints are gone
     two = {"name": "PaSeR", "arguments": settings["method"]["arguments"] | {"decoder_layers": 2}}
@@ -93,6 +93,9 @@ def test_a_recorded_sweep_is_read_when_all_its_runs_are_there(settings: dict[str
         ({"train.seeds": [0]}, "train.seeds 0: train: seeds unknown"),
         ({"trian.seed": [0]}, "trian.seed is unknown"),
         ({"method.arguments.depth": [1]}, "PaSeR takes no depth"),
+        ({"method.arguments.view": [["random_walk"]]}, "no view 'random_walk'"),
+        ({"method.arguments.view": [[{"name": "random_crop", "rate": 2}]]}, "a rate in .0, 1."),
+        ({"method.arguments.view": [[{"name": "srl_guided", "rate": 0.5}]]}, "srl_guided takes no rate"),
         ({"encoder.max_length": ["64"]}, "encoder.max_length: Input should be a valid integer"),
     ],
 )
@@ -105,8 +108,21 @@ def test_what_cannot_vary_is_refused_when_the_file_is_read(
         read(path)
 
 
-def test_the_recorded_sweeps_are_whole_and_nothing_is_left_over() -> None:
-    heads = [path for path in records.paths(BOOK) if records.read(path).kind == "sweep"]
-    assert heads
-    found = {f"{run.name}.json" for path in heads for run in read(path).records}  # read complains about what is missing
-    assert {path.relative_to(BOOK).as_posix() for path in (BOOK / "sweeps").glob("*.json")} == found
+def runs_named_by(path: Path) -> set[str]:
+    """The runs that a record of the book asks for, as far as its search has chosen."""
+    record = records.read(path)
+    if isinstance(record, records.SearchRecord):
+        return set(record.results.runs) if record.results else set()
+    assert isinstance(record, records.SweepRecord)
+    named = record.settings.chosen_by
+    if named is not None and not records.read(records.path_of(named, path)).done:
+        return set()
+    return {module.run_name(own) for own in record.settings.runs(module.chosen_for(record, path))}
+
+
+def test_every_recorded_run_of_a_sweep_belongs_to_a_record() -> None:
+    heads = [path for path in records.paths(BOOK) if records.read(path).kind in ("sweep", "search")]
+    asked = set().union(*(runs_named_by(path) for path in heads))
+    recorded = {path.stem for path in (BOOK / "sweeps").glob("*.json")}
+    assert recorded
+    assert recorded <= asked

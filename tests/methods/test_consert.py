@@ -137,8 +137,7 @@ def test_dropout_zeroes_single_elements_and_scales_none() -> None:
 
 
 def vectors_of(method: ConSERT, view: str, batch: dict[str, Tensor]) -> Tensor:
-    words = method.encoder.word_embeddings(batch["input_ids"])
-    return method._vectors(view, words, batch["attention_mask"])
+    return method._vectors(view, batch["input_ids"], batch["attention_mask"])
 
 
 @pytest.mark.parametrize("view", VIEWS)

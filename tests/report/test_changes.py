@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from sentlab.experiments.records import WilliamsRecord
-from sentlab.experiments.results import WilliamsResults
+from sentlab.experiments.results_rows import WilliamsResults
 from sentlab.experiments.settings_rows import WilliamsSettings
 from sentlab.report.changes import NOT_MEASURED, NOT_YET, Change, change, noise_of_gap, signed
 

@@ -13,7 +13,7 @@ from hostile import HOSTILE
 from matplotlib.colors import to_hex
 
 from sentlab.experiments.records import MapRecord
-from sentlab.experiments.results import MapDrawing, MapNumbers, MapResults
+from sentlab.experiments.results_rows import MapDrawing, MapNumbers, MapResults
 from sentlab.experiments.settings_rows import MapSettings, RowSettings, UmapSettings
 from sentlab.report import plots
 from sentlab.report.interactive import interactive_layout

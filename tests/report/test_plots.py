@@ -1,16 +1,23 @@
-"""Figures show what they are given; drawn on white, so that they read in dark mode too."""
+"""Figures show what they are given, as SVG in colours that read on a light page and on a dark one."""
 
 from __future__ import annotations
+
+import re
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 
 mpl.use("Agg")
 from sentlab.evaluation.sts import BINS, LEVELS, Geometry
 from sentlab.report import plots
+from sentlab.report.plots.style import GREY
 
 
 def test_loss_curve_shows_every_value_on_a_white_ground() -> None:
@@ -29,29 +36,31 @@ def test_every_task_has_its_loss_curve() -> None:
     assert [line.get_ydata().tolist() for line in axes.get_lines()[1::2]] == [[1.1, 1.0], [0.6, 0.5]]
 
 
-def test_a_map_has_a_panel_an_encoder_and_a_colour_a_meaning() -> None:
+def test_a_map_has_a_panel_an_encoder_a_star_a_meaning_and_a_marker_a_level() -> None:
     table = pd.DataFrame({"meaning": ["dog", "dog", "car"], "level": ["word", "phrase", "word"]})
     points = np.array([[0.0, 10.0], [4.0, 30.0], [2.0, 20.0]])
     figure = plots.map_of_meanings({"before": points, "after": -points}, table)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["before", "after"]
     for axes, shown in zip(figure.axes, ([[0, 0], [1, 1], [0.5, 0.5]], [[1, 1], [0, 0], [0.5, 0.5]]), strict=True):
-        np.testing.assert_allclose(axes.collections[0].get_offsets(), shown)
-        colours = axes.collections[0].get_facecolors()
-        assert (colours[0] == colours[1]).all()
-        assert (colours[0] != colours[2]).any()
-    assert [text.get_text() for text in figure.axes[1].get_legend().get_texts()] == [
-        "meaning", "dog", "car", "level", "word", "phrase",
-    ]  # fmt: skip
+        rays, words, phrases = axes.collections
+        middle = [0.5, 0.5]  # of both meanings
+        np.testing.assert_allclose(rays.get_segments(), [[middle, place] for place in shown])
+        np.testing.assert_allclose(words.get_offsets(), [shown[0], shown[2]])
+        np.testing.assert_allclose(phrases.get_offsets(), [shown[1]])
+        assert [text.get_text() for text in axes.texts] == ["dog", "car"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["word", "phrase"]
 
 
 def test_planes_show_the_pairs_on_top_of_what_the_classifier_says() -> None:
     plane = np.linspace(0, 1, 9).reshape(3, 3)
     pairs = np.array([0.1, 0.5, -0.3]), np.array([0.2, -0.5, 0.9])
-    (axes,) = plots.pair_planes({"u,v": plane}, pairs, np.array([True, False, False]), {"u,v": 66.7}).axes
-    assert axes.get_title(loc="left") == "[u; v]  67 %"
+    figure = plots.pair_planes({"u,v": plane}, pairs, np.array([True, False, False]), {"u,v": 66.7})
+    (axes,) = figure.axes
+    assert axes.get_title(loc="left") == "[u; v]: 67% right"
     assert axes.images[0].get_array().tolist() == plane.tolist()
     different, alike = (dots.get_offsets().tolist() for dots in axes.collections)
     assert (alike, different) == ([[0.1, 0.2]], [[0.5, -0.5], [-0.3, 0.9]])
+    assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["not alike", "alike"]
 
 
 def geometry(seed: int, **values: float) -> Geometry:
@@ -60,10 +69,24 @@ def geometry(seed: int, **values: float) -> Geometry:
     return Geometry(**point, mean=[0.0] * LEVELS, variance=[0.1] * LEVELS, counts=counts)
 
 
-def test_every_gold_level_has_its_density() -> None:
+def test_every_gold_level_has_its_density_in_a_row_and_its_mean() -> None:
     figure = plots.cosine_by_gold({name: geometry(i) for i, name in enumerate(("before", "after"))})
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["before", "after"]
-    assert [text.get_text() for text in figure.axes[1].get_legend().get_texts()] == ["0–1", "1–2", "2–3", "3–4", "4–5"]
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["0–1", "1–2", "2–3", "3–4", "4–5"]
+    *densities, means = figure.axes[1].get_lines()
+    assert [(round(min(line.get_ydata())), max(line.get_ydata())) for line in densities] == [
+        (i, pytest.approx(i + 0.9)) for i in range(LEVELS)
+    ]
+    assert means.get_xydata().tolist() == [[0.0, i] for i in range(LEVELS)]
+
+
+def test_an_empty_level_and_one_of_a_single_cosine_are_drawn() -> None:
+    counts = np.zeros((LEVELS, BINS), dtype=int)
+    counts[1, 90] = 1
+    found = Geometry(0.1, -1.0, [np.nan, 0.81, *[np.nan] * 3], [np.nan] * LEVELS, counts.tolist())
+    empty, one, *_ = plots.cosine_by_gold({"raw": found}).axes[0].get_lines()
+    assert len(empty.get_xdata()) == 0
+    assert one.get_xdata()[one.get_ydata().argmax()] == pytest.approx(0.81, abs=0.01)
 
 
 def test_densities_are_shown_where_there_are_cosines() -> None:
@@ -103,22 +126,23 @@ def test_ridges_share_one_scale_of_cosines() -> None:
     figure = plots.cosine_ridges({name: geometry(i) for i, name in enumerate(("raw", "SimCSE", "PaSeR"))})
     assert [axes.get_ylabel() for axes in figure.axes] == ["raw", "SimCSE", "PaSeR"]
     assert len({axes.get_xlim() for axes in figure.axes}) == 1
-    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["0–1", "1–2", "2–3", "3–4", "4–5"]
-    assert [len(axes.collections) for axes in figure.axes] == [LEVELS] * 3
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["gold 0–1", "between", "gold 4–5"]
+    assert [len(axes.get_lines()) for axes in figure.axes] == [LEVELS] * 3
 
 
-def test_topics_have_a_colour_and_a_marker_and_scenes_a_line() -> None:
+def test_the_first_topics_have_a_colour_and_a_marker_and_their_scenes_a_line() -> None:
     topics, scenes = [name for name in "abcdef" for _ in range(4)], [i // 2 for i in range(24)]
     plane = np.random.default_rng(0).normal(size=(24, 2))
-    figure = plots.topic_planes({"PCA": plane, "UMAP": -plane, "more": plane}, topics, scenes, columns=2)
+    planes = {"PCA": plane, "UMAP": -plane, "more": plane}
+    figure = plots.topic_planes(planes, topics, scenes, columns=2, coloured=5)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["PCA", "UMAP", "more"]
-    lines, *dots = figure.axes[1].collections
-    np.testing.assert_allclose(lines.get_segments(), -plane.reshape(12, 2, 2))
-    np.testing.assert_allclose(np.concatenate([group.get_offsets() for group in dots]), -plane)
-    looks = {(*group.get_facecolors()[0], len(group.get_paths()[0])) for group in dots}
-    assert len(looks) == 6
-    assert len({look[:3] for look in looks}) == 5  # the sixth topic has the first one's colour in another shape
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == list("abcdef")
+    rest, lines, *dots = figure.axes[1].collections
+    np.testing.assert_allclose(lines.get_segments(), -plane[:20].reshape(10, 2, 2))
+    np.testing.assert_allclose(np.concatenate([group.get_offsets() for group in dots]), -plane[:20])
+    np.testing.assert_allclose(rest.get_offsets(), -plane[20:])
+    assert len({tuple(group.get_facecolors()[0]) for group in dots}) == 5
+    assert len({group.get_paths()[0].vertices.tobytes() for group in dots}) == 5
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*"abcde", "other topics"]
 
 
 def test_a_sweep_is_a_line_a_map_or_dots() -> None:
@@ -157,7 +181,7 @@ def test_curves_have_a_panel_a_measurement_and_a_line_a_method() -> None:
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["alignment", "uniformity"]
     lines = [line.get_ydata().tolist() for line in figure.axes[0].get_lines() if len(line.get_ydata()) == 2]
     assert lines[:2] == [pytest.approx([0.6, 1.1]), pytest.approx([0.8, 1.3])]
-    assert [text.get_text() for text in figure.axes[1].get_legend().get_texts()] == ["MoCo", "SimCSE"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["MoCo", "SimCSE"]
 
 
 def test_attention_is_shown_in_shares_of_attending_to_all_alike() -> None:
@@ -190,3 +214,49 @@ def test_a_text_with_one_span_is_drawn() -> None:
     (axes,) = plots.span_scores({"raw": np.array([[0.5]])}, ["horse"]).axes
     assert axes.collections[0].get_array().ravel().tolist() == [0.5]
     assert axes.patches[0].get_xy() == (0, 0)
+
+
+def test_notebooks_show_figures_as_svg_with_text_as_text(tmp_path: Path) -> None:
+    figure = plots.training_curves(
+        {"PaSeR": [{"step": 0, "score": 20.0}, {"step": 5, "score": 45.0}]}, "Spearman × 100"
+    )
+    shell = InteractiveShell.instance()
+    with capture_output() as said:
+        assert shell.display_formatter.format(figure) == ({}, {})  # shows itself
+    (shown,) = said.outputs
+    assert set(shown.data) == {"image/svg+xml", "text/plain"}
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", shown.data["image/svg+xml"])
+    assert {"step", "Spearman × 100"} <= set(texts)
+    figure.save(tmp_path / "figure.svg")
+    assert (tmp_path / "figure.svg").read_text(encoding="utf-8") == shown.data["image/svg+xml"]
+
+
+Colour = tuple[float, float, float]
+DARK = to_rgb("#121212")  # the page of the book in dark mode
+
+
+def contrast(one: Colour, other: Colour) -> float:
+    """The contrast of two colours by the Web Content Accessibility Guidelines, 1 to 21."""
+
+    def luminance(colour: Colour) -> float:
+        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in colour]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def in_dark_mode(colour: Colour) -> Colour:
+    """What the book's style sheet makes of a picture's colour: `invert(0.93) hue-rotate(180deg)`."""
+    inverted = 0.93 - 0.86 * np.array(colour)
+    weights = np.array([0.213, 0.715, 0.072])
+    return tuple(np.clip(2 * weights @ inverted - inverted, 0, 1))
+
+
+def test_colours_read_on_the_light_and_on_the_dark_page() -> None:
+    assert contrast(to_rgb("white"), to_rgb("black")) == pytest.approx(21)
+    assert in_dark_mode(to_rgb("white")) == pytest.approx(DARK, abs=0.002)
+    assert contrast(in_dark_mode(to_rgb("black")), DARK) > 12
+    for colour in map(to_rgb, [*plots.PALETTE, GREY]):
+        grounds = contrast(colour, to_rgb("white")), contrast(colour, DARK), contrast(in_dark_mode(colour), DARK)
+        assert min(grounds) >= 3, to_hex(colour)

@@ -21,7 +21,7 @@ FILLED = {"targets": -100, "units": -1, "query_units": -1}  # what padding holds
 
 @pytest.fixture(scope="module")
 def two(small_encoder_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What each of two processes found. They run once for all tests."""
+    """What each of two processes found. Both run a single time for all tests."""
     folder = tmp_path_factory.mktemp("two")
     command = [sys.executable, shared_batch.__file__, str(small_encoder_folder), str(folder)]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}

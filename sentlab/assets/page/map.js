@@ -3,7 +3,7 @@
 
 sentlabWidgets.map ??= (() => {
   const { make } = sentlabWidgets;
-  const COLOURS = ["#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc"]; // seaborn's colour-blind palette
+  const COLOURS = ["#0072b2", "#d55e00", "#007f5f", "#a6559d", "#8a6d00"]; // as in sentlab.report.plots
   const REACH = 24; // pixels from a point within which the pointer means it
   const MOVING = 800; // milliseconds
 

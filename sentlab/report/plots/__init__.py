@@ -1,15 +1,18 @@
 """Results in, a matplotlib Figure out, all in one style. Users reach it as ``sentlab.plots``."""
 
-from sentlab.report.plots.cosines import cosine_by_gold, cosine_ridges, cosine_violins, draw_densities
+from sentlab.report.plots.cosines import cosine_by_gold, cosine_ridges, cosine_violins
 from sentlab.report.plots.planes import alignment_uniformity, map_of_meanings, pair_planes, topic_planes
 from sentlab.report.plots.scores import (
     agreement,
     curves,
     draw_leaderboard,
+    draw_scorecard,
+    effects,
     leaderboard,
     sweep,
     training_curves,
     training_losses,
+    verdict_counts,
 )
 from sentlab.report.plots.style import PALETTE, STYLE, canvas
 from sentlab.report.plots.tokens import attention, span_scores
@@ -25,8 +28,9 @@ __all__ = [
     "cosine_ridges",
     "cosine_violins",
     "curves",
-    "draw_densities",
     "draw_leaderboard",
+    "draw_scorecard",
+    "effects",
     "leaderboard",
     "map_of_meanings",
     "pair_planes",
@@ -35,4 +39,5 @@ __all__ = [
     "topic_planes",
     "training_curves",
     "training_losses",
+    "verdict_counts",
 ]

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from sentlab.evaluation.sts import Geometry
-from sentlab.report.plots.style import PALETTE, canvas
+from sentlab.report.plots.style import GREY, PALETTE, RANKS, canvas
 
-COLOURS, MARKERS = PALETTE[:5], "o^"  # of topics: five colours as circles, then as triangles
+MARKERS = "o^sDv"
 
 
 def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str, float], label: str) -> Figure:
@@ -27,7 +28,7 @@ def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str
         scores: encoder -> the score that colours its point.
         label: what the score is.
     """
-    with canvas(1, width=6.4, height=4.2) as (figure, (axes,)):
+    with canvas(1, width=6.0, height=4.4) as (figure, (axes,)):
         x, y = ([getattr(found, name) for found in geometries.values()] for name in ("uniformity", "alignment"))
         points = axes.scatter(x, y, c=[scores[name] for name in geometries], cmap="viridis", s=60, zorder=3)
         axes.margins(0.15)
@@ -38,14 +39,20 @@ def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str
     return figure
 
 
-def _label_apart(axes: Any, labels: Sequence[str], points: Sequence[tuple[float, float]]) -> None:
-    """Label points, each as close as possible without covering a point or an earlier label."""
-    taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in axes.transData.transform(points)]
-    ways = [(7 * far * x, 6 * far * y) for far in range(1, 9) for y in (1, -1, 0, 2, -2) for x in (1, -1)]
+def _label_apart(
+    axes: Any,
+    labels: Sequence[str],
+    points: Sequence[Any],
+    others: Sequence[Any] = (),
+) -> None:
+    """Label points, each as close as possible without covering a point, one of the others or an earlier label."""
+    places = axes.transData.transform([*points, *others])
+    taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in places]
+    ways = [(7 * far * x, 6 * far * y) for far in range(1, 13) for y in (1, -1, 0, 2, -2) for x in (1, -1)]
     for label, point in zip(labels, points, strict=True):
         line = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
         text = axes.annotate(
-            label, point, ways[0], textcoords="offset points", fontsize=8, va="center", arrowprops=line
+            label, point, ways[0], textcoords="offset points", fontsize=9, va="center", arrowprops=line
         )
         for x, y in [*ways, ways[0]]:  # the first one again where there is no room
             text.set(position=(x, y), ha="left" if x > 0 else "right")
@@ -57,54 +64,73 @@ def _label_apart(axes: Any, labels: Sequence[str], points: Sequence[tuple[float,
 
 
 def map_of_meanings(planes: Mapping[str, np.ndarray], table: pd.DataFrame) -> Figure:
-    """Draw texts in a plane, one panel per encoder: the colour is a text's meaning, the marker its level.
+    """Draw texts in a plane, one panel per encoder: a star joins the texts of one meaning, which has its name there.
+
+    Colour and marker are the level. Where meaning decides, stars are small; where level does, they are large.
 
     Args:
         planes: encoder -> its points (n, 2), from UMAP for instance.
         table: one row per text, with the columns `meaning` and `level`.
     """
-    with canvas(len(planes), width=4.6, height=4.4) as (figure, panels):
+    centres, dots = [], []
+    with canvas(len(planes), width=3.9, height=4.2, sharey=False) as (figure, panels):
         for axes, (name, points) in zip(panels, planes.items(), strict=True):
-            last = axes is panels[-1]
-            x, y = ((points - points.min(axis=0)) / np.ptp(points, axis=0)).T  # its scale means nothing
-            sns.scatterplot(
-                table.assign(x=x, y=y), x="x", y="y", hue="meaning", style="level", s=55, ax=axes,
-                palette=sns.color_palette("husl", table["meaning"].nunique()), legend="full" if last else False,
-            )  # fmt: skip
-            axes.set(title=name, xlabel="", ylabel="", xticks=[], yticks=[])
-        panels[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+            places = (points - points.min(axis=0)) / np.ptp(points, axis=0)  # its scale means nothing
+            meanings = table.groupby("meaning", sort=False).indices
+            middles = {name: places[own].mean(axis=0) for name, own in meanings.items()}
+            rays = [(middles[name], place) for name, own in meanings.items() for place in places[own]]
+            axes.add_collection(LineCollection(rays, colors=GREY, linewidths=0.6, zorder=1))
+            centres.append(middles)
+            dots.append(places)
+            for (level, own), colour, marker in zip(
+                table.groupby("level", sort=False).indices.items(), PALETTE, "o^s", strict=False
+            ):
+                axes.scatter(*places[own].T, s=34, color=colour, marker=marker, linewidths=0, label=level, zorder=3)
+            axes.set(title=name, xticks=[], yticks=[])
+            axes.spines[:].set(visible=True, color="0.8")
+        handles = panels[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3)
+        figure.tight_layout()  # before labels find their places
+        for axes, middles, places in zip(panels, centres, dots, strict=True):
+            _label_apart(axes, list(middles), list(middles.values()), places)
     return figure
 
 
 def topic_planes(
-    planes: Mapping[str, np.ndarray], topics: Sequence[str], scenes: Sequence[int], *, columns: int
+    planes: Mapping[str, np.ndarray],
+    topics: Sequence[str],
+    scenes: Sequence[int],
+    *,
+    columns: int,
+    coloured: int = 4,
 ) -> Figure:
-    """Draw sentences in planes, one panel each: colour and marker show the topic, lines join wordings of one scene.
+    """Draw sentences in planes, one panel each: some topics have a colour and a marker, lines join wordings of a scene.
 
     Args:
         planes: title -> its points (n, 2).
         topics, scenes: of each of the n sentences.
         columns: panels side by side.
+        coloured: how many topics, of the first ones; the others are small grey dots, without lines.
     """
-    names, scene = list(dict.fromkeys(topics)), np.array(scenes)
-    with canvas(len(planes), width=6.8 / columns, height=6.8 / columns, columns=columns, sharey=False) as (
-        figure,
-        panels,
-    ):
+    names, topic, scene = list(dict.fromkeys(topics))[:coloured], np.array(topics), np.array(scenes)
+    told = np.isin(topic, names)
+    size = 7.6 / columns
+    with canvas(len(planes), width=size, height=size, columns=columns, sharey=False) as (figure, panels):
         for axes, (title, points) in zip(panels, planes.items(), strict=True):
-            groups = [points[scene == number] for number in np.unique(scene)]
-            axes.add_collection(LineCollection(groups, colors="0.75", linewidths=0.5, zorder=0))
+            axes.scatter(*points[~told].T, s=12 / columns, color="0.75", linewidths=0, zorder=0)
+            groups = [points[scene == number] for number in np.unique(scene[told])]
+            axes.add_collection(LineCollection(groups, colors="0.6", linewidths=0.6, zorder=1))
             for i, name in enumerate(names):
-                own = points[np.array(topics) == name]
-                colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i // len(COLOURS)]
-                axes.scatter(*own.T, s=40 / columns, color=colour, marker=marker, linewidths=0, label=name)
-            axes.set_title(title, fontsize=10 if columns < 4 else 8)
+                own, marker = points[topic == name], MARKERS[i % len(MARKERS)]
+                axes.scatter(*own.T, s=64 / columns, color=PALETTE[i], marker=marker, linewidths=0, label=name)
+            axes.set_title(title, fontsize=11 if columns < 4 else 9)
             axes.set(xticks=[], yticks=[], aspect="equal", adjustable="datalim")
             axes.spines[:].set(visible=True, color="0.8")
-        handles = panels[0].get_legend_handles_labels()
-        figure.legend(
-            *handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=5, markerscale=columns**0.5, fontsize=9
-        )
+        handles, labels = panels[0].get_legend_handles_labels()
+        if not told.all():
+            handles.append(panels[0].collections[0])
+            labels.append("other topics")
+        figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=5, markerscale=columns**0.5)
     return figure
 
 
@@ -119,15 +145,22 @@ def pair_planes(
     Args:
         planes: classifier -> probability over a square grid; its rows follow the second number.
         pairs: n first and n second numbers.
-        alike: (n,), whether a pair is alike. Black dots are.
+        alike: (n,), whether a pair is alike. Orange dots are.
         right: classifier -> share of pairs that it has right, in %.
     """
-    with canvas(len(planes), width=2.5, height=2.9) as (figure, panels):
+    columns = 2 if len(planes) == 4 else len(planes)
+    with canvas(len(planes), width=2.9, height=3.1, columns=columns, sharex=True) as (figure, panels):
         for axes, (name, plane) in zip(panels, planes.items(), strict=True):
-            axes.imshow(plane, extent=(-1, 1, -1, 1), origin="lower", cmap="Blues", vmin=0, vmax=1, alpha=0.8)
-            for found, colour in ((False, "white"), (True, "black")):
-                own = alike == found
-                axes.scatter(pairs[0][own], pairs[1][own], s=6, color=colour, edgecolor="grey", linewidth=0.3)
-            axes.set(title=f"[{name.replace(',', '; ')}]  {right[name]:.0f} %", xlabel="u", ylabel="")
-        panels[0].set(ylabel="v")
+            axes.imshow(plane, extent=(-1, 1, -1, 1), origin="lower", cmap=RANKS, vmin=0, vmax=1.25)
+            for found, colour, label in ((False, "white", "not alike"), (True, PALETTE[1], "alike")):
+                x, y = (side[alike == found] for side in pairs)
+                axes.scatter(x, y, s=14, color=colour, edgecolor="0.3", linewidth=0.4, label=label)
+            axes.set(title=f"[{name.replace(',', '; ')}]: {right[name]:.0f}% right")
+        for axes in panels[-columns:]:
+            axes.set(xlabel="u")
+        for axes in panels[::columns]:
+            axes.set(ylabel="v")
+        shade = Patch(facecolor=plt.get_cmap(RANKS)(0.8), label="the classifier says alike")
+        handles = [*panels[0].get_legend_handles_labels()[0], shade]
+        figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3)
     return figure

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from sentlab.experiments.records import LeaderboardRecord
-from sentlab.experiments.results import BoardColumn
-from sentlab.files import replacing
-from sentlab.report.plots.style import PALETTE, canvas
+from sentlab.experiments.records import LeaderboardRecord, ScorecardRecord
+from sentlab.experiments.results_rows import NOT_RUN, UNTESTED, BoardColumn, ClaimResult
+from sentlab.report.plots.style import GREY, PALETTE, RANKS, SEAMLESS, Picture, canvas
 
 SIGNIFICANT = 0.05  # the level of a test
+# the colours of the verdicts of a scorecard, with a contrast of 4.5 to white, also when the dark page inverts them
+VERDICTS = {"holds": "#00704d", "undecided": "#8a6d00", "fails": "#b8431c", NOT_RUN: "#a3a3a3", UNTESTED: "#d4d4d4"}
 
 
 def sweep(table: pd.DataFrame, score: str) -> Figure:
@@ -33,10 +35,11 @@ def sweep(table: pd.DataFrame, score: str) -> Figure:
     if len(settings) not in (1, 2):
         raise ValueError(f"a sweep is drawn over one setting or two, not over {', '.join(settings) or 'none'}")
     means = table.groupby(settings, sort=False)[score].agg(["mean", "std"])
-    with canvas(1, width=6.0) as (figure, (axes,)):
+    height = 3.0 if len(settings) == 2 else max(3.0, 0.28 * len(means))  # names need a line each
+    with canvas(1, width=5.4, height=height) as (figure, (axes,)):
         if len(settings) == 2:
             grid = means["mean"].unstack()
-            sns.heatmap(grid, annot=True, fmt=".1f", cmap="viridis", ax=axes, cbar_kws={"label": score})
+            sns.heatmap(grid, annot=True, fmt=".1f", cmap=RANKS, ax=axes, cbar_kws={"label": score}, **SEAMLESS)
         elif pd.api.types.is_numeric_dtype(table[settings[0]]):
             axes.errorbar(means.index, means["mean"], means["std"].fillna(0.0), marker="o", color=PALETTE[0], capsize=3)
             axes.set(xlabel=settings[0], ylabel=score, xticks=list(means.index))
@@ -55,7 +58,7 @@ def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], ylabel: s
     Args:
         runs: name -> rows with `step` and `score`, as `History.dev`.
     """
-    with canvas(1, width=6.4) as (figure, (axes,)):
+    with canvas(1, width=5.4) as (figure, (axes,)):
         for (name, rows), colour in zip(runs.items(), PALETTE, strict=False):
             steps, scores = [row["step"] for row in rows], [row["score"] for row in rows]
             axes.plot(steps, scores, color=colour, label=name, linewidth=1.5)
@@ -76,7 +79,7 @@ def training_losses(losses: Sequence[Mapping[str, float]], names: Sequence[str],
     """
     table = pd.DataFrame(losses)
     window = max(5, len(table) // 10)
-    with canvas(1, width=6.4) as (figure, (axes,)):
+    with canvas(1, width=5.4) as (figure, (axes,)):
         for name, colour in zip(names, PALETTE, strict=False):
             axes.plot(table["step"], table[name], ".", color=colour, alpha=0.15, markersize=3)
             axes.plot(table["step"], table[name].rolling(window, min_periods=1).mean(), color=colour, label=name)
@@ -93,14 +96,16 @@ def curves(table: pd.DataFrame, x: str, ys: Sequence[str], hue: str) -> Figure:
         table: one row per point.
         x, ys, hue: names of columns.
     """
-    with canvas(len(ys), width=4.4 if len(ys) > 1 else 6.4, sharey=False) as (figure, panels):
+    with canvas(len(ys), width=2.7 if len(ys) > 1 else 5.4, sharey=False) as (figure, panels):
         for axes, y in zip(panels, ys, strict=True):
             sns.lineplot(
                 table, x=x, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()],
-                errorbar=("sd", 1), legend="full" if axes is panels[-1] else False,
+                errorbar=("sd", 1), legend="full" if axes is panels[0] else False,
             )  # fmt: skip
             axes.set(title=y if len(ys) > 1 else "", ylabel="" if len(ys) > 1 else y)
-        panels[-1].legend(title=None, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        handles = panels[0].get_legend_handles_labels()
+        panels[0].get_legend().remove()
+        figure.legend(*handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(3, table[hue].nunique()))
     return figure
 
 
@@ -110,23 +115,23 @@ def agreement(table: pd.DataFrame, x: str, y: str, hue: str) -> Figure:
     Args:
         x, y, hue: names of columns; `hue` chooses colour and marker.
     """
-    with canvas(1, width=6.0, height=4.0) as (figure, (axes,)):
+    with canvas(1, width=5.4, height=4.0) as (figure, (axes,)):
         sns.scatterplot(table, x=x, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()], s=60)
         axes.legend(title=None, loc="best")
     return figure
 
 
-def leaderboard(columns: Mapping[str, BoardColumn], beside: Sequence[str] = ()) -> Figure:
+def leaderboard(columns: Mapping[str, BoardColumn], beside: Sequence[str] = ()) -> Picture:
     """Draw scores with their intervals, one panel per column. Filled points do not differ significantly from the best.
 
     Args:
         columns: of the results of a leaderboard. A p below 0.05 is significant.
         beside: rows that do not compete; they are grey.
     """
-    with canvas(len(columns), width=2.3, height=4.4, columns=5) as (figure, panels):
+    with canvas(len(columns), width=2.0, height=4.6, columns=min(5, len(columns))) as (figure, panels):
         for axes, (name, column) in zip(panels, columns.items(), strict=True):
             for place, (row, found) in enumerate(column.rows.items()):
-                colour = "0.6" if row in beside else PALETTE[0]
+                colour = GREY if row in beside else PALETTE[0]
                 filled = row not in beside and (found.p is None or found.p >= SIGNIFICANT)
                 axes.plot([found.low, found.high], [place] * 2, color=colour, lw=1.5, zorder=1)
                 axes.scatter(found.score, place, s=34, color=colour if filled else "white", ec=colour, zorder=2)
@@ -151,5 +156,79 @@ def draw_leaderboard(record: LeaderboardRecord, file: Path) -> None:
     if settings.picture is None or results is None:
         raise ValueError(f"{record.name} has no results, or its settings ask for no picture")
     figure = leaderboard({name: results.columns[name] for name in settings.picture.columns}, settings.beside)
-    with replacing(file) as temporary, plt.rc_context({"svg.hashsalt": file.name}):
-        figure.savefig(temporary, format="svg", metadata={"Date": None}, bbox_inches="tight")
+    figure.save(file)
+
+
+def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
+    """Draw a claim a row: its effect here with the 95% interval, in the colour of its verdict, and that of the paper.
+
+    Args:
+        claims: in the order of the rows. Those without a difference on this encoder are left out.
+        encoder: such as `tiny`.
+
+    Raises:
+        ValueError: no claim has a difference.
+    """
+    tested = [(claim, claim.found[encoder]) for claim in claims if encoder in claim.found]
+    shown = [(claim, found) for claim, found in tested if found.difference is not None]
+    if not shown:
+        raise ValueError(f"none of these {len(claims)} claims was tested on {encoder}: there is nothing to draw")
+    with canvas(1, width=7.6, height=1.3 + 0.4 * len(shown)) as (figure, (axes,)):
+        for place, (claim, found) in enumerate(shown):
+            colour = VERDICTS[found.verdict]
+            if found.low is not None:
+                axes.plot([found.low, found.high], [place] * 2, color=colour, lw=2, zorder=2)
+            axes.scatter(found.difference, place, s=38, color=colour, zorder=3)
+            if claim.printed is not None:
+                axes.scatter(claim.printed, place, s=44, marker="D", color="white", ec=GREY, zorder=2)
+        axes.axvline(0, color=GREY, lw=1, zorder=1)
+        axes.set_yticks(range(len(shown)), [fill(claim.text, 44) for claim, _ in shown])
+        axes.set(xlabel="difference of the scores × 100", ylim=(len(shown) - 0.4, -0.6))
+        axes.grid(axis="x", alpha=0.3)
+        said = dict.fromkeys(found.verdict for _, found in shown)
+        marks = [Line2D([], [], color=VERDICTS[verdict], marker="o", lw=2, label=verdict) for verdict in said]
+        marks.append(Line2D([], [], color="white", marker="D", mec=GREY, ls="", label="in the paper"))
+        axes.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
+    return figure
+
+
+def verdict_counts(counts: pd.DataFrame) -> Picture:
+    """Draw how many claims of each paper have each verdict: a bar a paper.
+
+    Args:
+        counts: a row a paper and a column a verdict (`ScorecardResults.counts`).
+    """
+    with canvas(1, width=6.4, height=1.4 + 0.45 * len(counts)) as (figure, (axes,)):
+        left = np.zeros(len(counts))
+        for verdict, numbers in counts.items():
+            colour = VERDICTS[str(verdict)]
+            if not numbers.any():
+                continue
+            axes.barh(counts.index, numbers, left=left, color=colour, height=0.62, label=verdict, ec="white")
+            for place, (number, start) in enumerate(zip(numbers, left, strict=True)):
+                ink = "black" if verdict in (NOT_RUN, UNTESTED) else "white"
+                if number:
+                    axes.text(start + number / 2, place, str(number), ha="center", va="center", color=ink)
+            left += numbers.to_numpy()
+        axes.invert_yaxis()
+        axes.set(xlabel="claims")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.tick_params(axis="y", length=0)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    return figure
+
+
+def draw_scorecard(record: ScorecardRecord, file: Path) -> None:
+    """Draw the verdicts on the first encoder of a scorecard, as SVG: the same bytes for the same numbers.
+
+    Args:
+        record: with results.
+        file: where the picture goes.
+
+    Raises:
+        ValueError: the record has no results.
+    """
+    if record.results is None:
+        raise ValueError(f"{record.name} has no results")
+    encoder = next(iter(next(claim.found for claim in record.results.claims if claim.found)))
+    verdict_counts(record.results.counts(encoder)).save(file)

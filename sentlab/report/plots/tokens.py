@@ -9,7 +9,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from sentlab.report.plots.style import canvas
+from sentlab.report.plots.style import PALETTE, RANKS, SEAMLESS, canvas
 
 
 def attention(weights: Mapping[str, np.ndarray], tokens: Sequence[str], rows: str) -> Figure:
@@ -20,11 +20,12 @@ def attention(weights: Mapping[str, np.ndarray], tokens: Sequence[str], rows: st
         tokens: L of them.
         rows: what the rows are.
     """
-    with canvas(len(weights), width=3.6, height=3.4) as (figure, panels):
+    with canvas(len(weights), width=3.8, height=3.4) as (figure, panels):
         for axes, (name, found) in zip(panels, weights.items(), strict=True):
             sns.heatmap(
                 found * len(tokens), ax=axes, cmap="vlag", center=1.0, vmin=0.0, vmax=3.0, xticklabels=list(tokens),
                 yticklabels=False, cbar=axes is panels[-1], cbar_kws={"label": "weight, in shares of 1 / L"},
+                **SEAMLESS,
             )  # fmt: skip
             axes.set(title=name, xlabel="", ylabel=rows if axes is panels[0] else "")
             axes.tick_params(axis="x", rotation=90)
@@ -49,16 +50,16 @@ def span_scores(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figur
         grids[name][first + more, first] = found[first, more]
     drawn = list(grids.values())
     low, high = np.nanmin(drawn), np.nanmax(drawn)
-    with canvas(len(scores), width=4.4, height=4.6) as (figure, panels):
+    with canvas(len(scores), width=4.2, height=4.6) as (figure, panels):
         for axes, (name, grid) in zip(panels, grids.items(), strict=True):
             bar = axes.inset_axes((0.84, 0.5, 0.03, 0.45)) if axes is panels[-1] else None  # where there are no spans
             sns.heatmap(
-                grid, ax=axes, cmap="viridis", vmin=low, vmax=high, xticklabels=list(words), yticklabels=list(words),
-                cbar=bar is not None, cbar_ax=bar, cbar_kws={"label": "cosine"},
+                grid, ax=axes, cmap=RANKS, vmin=low, vmax=high, xticklabels=list(words), yticklabels=list(words),
+                cbar=bar is not None, cbar_ax=bar, cbar_kws={"label": "cosine"}, **SEAMLESS,
             )  # fmt: skip
             best, longer = divmod(int(scores[name].argmax()), scores[name].shape[1])
-            axes.add_patch(Rectangle((best, best + longer), 1, 1, fill=False, edgecolor="red", linewidth=2))
+            axes.add_patch(Rectangle((best, best + longer), 1, 1, fill=False, edgecolor=PALETTE[1], linewidth=2))
             axes.set(title=name, xlabel="first word of the span", ylabel="last word" if axes is panels[0] else "")
-            axes.tick_params(labelsize=7)
+            axes.tick_params(labelsize=9)
             axes.tick_params(axis="x", rotation=90)
     return figure

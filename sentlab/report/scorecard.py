@@ -1,0 +1,80 @@
+"""The scorecard for a page: what the papers claim, their effects and ours, and the verdicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from sentlab.experiments.records import ScorecardRecord
+from sentlab.experiments.results_rows import NOT_RUN, ClaimResult, Tested
+from sentlab.report import tables
+
+# of the book's theme, light and dark; elsewhere what reads on white and on black
+COLOURS = {
+    "holds": "var(--pst-color-success, #0f8a5f)",
+    "fails": "var(--pst-color-danger, #c8552b)",
+}
+
+
+def claims(record: ScorecardRecord, paper: str) -> list[ClaimResult]:
+    """Return the results of a paper's claims.
+
+    Args:
+        record: with results.
+        paper: as the record names it, such as `PaSeR`.
+
+    Raises:
+        ValueError: the record has no results.
+        KeyError: it has no claim of that paper; names the papers that it has.
+    """
+    if record.results is None:
+        raise ValueError(f"{record.name} has no results yet: python -m sentlab scorecard FILE")
+    found = [claim for claim in record.results.claims if claim.paper == paper]
+    if not found:
+        known = dict.fromkeys(claim.paper for claim in record.results.claims)
+        raise KeyError(f"{record.name} has no claims of {paper!r}; there are {', '.join(known)}")
+    return found
+
+
+def table(record: ScorecardRecord, paper: str, encoder: str = "tiny") -> Any:
+    """Show a paper's claims: the effect that it prints, our effect with its 95% interval, and the verdict.
+
+    Args:
+        record: with results.
+        paper: as the record names it, such as `PaSeR`.
+        encoder: on which the claims were tested.
+
+    Example:
+        >>> table(records.read("scorecard/tiny"), "PaSeR")                                     # doctest: +SKIP
+    """
+    asked = {claim.text: claim for claim in record.settings.claims if claim.paper == paper}
+    rows = []
+    for claim in claims(record, paper):
+        sides = asked[claim.text].sides.get(encoder)
+        rows.append(
+            {
+                "claim": f"{claim.text} <em>({claim.where})</em>",
+                "paper": "–" if claim.printed is None else f"{claim.printed:+.1f}",
+                "here": _effect(claim.found[encoder], sides.ours.record) if sides and encoder in claim.found else "–",
+                "verdict": claim.verdict(encoder),
+            }
+        )
+
+    def colour(verdict: str) -> str:
+        return f"font-weight: 600; color: {COLOURS.get(verdict, 'inherit')}"
+
+    shown = tables.left(pd.DataFrame(rows), f"{paper}: effects, scores × 100; encoder {encoder}")
+    return shown.hide(axis="index").map(colour, subset=["verdict"])
+
+
+def untested(record: ScorecardRecord) -> dict[str, str]:
+    """Return the claims that cannot be tested here, each with the reason."""
+    return {f"{claim.paper}: {claim.text}": claim.untested for claim in record.settings.claims if claim.untested}
+
+
+def _effect(found: Tested, name: str) -> str:
+    if found.verdict == NOT_RUN or found.difference is None:
+        return "–"
+    number = tables.linked(f"{found.difference:+.1f}", name)
+    return number if found.low is None else f"{number} [{found.low:+.1f}, {found.high:+.1f}]"

@@ -1,0 +1,95 @@
+"""The scorecard on a page: each claim with the paper's effect, ours and the verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sentlab.experiments.records import ScorecardRecord
+from sentlab.experiments.results_rows import ClaimResult, ScorecardResults, Tested
+from sentlab.experiments.settings_rows import ScorecardSettings
+from sentlab.recorded import draw
+from sentlab.report import plots, scorecard
+
+SIDES = {"tiny": {"ours": {"record": "tiny-sts/paser"}, "theirs": {"record": "raw/tiny"}}}
+ASKED: list[dict[str, Any]] = [
+    {"paper": "PaSeR", "where": "Table 1", "text": "it beats the mean", "sides": SIDES, "tests": [{"corpus": "stsb"}]},
+    {"paper": "PaSeR", "where": "Table 8", "text": "m matters", "sides": SIDES, "tests": [{"corpus": "stsb"}]},
+    {"paper": "PaSeR", "where": "Table 4", "text": "swaps <help>", "sides": SIDES, "tests": [{"corpus": "stsb"}]},
+    {"paper": "SLICE", "where": "Table 1", "text": "people agree", "untested": "there are no people here"},
+]
+FOUND = [
+    Tested(difference=6.72, low=5.1, high=8.3, p=0.002, verdict="holds"),
+    Tested(difference=-1.5, low=-2.5, high=-0.4, p=0.002, verdict="fails"),
+    Tested(verdict="not run yet"),
+]
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> ScorecardRecord:
+    picture = str(tmp_path / "verdicts.svg")
+    settings = ScorecardSettings.model_validate(
+        {"claims": ASKED, "max_length": 64, "picture": picture, "resamples": 500, "seed": 0}
+    )
+    tested = [{"tiny": found} for found in FOUND] + [{}]
+    printed = [24.8, None, 0.5, None]
+    claims = [
+        ClaimResult(**{key: claim[key] for key in ("paper", "where", "text")}, printed=effect, found=found)
+        for claim, effect, found in zip(ASKED, printed, tested, strict=True)
+    ]
+    return ScorecardRecord(settings=settings, results=ScorecardResults(claims=claims))
+
+
+def test_a_table_sets_effects_beside_each_other(record: ScorecardRecord) -> None:
+    shown = scorecard.table(record, "PaSeR")
+    rows = shown.data.to_dict("records")
+    assert [row["paper"] for row in rows] == ["+24.8", "–", "+0.5"]
+    assert [row["verdict"] for row in rows] == ["holds", "fails", "not run yet"]
+    assert rows[0]["here"].endswith("+6.7</a> [+5.1, +8.3]")
+    assert 'href="records.ipynb#record-tiny-sts/paser"' in rows[0]["here"]
+    assert rows[2]["here"] == "–"
+    page = shown.to_html()
+    assert "swaps &lt;help>" in page
+    assert scorecard.COLOURS["fails"] in page
+
+
+def test_what_cannot_be_tested_says_why(record: ScorecardRecord) -> None:
+    assert scorecard.untested(record) == {"SLICE: people agree": "there are no people here"}
+    assert scorecard.table(record, "SLICE").data["verdict"].tolist() == ["cannot be tested"]
+
+
+def test_a_slip_in_a_paper_s_name_names_the_papers(record: ScorecardRecord) -> None:
+    with pytest.raises(KeyError, match="there are PaSeR, SLICE"):
+        scorecard.claims(record, "Paser")
+    with pytest.raises(ValueError, match="has no results yet"):
+        scorecard.claims(record.model_copy(update={"results": None}), "PaSeR")
+
+
+def test_effects_are_drawn_with_their_intervals_and_the_paper_s(record: ScorecardRecord) -> None:
+    axes = plots.effects(scorecard.claims(record, "PaSeR"), "tiny").axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["it beats the mean", "m matters"]
+    assert [np.asarray(line.get_xdata()).tolist() for line in axes.lines[:2]] == [[5.1, 8.3], [-2.5, -0.4]]
+    points = [np.asarray(dots.get_offsets()).tolist() for dots in axes.collections]
+    assert points == [[[6.72, 0]], [[24.8, 0]], [[-1.5, 1]]]
+
+
+def test_nothing_tested_is_an_error_and_not_an_empty_picture(record: ScorecardRecord) -> None:
+    with pytest.raises(ValueError, match="none of these 1 claims was tested on tiny"):
+        plots.effects(scorecard.claims(record, "SLICE"), "tiny")
+
+
+def test_verdicts_are_counted_and_drawn_into_the_file_of_the_settings(record: ScorecardRecord) -> None:
+    assert record.results
+    counts = record.results.counts("tiny")
+    assert counts.to_dict("index") == {
+        "PaSeR": {"holds": 1, "undecided": 0, "fails": 1, "not run yet": 1, "cannot be tested": 0},
+        "SLICE": {"holds": 0, "undecided": 0, "fails": 0, "not run yet": 0, "cannot be tested": 1},
+    }
+    draw(record)
+    assert record.settings.picture
+    drawn = Path(record.settings.picture).read_text(encoding="utf-8")
+    assert all(word in drawn for word in ("PaSeR", "SLICE", "holds", "fails", "not run yet", "cannot be tested"))
+    assert "undecided" not in drawn
