@@ -45,6 +45,7 @@ CODE = (
 TEXT = ("book", "_config.yml", "_toc.yml")
 ENCODERS = ROOT / "book" / "encoders"  # that chapters write for widgets
 TRAINED = ROOT / "book" / "trained"  # encoders of recorded runs, for widgets
+CONTENTS = "00-contents.ipynb"  # of JupyterLab: it is no chapter
 PASSING = {"__pycache__", ".ipynb_checkpoints", ENCODERS.name}
 AT_ONCE = 4  # chapters, at most: each holds an encoder and data in memory
 QUIET = {
@@ -104,6 +105,8 @@ def run_chapters() -> list[str]:
     cache = get_cache(str(BUILD / ".jupyter_cache"))
     waiting = []
     for path in sorted((ROOT / "book").glob("*.ipynb")):
+        if path.name == CONTENTS:
+            continue
         try:
             cache.match_cache_notebook(nbformat.read(path, as_version=4))
         except KeyError:

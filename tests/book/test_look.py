@@ -1,0 +1,153 @@
+"""How the built pages look: nothing cut, text that can be read in both themes, on paper and in search results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from browser import Browser
+
+ROOT = Path(__file__).resolve().parents[2]
+HTML = ROOT / "_build" / "html"
+
+# What is wider than its place, of what is in sight. A table in a fold may scroll, and one in a frame of its own.
+CUT = """[...document.querySelectorAll(SELECTOR)]
+    .filter(node => node.getClientRects().length && !node.closest("details, [style*=overflow]"))
+    .filter(node => node.scrollWidth > node.clientWidth + 1
+        || node.offsetWidth > node.closest(".output, .pst-scrollable-table-container, article").clientWidth + 1)
+    .map(node => (node.caption ?? node).textContent.trim().slice(0, 60))"""
+
+# Text whose contrast with what is behind it is below 4.5. `opacity` counts, pictures do not.
+PALE = """(() => {
+    const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    const parts = colour => {
+        context.clearRect(0, 0, 1, 1);
+        context.fillStyle = colour;
+        context.fillRect(0, 0, 1, 1);
+        const [red, green, blue, alpha] = context.getImageData(0, 0, 1, 1).data;
+        return [red, green, blue, alpha / 255];
+    };
+    const over = (top, ground) => [0, 1, 2].map(i => top[i] * top[3] + ground[i] * (1 - top[3]));
+    const light = colour => {
+        const linear = colour.map(part => (part /= 255) <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+    };
+    const above = node => node ? [...above(node.parentElement), node] : [];
+    const pale = new Set();
+    const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+        const node = texts.currentNode.parentElement;
+        const style = getComputedStyle(node);
+        const unseen = !node.getClientRects().length || style.visibility === "hidden" || node.offsetWidth < 3;
+        if (!texts.currentNode.data.trim() || unseen || node.closest("svg, canvas, script, style")) continue;
+        const line = above(node).map(each => getComputedStyle(each));
+        const ground = line.reduce((below, each) => over(parts(each.backgroundColor), below), [255, 255, 255]);
+        const opacity = line.reduce((product, each) => product * each.opacity, 1);
+        const [red, green, blue, alpha] = parts(style.color);
+        const both = [light(over([red, green, blue, alpha * opacity], ground)), light(ground)].sort((a, b) => b - a);
+        const contrast = (both[0] + 0.05) / (both[1] + 0.05);
+        if (contrast < 4.5) pale.add(`${style.color} on ${ground.map(Math.round)}: ${contrast.toFixed(1)}`);
+    }
+    return [...pale];
+})()"""
+
+
+@pytest.fixture(scope="module")
+def chapters() -> list[Path]:
+    if not (HTML / "index.html").is_file():
+        pytest.skip("the book is not built: run `make book`")
+    return sorted((HTML / "book").glob("*.html"))
+
+
+def cut(browser: Browser, selector: str) -> list[str]:
+    return browser.get(CUT.replace("SELECTOR", f"'{selector}'"))
+
+
+def test_no_code_is_cut_and_no_table_in_sight_on_a_laptop(chapters: list[Path], browser: Browser) -> None:
+    found = {}
+    for page in chapters:
+        browser.open(page, width=1280, height=900)
+        found[page.name] = cut(browser, ".bd-article pre, .bd-article table")
+        browser.open(page, width=390, height=900)
+        found[f"{page.name}, phone"] = cut(browser, ".bd-article pre")
+    assert {name: places for name, places in found.items() if places} == {}
+
+
+def test_row_names_stay_when_a_table_scrolls(chapters: list[Path], browser: Browser) -> None:
+    browser.open(HTML / "book" / "leaderboard.html", width=390, height=900)
+    moved = """(() => {
+        const wide = [...document.querySelectorAll(".cell_output .text_html")]
+            .find(node => node.scrollWidth > node.clientWidth + 100 && node.querySelector("tbody th"));
+        wide.scrollLeft = 80;
+        const places = ["th", "td"].map(name => wide.querySelector(`tbody ${name}`).getBoundingClientRect().left);
+        return places.map(place => place - wide.getBoundingClientRect().left);
+    })()"""
+    name, number = browser.get(moved)
+    assert abs(name) < 2
+    assert number > -80
+
+
+def test_text_can_be_read_in_both_themes(chapters: list[Path], browser: Browser) -> None:
+    found = {}
+    for page in chapters:
+        browser.open(page, width=1280, height=900)
+        for theme in ("light", "dark"):
+            browser.get(f"document.documentElement.dataset.theme = '{theme}'")
+            browser.get("document.getAnimations().forEach(each => each.finish())")
+            found[f"{page.name}, {theme}"] = browser.get(PALE)
+    assert {name: pale for name, pale in found.items() if pale} == {}
+
+
+def test_pictures_have_the_ground_of_the_dark_page(chapters: list[Path], browser: Browser) -> None:
+    browser.open(HTML / "book" / "index.html", width=1280, height=900)
+    browser.get("document.documentElement.dataset.theme = 'dark'")
+    style = "getComputedStyle(document.querySelector('.bd-article img'))"
+    assert browser.get(f"[{style}.filter, {style}.backgroundColor]") == [
+        "invert(0.93) hue-rotate(180deg)",
+        "rgba(0, 0, 0, 0)",
+    ]
+    ground = browser.get("getComputedStyle(document.body).backgroundColor")
+    white = round(255 * (1 - 0.93))
+    assert ground == f"rgb({white}, {white}, {white})"
+
+
+def test_a_dark_page_prints_as_a_light_one(chapters: list[Path], browser: Browser) -> None:
+    browser.open(HTML / "book" / "index.html")
+    theme = "document.documentElement.dataset.theme"
+    browser.get(f"{theme} = 'dark'")
+    browser.get("dispatchEvent(new Event('beforeprint'))")
+    assert browser.get(theme) == "light"
+    browser.get("dispatchEvent(new Event('afterprint'))")
+    assert browser.get(theme) == "dark"
+
+
+@pytest.fixture
+def served() -> Iterator[str]:
+    """The address of the built book over HTTP."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(HTML))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("over", ["file", "http"])
+def test_search_results_have_summaries(over: str, chapters: list[Path], served: str, browser: Browser) -> None:
+    browser.problems.clear()
+    base = served if over == "http" else HTML.as_uri()
+    found = "[...document.querySelectorAll('ul.search li')]"
+    listed = "document.querySelector('.search-summary')?.innerText.startsWith('Search finished')"  # one hit at a time
+    browser.open(f"{base}/search.html?q=momentum", until=f"{listed} && {found}.every(hit => hit.children[1])")
+    summaries = browser.get(f"{found}.map(hit => hit.children[1].textContent)")
+    assert len(summaries) > 2
+    assert all(len(summary) > 10 for summary in summaries)
+    assert any("momentum" in summary.lower() for summary in summaries)
+    assert browser.problems == []
