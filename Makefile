@@ -36,7 +36,8 @@ test: $(MADE) ## run the tests
 	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 lab: $(MADE) ## open the chapters in JupyterLab
-	cd book && $(PY) -m jupyterlab
+	cd book && $(PY) -m jupyterlab --LabApp.app_settings_dir=_lab \
+	 --LabApp.extra_labextensions_path=_lab/labextensions 00-contents.ipynb
 
 results: $(MADE) ## run the recorded results that are missing, and name what cannot be run
 	@$(PY) -m sentlab results

@@ -48,7 +48,8 @@ from sentlab.encoder import Encoder
 from sentlab.encoder.word_vectors import tokens
 from sentlab.evaluation.mining import K1, B
 from sentlab.experiments.records import FOLDER, LibraryRecord, Notes, name_of
-from sentlab.experiments.results import CorpusNote, EncoderNote, LibraryResults
+from sentlab.experiments.results import CorpusNote, EncoderNote
+from sentlab.experiments.results_rows import LibraryResults
 from sentlab.experiments.run import weights_fingerprint
 from sentlab.experiments.settings import EncoderSettings
 from sentlab.experiments.settings_rows import LibrarySettings
@@ -199,7 +200,7 @@ def indexed_words(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Of each paragraph of an index its words: their vectors (w, D) and characters (w, 2)."""
     manifest = read_manifest(folder)
     for extent in manifest.segments:
-        segment = Segment(folder, extent, manifest.dtype, manifest.dim)
+        segment = Segment(folder, extent, manifest)
         edges = segment.words[1:-1]
         yield from zip(np.split(segment.vectors, edges), np.split(segment.spans, edges), strict=True)
 
