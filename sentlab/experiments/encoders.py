@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from sentlab.experiments import records, sweep
-from sentlab.experiments.records import SWEEPS, RunRecord, SearchRecord, SweepRecord
+from sentlab.experiments.records import ENCODER, ITEMS, SWEEPS, RunRecord, SearchRecord, SweepRecord
 from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.settings_rows import RowSettings
 
 
-def encoders_of(row: RowSettings, beside: Path) -> list[dict[str, Any]]:
+def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False) -> list[dict[str, Any]]:
     """What `Encoder.from_pretrained` takes for the encoders of a row: one, or one per run of a sweep or search.
 
     Args:
         row: names a run, or a sweep or search that keeps its encoders.
         beside: a file in the same folder of results.
+        or_items: what an encoder gave the items of tests will do in its place.
 
     Raises:
         FileNotFoundError: an encoder is not there; says how to get it.
@@ -35,20 +36,26 @@ def encoders_of(row: RowSettings, beside: Path) -> list[dict[str, Any]]:
         runs = [own for own in record.settings.runs(sweep.chosen_for(record, path)) if _has(own, row.where)]
         if not runs:
             raise ValueError(f"no run of {row.record} has {row.trained.removeprefix(row.record).strip()}")
-        places = [root / SWEEPS / sweep.run_name(own) / "encoder" for own in runs]
+        places = [root / SWEEPS / sweep.run_name(own) / ENCODER for own in runs]
         how = f"run it again with `keep` in its settings: python -m sentlab sweep --again {path}"
     elif isinstance(record, SearchRecord):
         if record.results is None or not record.done:
             raise FileNotFoundError(f"{record.name} has no encoders yet: python -m sentlab search {path}")
-        places = [records.root_of(path) / SWEEPS / run / "encoder" for run in record.results.runs]
+        places = [records.root_of(path) / SWEEPS / run / ENCODER for run in record.results.runs]
         how = f"run it again with `keep` in its settings: python -m sentlab search --again {path}"
     else:
-        places = [Path("runs") / record.name / "encoder"]
+        places = [Path("runs") / record.name / ENCODER]
         how = f"run it again: python -m sentlab run --again {path}"
     for folder in places:
-        if not folder.is_dir():
+        if not (folder.is_dir() or (or_items and folder.with_name(ITEMS).is_dir())):
             raise FileNotFoundError(f"the encoder of {record.name} is not in {folder}; {how}")
     return [{"source": str(folder)} for folder in places]
+
+
+def items_beside(source: Mapping[str, Any]) -> Path | None:
+    """Where a run of a sweep or search keeps what its encoder gives the items of tests; None for other encoders."""
+    folder = Path(source["source"])
+    return folder.with_name(ITEMS) if (folder.name, folder.parts[-3:-2]) == (ENCODER, (SWEEPS,)) else None
 
 
 def _has(settings: RunSettings, where: Mapping[str, Any]) -> bool:

@@ -4,7 +4,8 @@
 
 A score is Spearman's correlation x 100 of cosines and gold (all pairs of a set together), Pearson's of phrases in
 contexts, the mean average precision of rankings x 100, or the share of labels that are right x 100. Of several seeds it
-is the mean. What an encoder gave each item is kept in `runs/items`, so that an interrupted run resumes.
+is the mean. What an encoder gave each item is kept, so that an interrupted run resumes: in `runs/items`, or beside an
+encoder of a sweep or search in `items`. Whoever has these items can compare the encoder without having it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from sentlab.encoder.files import locate
 from sentlab.evaluation import Evaluation, evaluate, gold_of, scores_over
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
-from sentlab.experiments.encoders import encoders_of, trained_rows
+from sentlab.experiments.encoders import encoders_of, items_beside, trained_rows
 from sentlab.experiments.records import LeaderboardRecord, Notes
 from sentlab.experiments.settings_rows import TestSettings
 from sentlab.experiments.significance import Drawn, estimate, holm, resample
@@ -48,7 +49,7 @@ def leaderboard(path: Path) -> LeaderboardRecord:
     corpora = {name: notes.load(name, "test") for name in dict.fromkeys(test.corpus for test in tests.values())}
     scored: dict[str, dict[str, list[Evaluation]]] = {name: {} for name in tests}
     for row, of_row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
-        sources = encoders_of(of_row, path)
+        sources = encoders_of(of_row, path, or_items=True)
         for name, test in tests.items():
             corpus = corpora[test.corpus]
             scored[name][row] = [
@@ -104,16 +105,27 @@ def rounded_p(p: float | None) -> float | None:
 def kept_evaluation(
     source: Mapping[str, Any], pooling: str | None, test: TestSettings, corpus: Corpus[Any], max_length: int
 ) -> Evaluation:
-    """What an encoder gives each item of a test: from `runs/items`, or computed and put there."""
-    place, digest = Path(locate(source["source"])), hashlib.sha256(str(source["source"]).encode())
-    for file in sorted(file for file in place.rglob("*") if file.is_file()):
-        digest.update(file.relative_to(place).as_posix().encode() + file.read_bytes())
-    used = f"{digest.hexdigest()[:16]}-{pooling or source.get('pooling', 'own')}-{max_length}"
-    path = KEPT / used / f"{str(test).replace(' ', '-')}-{corpus.fingerprint}.npy"
+    """What an encoder gives each item of a test, kept or computed now; its rank where the score only counts ranks."""
+    name = f"{pooling or source.get('pooling', 'own')}-{max_length}-{test}-{corpus.fingerprint}.npy"
+    path = kept_items(source) / name.replace(" ", "-")
+    gold, correlation = gold_of(corpus)
     if not path.exists():
         encoder = Encoder.from_pretrained(**{**source, "max_length": max_length})
         encoder.pooling = pooling or encoder.pooling
         items = evaluate(encoder, corpus, setup=test.setup, progress=False).items
+        if correlation == "spearman":
+            ranks = np.unique(items, return_inverse=True)[1]
+            items = ranks.astype(np.min_scalar_type(ranks.max()))  # a quarter of the bytes, and nothing is lost
         with replacing(path) as temporary, temporary.open("wb") as stream:
             np.save(stream, items)
-    return Evaluation({}, np.load(path, allow_pickle=False), *gold_of(corpus))
+    return Evaluation({}, np.load(path, allow_pickle=False).astype(float), gold, correlation)
+
+
+def kept_items(source: Mapping[str, Any]) -> Path:
+    """Where it is kept what an encoder gives the items of tests."""
+    if beside := items_beside(source):
+        return beside
+    place, digest = Path(locate(source["source"])), hashlib.sha256(str(source["source"]).encode())
+    for file in sorted(file for file in place.rglob("*") if file.is_file()):
+        digest.update(file.relative_to(place).as_posix().encode() + file.read_bytes())
+    return KEPT / digest.hexdigest()[:16]

@@ -169,7 +169,7 @@ def lacks(entry: Entry) -> list[str]:
     elif not isinstance(record, ScorecardRecord):  # which says itself what was not run yet
         for name in reads(record):
             try:
-                encoders_of(RowSettings(record=name), entry.path)
+                encoders_of(RowSettings(record=name), entry.path, or_items=isinstance(record, LeaderboardRecord))
             except (FileNotFoundError, ValueError) as error:
                 missing.append(str(error))
     return missing + [reason for corpus in corpora(record) if (reason := _absent(*corpus))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -33,7 +34,7 @@ from sentlab.evaluation.retrieval import nearest
 from sentlab.evaluation.sts import geometry
 from sentlab.experiments import records
 from sentlab.experiments import results as found
-from sentlab.experiments.records import Notes, RunRecord
+from sentlab.experiments.records import ENCODER, ITEMS, Notes, RunRecord
 from sentlab.experiments.settings import MAPS, MethodSettings, RunSettings, method_class, view_and_rate
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
@@ -118,7 +119,8 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
                 results["reconstruction"] = found.Reconstruction(corpora=counts, table_7=reconstruct_table_7(method))
         results["after"] = measure(encoder, poolings, devs, tests, settings)
         if processes.is_main_process:
-            encoder.save(folder / "encoder")
+            shutil.rmtree(folder / ITEMS, ignore_errors=True)  # of the encoder that was there before
+            encoder.save(folder / ENCODER)
     if settings.examples:
         results["examples"] = found.Examples(**{name: EXAMPLES[name](encoder) for name in settings.examples})
     record.results = found.RunResults(**results)

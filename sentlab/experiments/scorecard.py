@@ -67,7 +67,7 @@ def difference_of(
     sides = {str(side): side for side in (pair.ours, pair.theirs)}
     if not all(has_run(side.record, path) for side in sides.values()):
         return None
-    sources = {name: encoders_of(side, path) for name, side in sides.items()}
+    sources = {name: encoders_of(side, path, or_items=True) for name, side in sides.items()}
     tests = [
         {
             name: [

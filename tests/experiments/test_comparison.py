@@ -65,7 +65,7 @@ def test_a_comparison_is_of_the_kept_encoders_of_all_seeds(recorded: Path) -> No
     path = asking(recorded, ["both", "pseudo", "both", "mean"], ["both", "mean", "both", "mean"])
     record = comparison(path)
     assert records.read(path).results == record.results
-    assert record.source.command == f"python -m sentlab comparison {path}"
+    assert record.source.command == "python -m sentlab comparison versus.json"
     assert set(record.source.data) == {"toy-sts/test", "toy-sts-hard/test"}
     assert record.results
     result, none = record.results.comparisons

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sentlab import data
+from sentlab.encoder import Encoder
+from sentlab.evaluation import evaluate
 from sentlab.experiments import records
 from sentlab.experiments import sweep as sweeps
 from sentlab.experiments.encoders import encoders_of, trained_rows
+from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.results import SearchResults, Trial
 from sentlab.experiments.search import Hunt, beyond, search
-from sentlab.experiments.settings_rows import RowSettings
+from sentlab.experiments.settings_rows import RowSettings, TestSettings
 from sentlab.experiments.sweep import runs_of
 from sentlab.report.runs import dev_of
 
@@ -67,6 +72,8 @@ def test_a_search_trains_the_setting_with_the_best_dev_score_with_each_seed(path
     runs = runs_of(path)
     assert [run.settings.seed for run in runs] == [0, 1]
     for run in runs:
+        assert run.provenance
+        assert run.provenance.command == f"python -m sentlab run results/sweeps/{run.name.split('/')[-1]}.json"
         assert run.settings.dropout == results.chosen["dropout"]
         assert (run.settings.train or {})["learning_rate"] == results.chosen["train.learning_rate"]
         assert run.results
@@ -104,6 +111,26 @@ def test_a_sweep_takes_what_a_search_has_chosen(path: Path) -> None:
         encoders_of(RowSettings(record="toy/rates", where={"dropout": 0.5}), own)
     with pytest.raises(ValueError, match="kind search, and `where` is for sweeps"):
         encoders_of(RowSettings(record="toy/simcse", where={"dropout": 0.3}), own)
+
+
+def test_an_encoder_is_compared_by_what_it_gave_each_item_once_it_is_gone(path: Path) -> None:
+    search(path)
+    row, test, corpus = RowSettings(record="toy/simcse"), TestSettings(corpus="toy-sts"), data.load("toy-sts", "test")
+    first, second = encoders_of(row, path)
+    before = kept_evaluation(first, "mean", test, corpus, 16)
+    encoder = Encoder.from_pretrained(first["source"], pooling="mean", max_length=16)
+    drawn = np.random.default_rng(0).integers(len(corpus), size=len(corpus))
+    assert before.score(drawn) == pytest.approx(evaluate(encoder, corpus).score(drawn))
+    for source in (first, second):
+        kept_evaluation(source, "mean", test, corpus, 16)
+        shutil.rmtree(source["source"])
+    with pytest.raises(FileNotFoundError, match="run it again with `keep`"):
+        encoders_of(row, path)
+    found = [kept_evaluation(own, "mean", test, corpus, 16) for own in encoders_of(row, path, or_items=True)]
+    assert found[0].items.tolist() == before.items.tolist() != found[1].items.tolist()
+    run = runs_of(path)[0]
+    sweeps.finished(run.settings, records.root_of(path) / records.SWEEPS, again=True)
+    assert not Path(first["source"]).with_name(records.ITEMS).exists()  # they were of the encoder before
 
 
 def test_several_dev_sets_choose_by_the_mean_of_their_scores(path: Path) -> None:
