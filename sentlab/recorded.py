@@ -65,15 +65,18 @@ def execute(record: AnyRecord, path: Path, *, again: bool = False) -> Any:
 
 
 def draw(record: LeaderboardRecord | ScorecardRecord) -> None:
-    """Draw the picture that the settings of a leaderboard or a scorecard ask for."""
+    """Draw the picture that a leaderboard's or a scorecard's settings ask for; equal numbers give equal bytes."""
     from sentlab.report import plots  # brings seaborn, which only this needs
 
+    assert record.results is not None
     if record.settings.picture is None:
         return
     if isinstance(record, ScorecardRecord):
-        plots.draw_scorecard(record, Path(record.settings.picture))
+        encoder = next(iter(next(claim.found for claim in record.results.claims if claim.found)))
+        plots.verdict_counts(record.results.counts(encoder)).save(Path(record.settings.picture))
     else:
-        plots.draw_leaderboard(record, Path(record.settings.picture.file))
+        columns = {name: record.results.columns[name] for name in record.settings.picture.columns}
+        plots.leaderboard(columns, record.settings.beside).save(Path(record.settings.picture.file))
 
 
 def finished(record: AnyRecord, path: Path) -> bool:

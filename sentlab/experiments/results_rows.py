@@ -157,7 +157,7 @@ class ScorecardResults(Typed):
         return [claim for claim in self.claims if any(one.verdict == NOT_RUN for one in claim.found.values())]
 
     def counts(self, encoder: str) -> pd.DataFrame:
-        """How many claims have each verdict: a row a paper, in order, and a column for each of `VERDICTS`."""
+        """How many claims have each verdict: one row per paper, in order, and the columns `VERDICTS`."""
         rows = [(claim.paper, claim.verdict(encoder)) for claim in self.claims]
         table = pd.DataFrame(rows, columns=["paper", "verdict"]).value_counts().unstack(fill_value=0)
         papers = list(dict.fromkeys(claim.paper for claim in self.claims))

@@ -18,8 +18,8 @@ HEX are random digits, so two processes never write the same segment. A segment 
 the manifest names it, and the manifest is replaced as a whole: a kill at any moment leaves the old index or the new
 one. What a killed process leaves goes when texts are added next. No other file of the folder is ever removed.
 
-Indexes that were merged share the files of segments by hard links, as no file of a segment is ever written again. So
-damage to one is damage to all.
+Indexes that were merged share the files of segments by hard links, as no file of a segment is ever written again. A
+file that is damaged is then damaged in all of them.
 
 `sentlab.files` says how the manifest and copies of an index are replaced, and when what is left of them goes.
 """

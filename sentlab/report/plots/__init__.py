@@ -5,8 +5,6 @@ from sentlab.report.plots.planes import alignment_uniformity, map_of_meanings, p
 from sentlab.report.plots.scores import (
     agreement,
     curves,
-    draw_leaderboard,
-    draw_scorecard,
     effects,
     leaderboard,
     sweep,
@@ -28,8 +26,6 @@ __all__ = [
     "cosine_ridges",
     "cosine_violins",
     "curves",
-    "draw_leaderboard",
-    "draw_scorecard",
     "effects",
     "leaderboard",
     "map_of_meanings",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from textwrap import fill
 
 import numpy as np
@@ -12,7 +11,6 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sentlab.experiments.records import LeaderboardRecord, ScorecardRecord
 from sentlab.experiments.results_rows import NOT_RUN, UNTESTED, BoardColumn, ClaimResult
 from sentlab.report.plots.style import GREY, PALETTE, RANKS, SEAMLESS, Picture, canvas
 
@@ -142,25 +140,8 @@ def leaderboard(columns: Mapping[str, BoardColumn], beside: Sequence[str] = ()) 
     return figure
 
 
-def draw_leaderboard(record: LeaderboardRecord, file: Path) -> None:
-    """Draw the columns that the settings of a leaderboard name, as SVG: the same bytes for the same numbers.
-
-    Args:
-        record: with results.
-        file: where the picture goes.
-
-    Raises:
-        ValueError: the record has no results, or its settings ask for no picture.
-    """
-    settings, results = record.settings, record.results
-    if settings.picture is None or results is None:
-        raise ValueError(f"{record.name} has no results, or its settings ask for no picture")
-    figure = leaderboard({name: results.columns[name] for name in settings.picture.columns}, settings.beside)
-    figure.save(file)
-
-
 def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
-    """Draw a claim a row: its effect here with the 95% interval, in the colour of its verdict, and that of the paper.
+    """Draw one claim per row: the effect here with its 95% interval, in the colour of its verdict, and the paper's.
 
     Args:
         claims: in the order of the rows. Those without a difference on this encoder are left out.
@@ -193,10 +174,10 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
 
 
 def verdict_counts(counts: pd.DataFrame) -> Picture:
-    """Draw how many claims of each paper have each verdict: a bar a paper.
+    """Draw how many claims of each paper have each verdict: one bar per paper.
 
     Args:
-        counts: a row a paper and a column a verdict (`ScorecardResults.counts`).
+        counts: one row per paper and one column per verdict (`ScorecardResults.counts`).
     """
     with canvas(1, width=6.4, height=1.4 + 0.45 * len(counts)) as (figure, (axes,)):
         left = np.zeros(len(counts))
@@ -216,19 +197,3 @@ def verdict_counts(counts: pd.DataFrame) -> Picture:
         axes.tick_params(axis="y", length=0)
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return figure
-
-
-def draw_scorecard(record: ScorecardRecord, file: Path) -> None:
-    """Draw the verdicts on the first encoder of a scorecard, as SVG: the same bytes for the same numbers.
-
-    Args:
-        record: with results.
-        file: where the picture goes.
-
-    Raises:
-        ValueError: the record has no results.
-    """
-    if record.results is None:
-        raise ValueError(f"{record.name} has no results")
-    encoder = next(iter(next(claim.found for claim in record.results.claims if claim.found)))
-    verdict_counts(record.results.counts(encoder)).save(file)
