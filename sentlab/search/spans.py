@@ -18,7 +18,7 @@ the shortest span; similarities that differ by less than about 4e-6 (STEPS) may 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,6 @@ from torch.nn import functional as F
 from sentlab.text.words import word_boundaries  # noqa: F401  under this name for users
 
 STEPS = 2**18  # similarities are compared as whole multiples of 1 / STEPS, or equal spans would not tie after rounding
-PLACES = 2**42  # more than a text has tokens; STEPS * PLACES fits into 63 bits
 CANCELLED = 0.1  # of the sum of its tokens' squared lengths: spans whose square is less are summed up as vectors
 SCORES = 2**20  # in memory at once, 4 MB of them
 TOKENS = 8192  # in work at once, at most
@@ -83,24 +82,6 @@ def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 
         for held, new in ((best, chunk), (start, first + at), (end, first + at + size)):
             held[rows] = torch.where(better, new, held[rows])
     return text.result(best.masked_fill(best.isneginf(), 0.0), start, end)
-
-
-def top_spans(
-    queries: Any, tokens: Any, k: int, *, min_size: int = 1, max_size: int = 20, boundaries: Any = None
-) -> Spans:
-    """The span of a text that is most similar to each query, then the best that does not overlap with it, and so on.
-
-    Args:
-        k: spans a query, at least 1. The others, and Raises: as in `best_spans`.
-
-    Returns:
-        score, start and end, (Q, k) each, by falling score. Where the text has no further span: -inf, 0, 0.
-    """
-    text = _Text(queries, tokens, min_size, max_size, boundaries)
-    found = apart(text.scores(), len(text.queries), k, text.min_size, text.max_size)
-    rows = [row + [(-np.inf, 0, 0)] * (k - len(row)) for row in found]
-    score, start, end = torch.tensor(rows, dtype=torch.float64, device=text.queries.device).reshape(-1, k, 3).unbind(2)
-    return text.result(score.to(text.queries), start.long(), end.long())
 
 
 def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 20, boundaries: Any = None) -> Any:
@@ -162,36 +143,6 @@ def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterat
                     found[:, places] = _exactly(queries[rows], part, places, size)
                 found[:, max(0, len(tokens) - first - size + 1) :] = -torch.inf  # they would end after the text
             yield Scored(rows, first, scores)
-
-
-def apart(
-    blocks: Iterable[Scored], queries: int, k: int, min_size: int, max_size: int
-) -> list[list[tuple[float, int, int]]]:
-    """Of all that `scored` gives, for each query the k best spans (score, start, end) that do not overlap.
-
-    Exact in bounded memory: a span overlaps with spans of fewer than 2 max_size starts, so the best starts, 2 max_size
-    for each span that is wanted, hold them all.
-    """
-    if k < 1:
-        raise ValueError(f"k must be at least 1, it is {k}")
-    kept = (k - 1) * 2 * max_size + 1
-    keys = [torch.empty(0, dtype=torch.int64)] * queries  # (M,): by score and then by place, and no two are equal
-    tables = [torch.empty(0, max_size - min_size + 1)] * queries  # (M, K): the scores of all spans from there
-    for rows, first, scores in blocks:
-        steps = (scores.amax(0).clamp_min(-2.0) * STEPS).round().long().cpu()  # -2: there is no span
-        new = steps * PLACES + (PLACES - 1 - first - torch.arange(steps.shape[1]))  # (q, c)
-        new, chosen = new.topk(min(kept, new.shape[1]), dim=1)
-        for query, number in enumerate(range(*rows.indices(queries))):
-            least = keys[number].min() if len(keys[number]) == kept else -2 * STEPS * PLACES + PLACES
-            hopeful = new[query] > least
-            if hopeful.any():
-                found = scores[:, query, chosen[query, hopeful].to(scores.device)].T.cpu()
-                merged, order = torch.cat([keys[number], new[query, hopeful]]).sort(descending=True)
-                keys[number] = merged[:kept]
-                tables[number] = torch.cat([tables[number].to(found), found])[order[:kept]]
-    return [
-        greedy(PLACES - 1 - key % PLACES, rounded(table), k, min_size) for key, table in zip(keys, tables, strict=True)
-    ]
 
 
 def rounded(scores: Tensor) -> Tensor:

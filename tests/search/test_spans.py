@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sentlab.search import spans
-from sentlab.search.spans import best_spans, span_scores, top_spans
+from sentlab.search.spans import best_spans, greedy, rounded, span_scores
 
 
 def slow_scores(query: np.ndarray, tokens: np.ndarray, min_size: int, max_size: int) -> np.ndarray:
@@ -62,18 +62,17 @@ def test_every_score_is_that_of_the_span_vector(seed: int, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_top_spans_are_the_best_ones_that_do_not_overlap(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spans, "TOKENS", 8)
+def test_greedy_takes_the_best_spans_that_do_not_overlap(seed: int) -> None:
     queries, tokens, low, high = example(3 * seed + 1)
-    found = top_spans(queries, tokens, 4, min_size=low, max_size=high)
     best = best_spans(queries, tokens, min_size=low, max_size=high)
     for i, query in enumerate(queries):
+        scores = rounded(torch.from_numpy(span_scores(query, tokens, min_size=low, max_size=high)))
+        found = greedy(torch.arange(len(scores)), scores, 4, low)
         slow = slow_top(slow_scores(query, tokens, low, high), 4, low)
-        slow += [(-np.inf, 0, 0)] * (4 - len(slow))
-        np.testing.assert_allclose(found.score[i], [score for score, _, _ in slow], atol=1e-5)
-        assert list(zip(found.start[i].tolist(), found.end[i].tolist(), strict=True)) == [hit[1:] for hit in slow]
+        assert [score for score, _, _ in found] == pytest.approx([score for score, _, _ in slow], abs=1e-5)
+        assert [place for _, *place in found] == [place for _, *place in slow]
         if low <= len(tokens):
-            assert [values[i, 0] for values in found] == [values[i] for values in best]
+            assert found[0] == tuple(values[i] for values in best)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -101,9 +100,6 @@ def test_equal_spans_count_from_the_first_and_shortest() -> None:
     tokens = np.stack([other, *[token] * 400])
     best = best_spans(token[None] * 3, tokens)
     assert [values.tolist() for values in best] == [[1.0], [1], [2]]
-    top = top_spans(token[None], tokens, 3)
-    assert top.start.tolist() == [[1, 2, 3]]
-    assert top.end.tolist() == [[2, 3, 4]]
 
 
 def test_zero_is_similar_to_nothing() -> None:
@@ -120,11 +116,9 @@ def test_extremes() -> None:
     one = np.array([[3.0, 4.0]], np.float32)
     assert [values.tolist() for values in best_spans(one, one, max_size=99)] == [[1], [0], [1]]
     assert [values.tolist() for values in best_spans(one, one, min_size=2, max_size=99)] == [[0], [0], [0]]
-    assert top_spans(one, one, 2, max_size=99).score.tolist() == [[1, -np.inf]]
     none = best_spans(one, one[:0])
     assert [values.tolist() for values in none] == [[0], [0], [0]]
     assert best_spans(one[:0], one).score.shape == (0,)
-    assert top_spans(one[:0], one, 2).start.shape == (0, 2)
     assert span_scores(one[0], one, min_size=2, max_size=4).tolist() == [[-np.inf] * 3]
 
 
@@ -132,11 +126,9 @@ def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(2)
     queries, tokens = random.normal(size=(20, 5)), random.normal(size=(120, 5))
     whole = best_spans(queries, tokens)
-    top = top_spans(queries, tokens, 5)
     for name, value in {"TOKENS": 8, "QUERIES": 7, "SCORES": 50, "BLOCK": 3}.items():
         monkeypatch.setattr(spans, name, value)
-        for found, expected in ((best_spans(queries, tokens), whole), (top_spans(queries, tokens, 5), top)):
-            assert all(map(np.array_equal, found, expected))
+        assert all(map(np.array_equal, best_spans(queries, tokens), whole))
 
 
 def test_same_kind_out() -> None:
@@ -202,7 +194,6 @@ def test_refusals_name_what_is_wrong() -> None:
         r"they are 3 and 2": lambda: span_scores(x[0], x, min_size=3, max_size=2),
         r"their shapes are \(2, 2\) and \(2, 3\)": lambda: best_spans(x[:, :2], x),
         r"their shapes are \(3,\) and \(2, 3\)": lambda: best_spans(x[0], x),
-        "k must be at least 1, it is 0": lambda: top_spans(x, x, 0),
         "tokens holds values that are nan": lambda: best_spans(x, x * np.float32(np.nan)),
         "queries holds values that are nan": lambda: best_spans(x * np.float32(np.inf), x),
         "boundaries must rise from 0 to the 2 tokens": lambda: best_spans(x, x, boundaries=[0, 1]),
