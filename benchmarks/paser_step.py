@@ -2,34 +2,32 @@
 
     python benchmarks/paser_step.py [--batch 64] [--length 32] [--vocabulary 30522] [--rounds 5] [--threads 1]
 
-Both steps have the same weights, sentences and losses (checked to 1e-4), in one run; memory is what a step adds to the
-peak of a process of its own (Linux). Ends with exit status 1 if sentlab's step is less than five times as fast. Large
-matrices divide better among threads than small ones, so with several threads the ratio falls.
+Both steps have the same weights, sentences and losses, in one run. Large matrices divide better among threads than
+small ones, so with several threads the ratio falls.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
-import subprocess
+import json
 import sys
-import time
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from side_by_side import OURS, added_by, alone, in_turn, parser_of, settled, times_as_fast, told
 from torch import Tensor, nn
 from transformers import BertConfig, BertForMaskedLM
 
 from sentlab import Encoder, data
 from sentlab.encoder.pooling import POOLINGS
+from sentlab.experiments.results_rows import SpeedRow
 from sentlab.methods import PaSeR
 from sentlab.methods.paser import decoding_signal
 from sentlab.methods.paser_decoder import IGNORE
 
-SMALLEST_RATIO = 5.0
+SMALLEST_RATIO, PLAIN = 5.0, "logits everywhere"
 
 
 class Everywhere(PaSeR):
@@ -50,6 +48,9 @@ class Everywhere(PaSeR):
             name: F.cross_entropy(self._head(x).flatten(0, 1), labels.flatten(), ignore_index=IGNORE)
             for name, (x, labels) in pairs.items()
         }
+
+
+KINDS: dict[str, type[PaSeR]] = {OURS: PaSeR, PLAIN: Everywhere}
 
 
 def prepare(kind: type[PaSeR], asked: argparse.Namespace) -> tuple[PaSeR, dict[str, Tensor]]:
@@ -75,60 +76,36 @@ def step(method: nn.Module, batch: dict[str, Tensor], optimizer: torch.optim.Opt
     return {name: float(value.detach()) for name, value in losses.items()}
 
 
-def peak() -> float:
-    """The most memory that this process has had, in MiB."""
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    assert found
-    return int(found[1]) / 1024
+def stepping(name: str, asked: argparse.Namespace) -> Callable[[], dict[str, float]]:
+    method, batch = prepare(KINDS[name], asked)
+    optimizer = torch.optim.AdamW(method.parameters(), fused=True)
+    return lambda: step(method, batch, optimizer)
+
+
+def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
+    first = {name: stepping(name, asked)() for name in KINDS}  # from equal weights
+    difference = max(abs(first[OURS][name] - value) for name, value in first[PLAIN].items())
+    seconds, _ = in_turn({name: stepping(name, asked) for name in KINDS}, asked.rounds)
+    ratio = times_as_fast(seconds, PLAIN)
+    sizes = [f"--{name}={getattr(asked, name)}" for name in ("batch", "length", "vocabulary", "threads")]
+    yield SpeedRow(
+        work=f"A step of PaSeR, {asked.batch} sentences of {asked.length} tokens, {asked.vocabulary:,} pieces",
+        threads=asked.threads,
+        unit="s",
+        figures={name: round(float(np.median(times)), 3) for name, times in seconds.items()},
+        ratio=ratio,
+        goal=f"{SMALLEST_RATIO:g} times as fast; equal losses (they differ by {difference:.0e})",
+        met=ratio >= SMALLEST_RATIO and difference <= 1e-4,
+        memory=alone([__file__, *sizes, "--alone", OURS]),
+    )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--length", type=int, default=32)
-    parser.add_argument("--vocabulary", type=int, default=30_522)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--memory-of", choices=("sentlab", "everywhere"), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    torch.set_num_threads(asked.threads)
-    kinds: dict[str, type[PaSeR]] = {"everywhere": Everywhere, "sentlab": PaSeR}
-    if asked.memory_of:  # the child
-        method, batch = prepare(kinds[asked.memory_of], asked)
-        optimizer = torch.optim.AdamW(method.parameters(), fused=True)
-        before = peak()
-        step(method, batch, optimizer)
-        print(peak() - before)
+    asked = settled(parser_of(__doc__, batch=64, length=32, vocabulary=30_522))
+    if asked.alone:  # the child
+        print(json.dumps(added_by(stepping(asked.alone, asked))))
         return 0
-
-    print(
-        f"batch {asked.batch}, length {asked.length}, vocabulary {asked.vocabulary:,}, {asked.threads} thread(s), CPU"
-    )
-    seconds: dict[str, list[float]] = {name: [] for name in kinds}
-    losses: dict[str, dict[str, float]] = {}
-    steps = {}
-    for name, kind in kinds.items():
-        method, batch = prepare(kind, asked)
-        steps[name] = partial(step, method, batch, torch.optim.AdamW(method.parameters(), fused=True))
-        losses[name] = steps[name]()  # warms up, from equal weights
-    for _ in range(asked.rounds):  # in turn, so that both see the same machine
-        for name in kinds:
-            start = time.perf_counter()
-            steps[name]()
-            seconds[name].append(time.perf_counter() - start)
-    for name, times in seconds.items():
-        child = subprocess.run(
-            [sys.executable, *sys.argv, "--memory-of", name], capture_output=True, text=True, check=True
-        )
-        print(
-            f"{name:<12} {np.median(times):7.2f} s a step (median of {asked.rounds}), {float(child.stdout):6,.0f} MiB"
-        )
-    ratio = float(np.median(np.divide(seconds["everywhere"], seconds["sentlab"])))  # of steps side by side
-    difference = max(abs(losses["sentlab"][name] - value) for name, value in losses["everywhere"].items())
-    print(f"ratio        {ratio:7.2f}\nlosses differ by {difference:.1e}")
-    good = ratio >= SMALLEST_RATIO and difference <= 1e-4
-    print("ok" if good else f"FAILED: wanted a ratio of at least {SMALLEST_RATIO} and equal losses")
-    return 0 if good else 1
+    return told(rows(asked), asked)
 
 
 if __name__ == "__main__":

@@ -150,3 +150,10 @@ def test_importing_sentlab_leaves_no_trace() -> None:
 def test_the_watch_sees_traces() -> None:
     seen = watch("import socket, sys; socket.socket().close(); random.random(); sys.modules['umap'] = None")
     assert seen == {"heavy": ["umap"], "opened": ["socket.__new__"], "same_state": False}
+
+
+def test_a_session_loads_transformers_with_its_first_encoder() -> None:
+    lines = "from sentlab import Encoder, PhraseIndex, fit; from sentlab.methods import PaSeR, SimCSE"
+    asked = f"import sys; {lines}; print([m for m in ('transformers', 'accelerate') if m in sys.modules])"
+    seen = subprocess.run([sys.executable, "-c", asked], cwd=PACKAGE.parent, capture_output=True, text=True, check=True)
+    assert seen.stdout == "[]\n"

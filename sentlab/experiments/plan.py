@@ -31,6 +31,7 @@ from sentlab.experiments.records import (
     RunRecord,
     ScorecardRecord,
     SearchRecord,
+    SpeedRecord,
     SweepRecord,
     WilliamsRecord,
 )
@@ -105,6 +106,8 @@ def command_of(record: AnyRecord, path: Path) -> str:
         own = record.settings
         texts = " ".join(own.text)
         return f"python benchmarks/library.py --text {texts} --encoder {own.encoder.source} --out {path.as_posix()}"
+    if isinstance(record, SpeedRecord):
+        return f"python benchmarks/speed.py --out {path.as_posix()}"
     return records.command_of(record, path)
 
 
@@ -151,7 +154,7 @@ def trained_by(source: str) -> str | None:
 def lacks(entry: Entry) -> list[str]:
     """What an entry needs and what is not there: encoders, corpora, a GPU; a line each."""
     record = entry.record
-    if isinstance(record, LibraryRecord):
+    if isinstance(record, LibraryRecord | SpeedRecord):
         return [f"a program of its own: {entry.command}"]
     missing: list[str] = []
     if isinstance(record, RunRecord | SweepRecord | SearchRecord):

@@ -181,12 +181,21 @@ class LibraryRecord(Record):
     results: found_rows.LibraryResults | None = None
 
 
+class SpeedRecord(Record):
+    """How fast the package is beside others; written by `benchmarks/speed.py`."""
+
+    kind: Literal["speed"] = "speed"
+    settings: rows.SpeedSettings
+    results: found_rows.SpeedResults | None = None
+
+
 AnyRecord = (
     RunRecord | SweepRecord | SearchRecord | ComparisonRecord | WilliamsRecord
-    | LeaderboardRecord | ScorecardRecord | CostRecord | DropoutRecord | MapRecord | LibraryRecord
+    | LeaderboardRecord | ScorecardRecord | CostRecord | DropoutRecord | MapRecord | LibraryRecord | SpeedRecord
 )  # fmt: skip
 KINDS = (
-    "run", "sweep", "search", "comparison", "williams", "leaderboard", "scorecard", "cost", "dropout", "map", "library"
+    "run", "sweep", "search", "comparison", "williams", "leaderboard", "scorecard", "cost", "dropout", "map", "library",
+    "speed"
 )  # fmt: skip
 _FILES: TypeAdapter[AnyRecord] = TypeAdapter(Annotated[AnyRecord, Field(discriminator="kind")])
 R = TypeVar("R", bound=Record)

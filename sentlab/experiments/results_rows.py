@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Literal, get_args
 
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, PositiveInt
 
 from sentlab.evaluation.mining import MAX_SIZE
 from sentlab.experiments.results import Number
@@ -282,3 +282,33 @@ class LibraryResults(Typed):
 
     ways: dict[str, dict[str, Number]]
     hits: dict[str, LibraryHits]
+
+
+class SpeedRow(Typed):
+    """Some work, how fast it is done here, and how fast by others.
+
+    Args:
+        work: what is done.
+        threads: of the CPU.
+        unit: of the figures.
+        figures: name -> speed or time. `sentlab` comes first.
+        ratio: how many times as fast as the first of the others. None where there is nothing to compare with.
+        goal: what was wanted.
+        met: whether that was reached.
+        memory: MiB that the work adds to the peak of a process. None where it was not measured.
+    """
+
+    work: str
+    threads: PositiveInt
+    unit: str
+    figures: dict[str, Number]
+    ratio: Number | None = None
+    goal: str
+    met: bool
+    memory: Number | None = None
+
+
+class SpeedResults(Typed):
+    """All rows."""
+
+    rows: list[SpeedRow]

@@ -288,3 +288,15 @@ class LibrarySettings(Typed):
     max_size: PositiveInt
     dtype: str
     threads: PositiveInt
+
+
+class SpeedSettings(Typed):
+    """What `benchmarks/speed.py` measures.
+
+    Args:
+        programs: each with its arguments, in order.
+        data: whether SENTLAB_DATA was set. Without it the toy world's texts stand in.
+    """
+
+    programs: list[str]
+    data: bool

@@ -24,6 +24,7 @@ from sentlab.experiments.records import (
     RunRecord,
     ScorecardRecord,
     SearchRecord,
+    SpeedRecord,
     SweepRecord,
     WilliamsRecord,
 )
@@ -44,6 +45,7 @@ KINDS = {
     "dropout": "what dropout leaves of encoders before they are trained",
     "map": "where sentences lie under them, for pictures",
     "library": "a library that is searched for phrases in several ways",
+    "speed": "how fast the package is beside others",
 }
 FIRST = ("PaSeR", "SupervisedPaSeR", "Universal", "MoCo", "PTBERT", "SLICE")  # groups of the list, in order
 LAST = ("no training", "Comparisons", "Other", "At the papers' scale")
@@ -94,7 +96,7 @@ def kinds(entries: Sequence[Entry]) -> pd.DataFrame:
             "records": len(own),
             "with results": sum(entry.state == "done" for entry in own),
             "runs": len({run.name for entry in own for run in entry.runs}) if kind in ("sweep", "search") else "–",
-            "command": "python benchmarks/library.py" if kind == "library" else f"python -m sentlab {kind}",
+            "command": f"python benchmarks/{kind}.py" if kind in ("library", "speed") else f"python -m sentlab {kind}",
         }
     return pd.DataFrame(rows).T
 
@@ -233,7 +235,7 @@ def _runs(entry: Entry) -> list[RunRecord]:
 def _group(entry: Entry) -> str:
     if entry.at_paper_scale:
         return "At the papers' scale"
-    if isinstance(entry.record, LibraryRecord):
+    if isinstance(entry.record, LibraryRecord | SpeedRecord):
         return "Other"
     settings = _settings(entry.record)
     if settings is None:
@@ -288,6 +290,8 @@ def _described(record: Record) -> str:
         return f"{made} rows, Williams's test on {record.settings.corpus}"
     if isinstance(record, LibraryRecord):
         return ", ".join(record.results.ways) if record.results else ""
+    if isinstance(record, SpeedRecord):
+        return f"{len(record.results.rows)} rows" if record.results else ""
     parts: Sequence[str] = ()
     if isinstance(record, LeaderboardRecord):
         parts = list(record.settings.columns)

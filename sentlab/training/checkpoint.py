@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from accelerate import Accelerator
-from accelerate.utils import gather_object
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -18,6 +16,9 @@ from sentlab.files import clear, naming, replacing
 from sentlab.training import random_state
 from sentlab.training.fingerprint import differences
 from sentlab.training.history import History
+
+if TYPE_CHECKING:  # importing it takes a third of a second, which `import sentlab` need not wait for
+    from accelerate import Accelerator
 
 FILE = "checkpoint.safetensors"
 NAMED = 6  # differences that an error names
@@ -41,6 +42,8 @@ def copy_of(method: nn.Module) -> dict[str, Tensor]:
 
 def save(run: Run, folder: Path, method: nn.Module, optimizer: Any, accelerator: Accelerator) -> None:
     """Write the checkpoint and the history; the random states of all processes go into the one file."""
+    from accelerate.utils import gather_object
+
     random_states = gather_object([random_state.read()])
     if not accelerator.is_main_process:
         return

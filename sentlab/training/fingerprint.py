@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from sentlab.training.config import TrainConfig
 from sentlab.training.dropout import dropout_of
@@ -91,6 +90,8 @@ def describe(value: Any, within: tuple[int, ...] = ()) -> Any:
         return value.item()
     if isinstance(value, torch.device | torch.dtype | bytes):
         return str(value)
+    from transformers import PreTrainedTokenizerBase  # here, so that importing `fit` does not wait for it
+
     inner: Callable[[Any], Any] = functools.partial(describe, within=within)
     if isinstance(value, PreTrainedTokenizerBase):
         return _tokenizer(value)
@@ -112,6 +113,8 @@ def describe(value: Any, within: tuple[int, ...] = ()) -> Any:
 
 def _attributes(method: nn.Module) -> Iterator[tuple[str, Any]]:
     """The attributes of all modules; of a transformers model its configuration and its dropout instead."""
+    from transformers import PreTrainedModel
+
     models: list[str] = []
     for path, part in method.named_modules():
         prefix = f"{path}." if path else ""

@@ -12,12 +12,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
-from accelerate import Accelerator
-from accelerate.utils import DistributedDataParallelKwargs, broadcast_object_list
 from torch import Tensor, nn
 from tqdm import tqdm
 
@@ -30,6 +28,9 @@ from sentlab.training.config import TrainConfig
 from sentlab.training.fingerprint import fingerprint
 from sentlab.training.history import History
 from sentlab.training.tasks import Tasks
+
+if TYPE_CHECKING:  # importing it takes a third of a second, which `import sentlab` need not wait for
+    from accelerate import Accelerator
 
 LOG_EVERY = 10  # steps over which the recorded losses are averaged
 
@@ -118,6 +119,9 @@ def fit(
     config, rows = config or TrainConfig(), as_rows(rows)
     check_arguments(method, config, dev, resume, overwrite)
     steps = config.steps or max(1, round(config.epochs * (len(rows) // min(config.batch_size, len(rows)))))
+    from accelerate import Accelerator
+    from accelerate.utils import DistributedDataParallelKwargs
+
     several = DistributedDataParallelKwargs(find_unused_parameters=True)  # such as the heads of other tasks
     accelerator = Accelerator(device_placement=False, kwargs_handlers=[several])
     rank, processes = accelerator.process_index, accelerator.num_processes
@@ -218,6 +222,8 @@ def _evaluate(run: Run, method: Any, config: TrainConfig, dev: Any, accelerator:
         with random_state.kept():
             found = [dev(method.encoder)]
     if accelerator.num_processes > 1:
+        from accelerate.utils import broadcast_object_list
+
         broadcast_object_list(found)
     method.train()  # whatever mode dev left it in
     try:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from transformers.models.bert.modeling_bert import BertOnlyMLMHead
 
 from sentlab.training.processes import share_of_mean
 
@@ -81,6 +80,8 @@ def _head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tens
 
 def split_head(head: nn.Module) -> tuple[nn.Module, nn.Linear] | None:
     """All that comes before a head's last linear layer, and that layer. None if it is not known to come last."""
+    from transformers.models.bert.modeling_bert import BertOnlyMLMHead  # here, so that importing `fit` does not wait
+
     before: nn.Module = nn.Identity()
     last: nn.Module = head
     if type(head) is nn.Sequential and len(head):

@@ -32,7 +32,7 @@ def test_the_help_explains_every_setting_of_every_kind(capsys: pytest.CaptureFix
     for kind, settings in recorded.SETTINGS.items():
         own = told.split(f"Settings of the kind {kind}:")[1]
         assert all(name in own for name in settings.model_fields), kind
-    assert set(recorded.SETTINGS) | {"library"} == set(records.KINDS)
+    assert set(recorded.SETTINGS) | {"library", "speed"} == set(records.KINDS)
 
 
 def test_a_record_is_run_once_and_again_when_asked(

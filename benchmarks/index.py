@@ -1,0 +1,113 @@
+"""A phrase index of real text: how long it takes to make and to search, and how much memory a search needs.
+
+    python benchmarks/index.py [--words 2000000] [--phrases 64] [--rounds 5] [--threads 1]
+
+Encoder `tiny`. The texts are the paragraphs under SENTLAB_DATA/text, or sentences of the toy world. Making is compared
+with encoding the same texts alone, searching with reading all vectors once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from candidates import drawn_phrases
+from library import Library, load_encoder, most_memory, text_files
+from side_by_side import OURS, alone, in_turn, parser_of, settled, told
+
+from sentlab import Encoder, PhraseIndex
+from sentlab.data import toy
+from sentlab.experiments.results_rows import SpeedRow
+
+ONE, EACH, MEMORY, MORE = 0.25, 0.03, 60, 1.2  # goals for 2 M words: seconds, seconds, MiB, times the encoder's time
+
+
+def paragraphs(words: int, encoder: Encoder) -> tuple[list[str], str]:
+    """Texts of about so many words, and what they are."""
+    if "SENTLAB_DATA" in os.environ:
+        files = text_files([Path(os.environ["SENTLAB_DATA"]) / "text"])
+        return Library.read(files, words, encoder).paragraphs, "words of novels, Wikipedia and a textbook"
+    return [*toy.load("toy-sentences", "train", size=words // 8)], "words of the toy world"
+
+
+def make(texts: list[str], encoder: Encoder, folder: Path) -> PhraseIndex:
+    index = PhraseIndex(encoder)
+    index.add(texts, progress=False)
+    index.save(folder)
+    return PhraseIndex.load(folder, encoder)
+
+
+def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
+    encoder = load_encoder("tiny")
+    texts, what = paragraphs(asked.words, encoder)
+    with TemporaryDirectory(prefix="sentlab-index-") as scratch:
+        folder = Path(scratch) / "words.index"
+        start = time.perf_counter()
+        index = make(texts, encoder, folder)
+        made = time.perf_counter()
+        encoder.encode_tokens(texts, progress=False)
+        encoded = time.perf_counter() - made
+        made -= start
+        yield SpeedRow(
+            work=f"Make an index of {index.words:,} {what}",
+            threads=asked.threads,
+            unit="s",
+            figures={OURS: round(made, 1), "encoding alone": round(encoded, 1)},
+            goal=f"{MORE} times the time of encoding (it takes {made / encoded:.2f} times as long)",
+            met=made <= MORE * encoded,
+        )
+        phrases = drawn_phrases(index)
+        phrases = [phrases[i % len(phrases)] for i in range(asked.phrases)]
+        vectors = np.empty((index.words, encoder.dim), np.float16)
+        vectors.fill(1.0)
+        seconds, _ = in_turn(
+            {
+                OURS: lambda: index.search(phrases[:1], 10),
+                "together": lambda: index.search(phrases, 10),
+                "reading all vectors once": lambda: int(vectors.view(np.uint64).sum()),
+            },
+            asked.rounds,
+        )
+        memory = alone([__file__, "--threads", asked.threads, "--alone", folder]) / 2**20
+        figures = {name: round(float(np.median(times)), 3) for name, times in seconds.items()}
+        size = index.words / 2e6
+        yield SpeedRow(
+            work=f"Find a phrase in {index.words:,} {what}",
+            threads=asked.threads,
+            unit="s",
+            figures={name: figures[name] for name in (OURS, "reading all vectors once")},
+            goal=f"{ONE * size:.2f} s, which is {ONE} s for 2 million words; {MEMORY} MiB",
+            met=figures[OURS] <= ONE * size and memory <= MEMORY,
+            memory=round(memory, 1),
+        )
+        each = figures["together"] / len(phrases)
+        yield SpeedRow(
+            work=f"Find {len(phrases)} phrases at once in {index.words:,} {what}",
+            threads=asked.threads,
+            unit="s a phrase",
+            figures={OURS: round(each, 4), "one alone": figures[OURS]},
+            goal=f"{EACH * size:.3f} s a phrase, which is {EACH} s for 2 million words",
+            met=each <= EACH * size,
+        )
+
+
+def main() -> int:
+    asked = settled(parser_of(__doc__, words=2_000_000, phrases=64))
+    if asked.alone:  # the child
+        encoder = load_encoder("tiny")
+        encoder.encode_tokens(["once"], progress=False)  # loads what is loaded once
+        phrase = drawn_phrases(PhraseIndex.load(asked.alone, encoder))[0]
+        print(json.dumps(most_memory(lambda: PhraseIndex.load(asked.alone, encoder).search([phrase], 10))))
+        return 0
+    return told(rows(asked), asked)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

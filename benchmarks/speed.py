@@ -1,0 +1,75 @@
+"""All that is timed, one program after the other, and which goals are missed.
+
+    python benchmarks/speed.py [--out book/results/speed/cpu.json]
+
+Each program runs in a process of its own, with one thread, and where it matters with two. Set SENTLAB_DATA for the real
+texts. Nothing else should run on the machine. It takes about half an hour; exit status 1 says that a goal is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from sentlab.experiments.records import Notes, SpeedRecord, name_of
+from sentlab.experiments.results_rows import SpeedResults, SpeedRow
+from sentlab.experiments.settings_rows import SpeedSettings
+
+PROGRAMS = (
+    "encode.py --threads 1",
+    "encode.py --threads 2",
+    "spans.py --threads 1",
+    "spans.py --threads 2",
+    "index.py --threads 1",
+    "train.py --threads 1",
+    "paser_step.py --threads 1",
+    "start.py",
+)
+
+
+def measured(program: str, scratch: Path) -> list[SpeedRow]:
+    """The rows of a program, which also prints them.
+
+    Raises:
+        RuntimeError: it failed, which a goal that is missed is not.
+    """
+    file, *options = program.split()
+    threads = options[1] if options else "1"
+    found = scratch / "rows.json"
+    found.unlink(missing_ok=True)
+    command = [sys.executable, str(Path(__file__).with_name(file)), *options, "--rows", str(found)]
+    status = subprocess.run(command, env=os.environ | {"OMP_NUM_THREADS": threads}).returncode
+    if not found.exists():
+        raise RuntimeError(f"benchmarks/{program} ended with exit status {status} and gave no rows")
+    return [SpeedRow.model_validate(row) for row in json.loads(found.read_text())]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--out", type=Path, help="a record to write")
+    asked = parser.parse_args()
+    began, rows = time.monotonic(), []
+    with tempfile.TemporaryDirectory() as scratch:
+        for program in PROGRAMS:
+            rows += measured(program, Path(scratch))
+    missed = [row for row in rows if not row.met]
+    print(f"{len(rows) - len(missed)} of {len(rows)} goals are met")
+    for row in missed:
+        print(f"missed: {row.work}, {row.threads} thread(s): {row.goal}")
+    if asked.out:
+        settings = SpeedSettings(programs=list(PROGRAMS), data="SENTLAB_DATA" in os.environ)
+        record = SpeedRecord(settings=settings, name=name_of(asked.out), results=SpeedResults(rows=rows))
+        command = f"python benchmarks/speed.py --out {asked.out.as_posix()}"
+        record.provenance = Notes().provenance(command, time.monotonic() - began)
+        record.save(asked.out)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""Tables of how fast the package is beside others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from sentlab.experiments.records import SpeedRecord
+from sentlab.experiments.results_rows import SpeedRow
+from sentlab.report import tables
+
+COLOURS = {"met": "var(--pst-color-success, #0f8a5f)", "missed": "var(--pst-color-danger, #c8552b)"}
+
+
+def table(record: SpeedRecord, *begins: str) -> Any:
+    """Show some rows: the speed or time here and elsewhere, how many times as fast, the memory and the goal.
+
+    Args:
+        record: with results.
+        begins: the first words of the rows to show, such as `Encode`.
+
+    Raises:
+        ValueError: the record has no results.
+        KeyError: no row begins so; names the first words that there are.
+
+    Example:
+        >>> table(records.read("speed/cpu"), "Encode")                                        # doctest: +SKIP
+    """
+    if record.results is None:
+        raise ValueError(f"{record.name} has no results yet: python benchmarks/speed.py --out FILE")
+    found = [row for row in record.results.rows if row.work.startswith(begins)]
+    if not found:
+        known = dict.fromkeys(row.work.split()[0] for row in record.results.rows)
+        raise KeyError(f"no row of {record.name} begins with {' or '.join(begins)}; there are {', '.join(known)}")
+    made = pd.DataFrame([_cells(row) for row in found])
+    shown = tables.left(made, f"{record.source.device}, {record.source.date}")
+
+    def colour(goal: str) -> str:
+        return f"font-weight: 600; color: {COLOURS[goal.split(':')[0]]}"
+
+    return shown.hide(axis="index").map(colour, subset=["goal"])
+
+
+def _cells(row: SpeedRow) -> dict[str, str]:
+    (_, ours), *others = row.figures.items()
+    return {
+        "work": row.work,
+        "threads": str(row.threads),
+        "sentlab": f"{ours:,.4g} {row.unit}",
+        "beside it": "; ".join(f"{name}: {value:,.4g}" for name, value in others) or "–",
+        "times as fast": "–" if row.ratio is None else f"{row.ratio:.1f}",
+        "memory, MiB": "–" if row.memory is None else f"{row.memory:,.0f}",
+        "goal": f"{'met' if row.met else 'missed'}: {row.goal}",
+    }

@@ -1,0 +1,54 @@
+"""The tables of the speed page: what was measured, and which goals were missed."""
+
+from __future__ import annotations
+
+import pytest
+
+from sentlab.experiments.records import Notes, SpeedRecord
+from sentlab.experiments.results_rows import SpeedResults, SpeedRow
+from sentlab.experiments.settings_rows import SpeedSettings
+from sentlab.report import speed
+
+ROWS = [
+    SpeedRow(
+        work="Encode 10 sentences",
+        threads=2,
+        unit="sentences/s",
+        figures={"sentlab": 1234.5, "another": 500.0},
+        ratio=2.469,
+        goal="3 times as fast",
+        met=False,
+        memory=41.6,
+    ),
+    SpeedRow(work="import", threads=1, unit="s", figures={"sentlab": 0.25}, goal="0.3 s", met=True),
+]
+
+
+def record(rows: list[SpeedRow] | None) -> SpeedRecord:
+    results = None if rows is None else SpeedResults(rows=rows)
+    made = SpeedRecord(settings=SpeedSettings(programs=["encode.py"], data=False), results=results, name="speed/cpu")
+    made.provenance = Notes().provenance("python benchmarks/speed.py", 1.0)
+    return made
+
+
+def test_a_row_says_what_was_measured_and_whether_the_goal_was_met() -> None:
+    shown = speed.table(record(ROWS), "Encode").data
+    assert shown.iloc[0].to_dict() == {
+        "work": "Encode 10 sentences",
+        "threads": "2",
+        "sentlab": "1,234 sentences/s",
+        "beside it": "another: 500",
+        "times as fast": "2.5",
+        "memory, MiB": "42",
+        "goal": "missed: 3 times as fast",
+    }
+    both = speed.table(record(ROWS), "Encode", "import").data
+    assert both["goal"].tolist() == ["missed: 3 times as fast", "met: 0.3 s"]
+    assert both["memory, MiB"].tolist() == ["42", "–"]
+
+
+def test_what_is_not_there_is_an_error() -> None:
+    with pytest.raises(KeyError, match="no row of speed/cpu begins with Fly; there are Encode, import"):
+        speed.table(record(ROWS), "Fly")
+    with pytest.raises(ValueError, match="no results yet"):
+        speed.table(record(None), "Encode")
