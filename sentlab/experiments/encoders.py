@@ -63,7 +63,7 @@ def _has(settings: RunSettings, where: Mapping[str, Any]) -> bool:
 
 
 def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str]:
-    """The rows that depend on a seed, each with the runs that it is of; others are not trained, or are one whitening.
+    """The rows that depend on a seed, each with the runs that it is of; others are not trained, or whiten all texts.
 
     Args:
         rows: name -> record and pooling.
@@ -72,8 +72,8 @@ def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str
     trained = {}
     for name, row in rows.items():
         record = records.read(records.path_of(row.record, beside))
-        method = first_settings(record).method
-        if method is not None and not (method.name == "Whitening" and isinstance(record, RunRecord)):
+        first = first_settings(record)
+        if first.method is not None and not (first.method.name == "Whitening" and first.draw is None):
             trained[name] = row.trained
     return trained
 
