@@ -42,8 +42,8 @@ lab: $(MADE) ## open the chapters in JupyterLab
 results: $(MADE) ## run the recorded results that are missing, and name what cannot be run
 	@$(PY) -m sentlab results
 
-bench: $(MADE) ## time encoding, a training step of PaSeR and the search of spans against the plain ways
-	@failed=0; for name in encode paser_step spans; do $(PY) benchmarks/$$name.py || failed=1; done; exit $$failed
+bench: $(MADE) ## time encoding, search, training and start beside others; half an hour on a quiet machine
+	@$(PY) benchmarks/speed.py
 
 torture: $(MADE) ## kill, damage, share and soak: what the package promises to survive
 	@failed=0; for name in kills damage concurrency soak; do $(PY) benchmarks/$$name.py || failed=1; done; exit $$failed
