@@ -33,6 +33,7 @@ import torch
 from library import PHRASES, Library, load_encoder, make_index, most_memory, seconds, text_files
 
 from sentlab import PhraseIndex
+from sentlab.experiments.records import Notes
 from sentlab.search.hits import Found
 from sentlab.search.phrase_index_files import Segment, commit, read_manifest, staging, write_segment
 from sentlab.search.scale import span_vectors
@@ -147,7 +148,9 @@ def run(place: Path, asked: argparse.Namespace) -> None:
         sum(file.stat().st_size for file in index.folder.rglob("*")),
         (place / engine_name(asked)).stat().st_size,
     ]
-    print(f"encoder {asked.encoder}, {index.words:,} words and marks, {on_disk[0] / 1e6:,.0f} MB; one thread of a CPU")
+    about = Notes().provenance("", 0.0)
+    print(f"{about.date}; {about.device}; torch {torch.__version__}; encoder {asked.encoder}")
+    print(f"{index.words:,} words and marks, {on_disk[0] / 1e6:,.0f} MB")
     print(f"FAISS {faiss.__version__}: spans of {asked.size} words, {on_disk[1] / 1e6:,.0f} MB, made in {made:,.0f} s")
     print("candidates  recall@10  first  memory, MB  a phrase, ms  together, ms", flush=True)
     exact = alone(place, asked, 0)
