@@ -12,18 +12,18 @@ import argparse
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 from candidates import drawn_phrases
-from library import Library, load_encoder, most_memory, text_files
+from library import Library, load_encoder, most_memory, seconds, text_files
 from side_by_side import OURS, alone, in_turn, parser_of, settled, told
 
 from sentlab import Encoder, PhraseIndex
 from sentlab.data import toy
+from sentlab.encoder.inference import computes_bfloat16
 from sentlab.experiments.results_rows import SpeedRow
 
 ONE, EACH, MEMORY, MORE = 0.25, 0.03, 60, 1.2  # goals for 2 M words: seconds, seconds, MiB, times the encoder's time
@@ -37,11 +37,10 @@ def paragraphs(words: int, encoder: Encoder) -> tuple[list[str], str]:
     return [*toy.load("toy-sentences", "train", size=words // 8)], "words of the toy world"
 
 
-def make(texts: list[str], encoder: Encoder, folder: Path) -> PhraseIndex:
+def make(texts: list[str], encoder: Encoder, folder: Path, precision: str | None = None) -> None:
     index = PhraseIndex(encoder)
-    index.add(texts, progress=False)
+    index.add(texts, precision=precision, progress=False)
     index.save(folder)
-    return PhraseIndex.load(folder, encoder)
 
 
 def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
@@ -49,17 +48,19 @@ def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
     texts, what = paragraphs(asked.words, encoder)
     with TemporaryDirectory(prefix="sentlab-index-") as scratch:
         folder = Path(scratch) / "words.index"
-        start = time.perf_counter()
-        index = make(texts, encoder, folder)
-        made = time.perf_counter()
-        encoder.encode_tokens(texts, progress=False)
-        encoded = time.perf_counter() - made
-        made -= start
+        made = seconds(lambda: make(texts, encoder, folder))
+        encoded = seconds(lambda: encoder.encode_tokens(texts, progress=False))
+        figures = {OURS: round(made, 1), "encoding alone": round(encoded, 1)}
+        if computes_bfloat16():
+            figures["in bfloat16"] = round(
+                seconds(lambda: make(texts, encoder, folder.with_name("half"), "bfloat16")), 1
+            )
+        index = PhraseIndex.load(folder, encoder)
         yield SpeedRow(
             work=f"Make an index of {index.words:,} {what}",
             threads=asked.threads,
             unit="s",
-            figures={OURS: round(made, 1), "encoding alone": round(encoded, 1)},
+            figures=figures,
             goal=f"{MORE} times the time of encoding (it takes {made / encoded:.2f} times as long)",
             met=made <= MORE * encoded,
         )
@@ -67,7 +68,7 @@ def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
         phrases = [phrases[i % len(phrases)] for i in range(asked.phrases)]
         vectors = np.empty((index.words, encoder.dim), np.float16)
         vectors.fill(1.0)
-        seconds, _ = in_turn(
+        times, _ = in_turn(
             {
                 OURS: lambda: index.search(phrases[:1], 10),
                 "together": lambda: index.search(phrases, 10),
@@ -76,7 +77,7 @@ def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
             asked.rounds,
         )
         memory = alone([__file__, "--threads", asked.threads, "--alone", folder]) / 2**20
-        figures = {name: round(float(np.median(times)), 3) for name, times in seconds.items()}
+        figures = {name: round(float(np.median(own)), 3) for name, own in times.items()}
         size = index.words / 2e6
         yield SpeedRow(
             work=f"Find a phrase in {index.words:,} {what}",

@@ -14,7 +14,9 @@ from sentlab.text.words import word_boundaries
 PASSAGES = 1024  # encoded at a time
 
 
-def encode_words(encoder: Encoder, texts: list[str]) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+def encode_words(
+    encoder: Encoder, texts: list[str], precision: str | None = None
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Give of each passage the number of its text, its words' vectors (w, D) and their characters in the text (w, 2).
 
     A word's vector is the sum of its tokens' vectors. A passage without words is left out.
@@ -23,7 +25,7 @@ def encode_words(encoder: Encoder, texts: list[str]) -> Iterator[tuple[int, np.n
     for first in range(0, len(places), PASSAGES):
         group = places[first : first + PASSAGES]
         cut = [texts[number][start:end] for number, start, end in group]
-        found = encoder.encode_tokens(cut, progress=False)
+        found = encoder.encode_tokens(cut, precision=precision, progress=False)
         for (number, start, _), passage, (vectors, offsets) in zip(group, cut, found, strict=True):
             edges = word_boundaries(passage, offsets)
             if len(edges) > 1:

@@ -127,7 +127,7 @@ class PhraseIndex:
         sizes = f"spans of {self.min_size} to {self.max_size}"
         return f"PhraseIndex({len(self):,} texts, {self.words:,} words, {sizes}, {self.dtype}; {self.folder})"
 
-    def add(self, texts: Iterable[str], *, progress: bool | None = None) -> None:
+    def add(self, texts: Iterable[str], *, precision: str | None = None, progress: bool | None = None) -> None:
         """Add texts after those that are there.
 
         A kill costs the segment that is being written, and nothing else. Segments of several processes follow each
@@ -135,11 +135,12 @@ class PhraseIndex:
 
         Args:
             texts: any iterable; it is read as it is encoded. An empty text counts, and is never found.
+            precision: of the encoder's arithmetic, as in `Encoder.encode`: `bfloat16` is quicker where the CPU has it.
             progress: True shows a bar, False none; None shows one once the work has taken three seconds.
 
         Raises:
             TypeError: an item is not a string. Texts before it may have been added: `len(index)` tells.
-            ValueError: the encoder has changed, or a text has a vector that float16 cannot hold.
+            ValueError: the encoder has changed, the precision is unknown, or float16 cannot hold a text's vector.
             RuntimeError: the folder holds another index since this one was opened.
             TimeoutError: another process holds the lock of the index for a minute.
         """
@@ -148,7 +149,8 @@ class PhraseIndex:
         with progress_bar(total, progress, unit=" texts", desc="add") as bar, files.staging(self.folder) as stage:
             first = 0
             for group in _groups(strings(texts)):
-                extent = files.write_segment(stage, group, encode_words(self.encoder, group), self._manifest, first)
+                words = encode_words(self.encoder, group, precision)
+                extent = files.write_segment(stage, group, words, self._manifest, first)
                 self._follow(files.commit(self.folder, stage, extent, self._manifest))
                 first += len(group)
                 bar.update(len(group))

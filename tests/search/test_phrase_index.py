@@ -43,6 +43,25 @@ def saved(encoder: Encoder, tmp_path: Path) -> Path:
     return tmp_path / "index"
 
 
+def test_an_index_made_in_bfloat16_is_nearly_the_same(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, tokens = [], encoder.encode_tokens
+
+    def encode_tokens(*texts: Any, **more: Any) -> Any:
+        asked.append(more["precision"])
+        return tokens(*texts, **more)
+
+    monkeypatch.setattr(encoder, "encode_tokens", encode_tokens)
+    whole, half = PhraseIndex(encoder, dtype="float32"), PhraseIndex(encoder, dtype="float32")
+    whole.add(TEXTS)
+    half.add(TEXTS, precision="bfloat16")
+    assert asked == [None, "bfloat16"]
+    vectors, rounded = (torch.tensor(index._segments[0].vectors[:]) for index in (whole, half))
+    cosines = torch.cosine_similarity(vectors, rounded)
+    assert cosines.min() > 0.999
+    with pytest.raises(ValueError, match="choose one of float32, bfloat16"):
+        half.add(["one"], precision="int8")
+
+
 def ragged(words: str, phrase: str) -> bool:
     """Whether a span begins or ends as no phrase does, and as this phrase does not."""
     own, asked = (re.findall(r"[\w']+|\S", text.lower()) for text in (words, phrase))
