@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -81,9 +82,11 @@ def parser_of(doc: str | None, **numbers: int) -> argparse.ArgumentParser:
 
 
 def settled(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """The options, with the threads set."""
+    """The options, with the threads set, and the process kept on as many cores (Linux)."""
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-asked.threads :])
     return asked
 
 
