@@ -14,6 +14,7 @@ from accelerate import Accelerator
 from sentlab.command import VERBS
 from sentlab.experiments import plan, records
 from sentlab.experiments import settings as asked
+from sentlab.experiments import settings_grids as grids
 from sentlab.experiments import settings_rows as rows
 from sentlab.experiments.comparison import comparison, williams_tests
 from sentlab.experiments.cost import cost
@@ -29,8 +30,8 @@ from sentlab.files import clear
 
 SETTINGS: dict[str, type[asked.Typed]] = {
     "run": asked.RunSettings,
-    "sweep": asked.SweepSettings,
-    "search": asked.SearchSettings,
+    "sweep": grids.SweepSettings,
+    "search": grids.SearchSettings,
     "comparison": rows.ComparisonSettings,
     "williams": rows.WilliamsSettings,
     "leaderboard": rows.LeaderboardSettings,
@@ -148,7 +149,7 @@ def main(arguments: Sequence[str], general: str = "") -> int:
     parser.add_argument("files", nargs="*", type=Path, help="records to run")
     parser.add_argument("--again", action="store_true", help="also those that hold results; training starts afresh")
     parser.add_argument("--list", action="store_true", help="of results: only list the records, and run nothing")
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_intermixed_args(arguments)  # --again before the files, or after them
     if chosen.kind == "results":
         if chosen.files or chosen.again:
             parser.error("results takes no files and no --again: it runs what has no results")

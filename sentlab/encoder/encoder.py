@@ -258,25 +258,22 @@ class Encoder(Compatible):
         ``sentlab/encoder/compatible.py``.
 
         Args:
-            texts: n texts. Equal ones are encoded once. An empty one is [CLS] [SEP], and a long one is cut to
-                max_length.
+            texts: n texts. Equal ones are encoded once. An empty one is [CLS] [SEP]. A long one is cut to max_length.
             prompt: words to put before each text. None takes the prompt that `prompt_name` names.
             prompt_name: a key of `prompts`. None takes the default, the attribute `prompt`.
             normalize: scale each vector to length 1. None does what the attribute `normalize` says.
             tokens_per_batch: padded tokens in a batch; a longer text makes a batch alone. None chooses.
             progress: True shows a bar, False none. None shows one once the work has taken three seconds.
                 TQDM_DISABLE=1 in the environment hides every bar.
-            precision: of the arithmetic. None is bfloat16 on CUDA, else float32. On a CPU with AVX512-BF16 or AMX,
-                "bfloat16" is about twice as fast, and cosines with the float32 vectors stay above 0.999. Other CPUs
-                warn, and compute in float32.
+            precision: of the arithmetic. None is bfloat16 on CUDA, else float32. "bfloat16" is faster on a CPU with
+                AVX512-BF16 or AMX. Other CPUs warn, and compute in float32.
 
         Returns:
             float32 (n, D), in the order of the texts; (0, D) for no texts.
 
         Raises:
             TypeError: a bare string, or an item that is not a string (the message says which).
-            ValueError: `prompt_name` or `default_prompt_name` is not among `prompts`, or `prompt` is given as well; or
-                an unknown `precision`.
+            ValueError: an unknown `precision`, prompt name or default prompt name, or both kinds of prompt.
         """
         unique, inverse = distinct(checked(texts))
         unit = self.normalize if normalize is None else normalize

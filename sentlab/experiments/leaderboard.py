@@ -5,7 +5,7 @@
 A score is Spearman's correlation x 100 of cosines and gold (all pairs of a set together), Pearson's of phrases in
 contexts, the mean average precision of rankings x 100, or the share of labels that are right x 100. Of several seeds it
 is the mean. What an encoder gave each item is kept, so that an interrupted run resumes: in `runs/items`, or beside an
-encoder of a sweep or search in `items`. Whoever has these items can compare the encoder without having it.
+encoder of a sweep or search in `items`. The items are enough to compare an encoder that is gone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sentlab.evaluation import Evaluation, evaluate, gold_of, scores_over
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, items_beside, trained_rows
-from sentlab.experiments.records import LeaderboardRecord, Notes
+from sentlab.experiments.records import ITEMS, LeaderboardRecord, Notes
 from sentlab.experiments.settings_rows import TestSettings
 from sentlab.experiments.significance import Drawn, estimate, holm, resample
 from sentlab.files import replacing
@@ -110,6 +110,11 @@ def kept_evaluation(
     path = kept_items(source) / name.replace(" ", "-")
     gold, correlation = gold_of(corpus)
     if not path.exists():
+        if path.parent.name == ITEMS and not Path(source["source"]).is_dir():
+            raise FileNotFoundError(
+                f"{path.parent} has no {test} for {pooling or 'its own pooling'}, and the encoder is gone: "
+                f"train it again with `python -m sentlab run --again {path.parents[1]}.json`"
+            )
         encoder = Encoder.from_pretrained(**{**source, "max_length": max_length})
         encoder.pooling = pooling or encoder.pooling
         items = evaluate(encoder, corpus, setup=test.setup, progress=False).items

@@ -21,6 +21,7 @@ from sentlab import data
 from sentlab.experiments import results as found
 from sentlab.experiments import results_rows as found_rows
 from sentlab.experiments import settings as asked
+from sentlab.experiments import settings_grids as grids
 from sentlab.experiments import settings_rows as rows
 from sentlab.files import naming, write_json
 
@@ -95,7 +96,7 @@ class SweepRecord(Record):
     """One run with many settings; its runs are records of their own."""
 
     kind: Literal["sweep"] = "sweep"
-    settings: asked.SweepSettings
+    settings: grids.SweepSettings
     results: None = None
 
 
@@ -103,7 +104,7 @@ class SearchRecord(Record):
     """A run whose settings are searched; its runs are records of their own."""
 
     kind: Literal["search"] = "search"
-    settings: asked.SearchSettings
+    settings: grids.SearchSettings
     results: found.SearchResults | None = None
 
     @property

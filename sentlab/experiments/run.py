@@ -34,7 +34,7 @@ from sentlab.evaluation.retrieval import nearest
 from sentlab.evaluation.sts import geometry
 from sentlab.experiments import records
 from sentlab.experiments import results as found
-from sentlab.experiments.records import ENCODER, ITEMS, Notes, RunRecord
+from sentlab.experiments.records import ENCODER, ITEMS, SWEEPS, Notes, RunRecord
 from sentlab.experiments.settings import MAPS, MethodSettings, RunSettings, method_class, view_and_rate
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
@@ -53,13 +53,14 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
 
     Args:
         path: the record; its `settings` say what to do.
-        folder: for checkpoints and the trained encoder; None: `runs/NAME`.
+        folder: for checkpoints and the trained encoder. None: `runs/NAME`, or beside a sweep's run that keeps its own.
         again: train afresh, without the checkpoint of an earlier run.
         progress: show progress bars.
     """
     record = records.read_as(RunRecord, path)
     settings, notes = record.settings, Notes()
-    folder = folder or Path("runs") / record.name
+    beside = settings.keep and path.parent.name == SWEEPS  # where the record of the sweep or search looks for it
+    folder = folder or (path.with_suffix("") if beside else Path("runs") / record.name)
     if settings.threads:
         torch.set_num_threads(settings.threads)
     began, processes = time.monotonic(), Accelerator()  # which chooses this process's GPU

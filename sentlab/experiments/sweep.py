@@ -21,7 +21,8 @@ from sentlab.experiments import records
 from sentlab.experiments.records import SWEEPS, RunRecord, SearchRecord, SweepRecord
 from sentlab.experiments.results import When
 from sentlab.experiments.run import run
-from sentlab.experiments.settings import RunSettings, SweepSettings
+from sentlab.experiments.settings import RunSettings
+from sentlab.experiments.settings_grids import SweepSettings
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ def test_a_record_is_run_once_and_again_when_asked(
     called: list[bool] = []
     monkeypatch.setattr(recorded, "run", lambda path, again: called.append(again) or records.read(path))
     assert command.main(["run", path, "--again"]) == 0
-    assert called == [True]
+    assert command.main(["run", "--again", path]) == 0
+    assert called == [True, True]
 
 
 @pytest.mark.parametrize(

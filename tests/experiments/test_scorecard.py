@@ -14,9 +14,12 @@ from sentlab.data import Corpus, published
 from sentlab.encoder import Encoder
 from sentlab.evaluation.sts import evaluate_sts
 from sentlab.experiments import records
+from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.scorecard import printed_effect, scorecard, verdicts
-from sentlab.experiments.settings_rows import Printed
+from sentlab.experiments.settings_rows import Printed, TestSettings
 from sentlab.experiments.significance import Estimate
+
+BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
 
 
 def difference(value: float, p: float | None) -> Estimate:
@@ -139,3 +142,20 @@ def test_effects_are_differences_of_printed_cells() -> None:
         paper="ptbert", table="1", ours="sts12", theirs="sts12", column="original", theirs_column="sub-dataset"
     )
     assert printed_effect(hard) == pytest.approx(68.40 - 66.54)
+
+
+@pytest.mark.realdata
+def test_what_encoders_gave_each_item_has_the_scores_of_their_records(real_data: Path) -> None:
+    """Texts of over 64 pieces are cut in the records, and not for the scorecard: scores may differ by 0.1."""
+    corpora = {name: data.load(name, "test", real_data) for name in [f"sts{year}" for year in range(12, 17)] + ["stsb"]}
+    folders = sorted((BOOK / records.SWEEPS).glob(f"*/{records.ITEMS}"))
+    assert folders
+    for folder in folders:
+        run = records.read_as(records.RunRecord, folder.parent.with_suffix(".json"))
+        assert run.results
+        assert run.results.after
+        source = {"source": str(folder.with_name(records.ENCODER))}
+        for name, corpus in corpora.items():
+            found = kept_evaluation(source, None, TestSettings(corpus=name), corpus, 128)
+            recorded = run.results.after.own[name]
+            assert found.score() == pytest.approx(recorded, abs=0.1), f"{run.name}: {name}"

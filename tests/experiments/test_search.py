@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from sentlab import data
+from sentlab.__main__ import main
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate
 from sentlab.experiments import records
@@ -128,9 +130,14 @@ def test_an_encoder_is_compared_by_what_it_gave_each_item_once_it_is_gone(path: 
         encoders_of(row, path)
     found = [kept_evaluation(own, "mean", test, corpus, 16) for own in encoders_of(row, path, or_items=True)]
     assert found[0].items.tolist() == before.items.tolist() != found[1].items.tolist()
-    run = runs_of(path)[0]
-    sweeps.finished(run.settings, records.root_of(path) / records.SWEEPS, again=True)
+    with pytest.raises(FileNotFoundError, match=r"no toy-sts for cls, and the encoder is gone: .*`(.*)`") as missing:
+        kept_evaluation(first, "cls", test, corpus, 16)
+    (told,) = re.findall("`python -m sentlab (.*)`", str(missing.value))
+    assert main(told.split()) == 0
+    assert Path(first["source"]).is_dir()
     assert not Path(first["source"]).with_name(records.ITEMS).exists()  # they were of the encoder before
+    again = kept_evaluation(first, "mean", test, corpus, 16)
+    assert again.items.tolist() == before.items.tolist()
 
 
 def test_several_dev_sets_choose_by_the_mean_of_their_scores(path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from sentlab.experiments import records
 from sentlab.experiments import sweep as module
-from sentlab.experiments.settings import SweepSettings
+from sentlab.experiments.settings_grids import SweepSettings
 from sentlab.experiments.sweep import read, runs_of, sweep
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER

@@ -12,7 +12,8 @@ import pytest
 from sentlab.experiments import records, sweep
 from sentlab.experiments.records import RunRecord, SweepRecord
 from sentlab.experiments.results import Measured, RunResults
-from sentlab.experiments.settings import RunSettings, SweepSettings
+from sentlab.experiments.settings import RunSettings
+from sentlab.experiments.settings_grids import SweepSettings
 
 RUN: dict[str, Any] = {
     "encoder": {"source": "tiny", "pooling": "cls", "max_length": 32},

@@ -1,0 +1,133 @@
+"""What sweeps and searches are asked for: one run with many settings."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, PositiveInt, ValidationError, model_validator
+
+from sentlab.experiments.settings import RunSettings, Typed, problems
+
+
+def _checked_grid(over: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    if not over or not all(over.values()):
+        raise ValueError(f"must name settings, each with values to try; it is {over!r}")
+    return over
+
+
+Grid = Annotated[dict[str, list[Any]], AfterValidator(_checked_grid)]  # setting, with dots -> values to try
+
+
+class SweepSettings(Typed):
+    """One run with many settings. Every run is a record in `sweeps/`, which two sweeps may share.
+
+    Args:
+        run: the settings that all runs have in common, as of a run.
+        over: setting, with dots -> values to try: {"method.arguments.m": [0.1, 1.0], "train.seed": [0, 1, 2]}.
+        chosen_by: the record of a search, whose chosen values take the place of those of `run`; null: none.
+    """
+
+    run: RunSettings
+    over: Grid
+    chosen_by: str | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> SweepSettings:
+        self.runs()
+        return self
+
+    def runs(self, chosen: Mapping[str, Any] | None = None) -> list[RunSettings]:
+        """The settings of each run, in order.
+
+        Args:
+            chosen: setting -> value, of the search that `chosen_by` names.
+
+        Raises:
+            ValueError: a setting that varies is unknown, or takes no such value.
+        """
+        every = itertools.product(*self.over.values())
+        return [
+            with_values(self.run, {**(chosen or {}), **dict(zip(self.over, values, strict=True))}) for values in every
+        ]
+
+
+class SearchSettings(Typed):
+    """One row of a fair table: its settings are searched on dev, and the best ones are trained with several seeds.
+
+    Random settings are trained for a few steps. The best of them are trained in full. While the best value of a number
+    is at an end of its grid, the grid grows there. Only dev scores choose.
+
+    Args:
+        run: the settings that all runs have in common, as of a run; `train.steps` are those of a run in full.
+        over: setting, with dots -> its grid: {"train.learning_rate": [1e-4, 3e-4], "dropout": [0.0, 0.05]}.
+        trials: how many random settings are tried; all of them, if there are no more.
+        steps: of such a trial.
+        finalists: how many of them are trained in full.
+        seeds: the chosen setting is trained with each; trials use the first.
+        seed: of the random settings.
+    """
+
+    run: RunSettings
+    over: Grid
+    trials: PositiveInt
+    steps: PositiveInt
+    finalists: PositiveInt
+    seeds: Annotated[list[int], Field(min_length=1)]
+    seed: int = 0
+
+    @model_validator(mode="after")
+    def _check(self) -> SearchSettings:
+        if self.run.train is None or "steps" not in self.run.train:
+            raise ValueError("run.train.steps is missing: how long is a run in full?")
+        if self.finalists > self.trials:
+            raise ValueError(f"there are {self.finalists} finalists of {self.trials} trials")
+        for values in self.grid():
+            self.trial(values)
+        return self
+
+    def grid(self) -> list[dict[str, Any]]:
+        """Every combination of the values."""
+        return [dict(zip(self.over, values, strict=True)) for values in itertools.product(*self.over.values())]
+
+    def trial(self, values: Mapping[str, Any]) -> RunSettings:
+        """A short run that only asks for dev scores."""
+        unused: dict[str, Any] = {name: [] for name in ("test", "poolings", "heads", "reconstruct", "examples")}
+        short = {"watch": None, "keep": False, "train.steps": self.steps, "train.seed": self.seeds[0]}
+        return with_values(self.run, unused | short | dict(values))
+
+    def full(self, values: Mapping[str, Any], seed: int) -> RunSettings:
+        """A run in full."""
+        return with_values(self.run, {**values, "train.seed": seed})
+
+
+def with_values(common: RunSettings, values: Mapping[str, Any]) -> RunSettings:
+    """The same settings with other values.
+
+    Args:
+        values: setting, with dots -> value.
+
+    Raises:
+        ValueError: a setting is unknown, or takes no such value.
+    """
+    own = common.model_dump(mode="json", exclude_unset=True)
+    for name, value in values.items():
+        _set(own, name, copy.deepcopy(value))
+    try:
+        return RunSettings.model_validate_json(json.dumps(own))
+    except ValidationError as error:
+        told = ", ".join(f"{name} {value!r}" for name, value in values.items())
+        raise ValueError(f"over, with {told}: {problems(error)}") from error
+
+
+def _set(settings: dict[str, Any], name: str, value: Any) -> None:
+    """Set a value by its name with dots."""
+    *parents, last = name.split(".")
+    for part in parents:
+        settings = settings.get(part)  # type: ignore[assignment]
+        if not isinstance(settings, dict):
+            raise ValueError(f"over: {name} is unknown, for the common settings have no {part} with parts")
+    settings[last] = value
