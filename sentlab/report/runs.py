@@ -107,9 +107,18 @@ def measured(found: str | Sequence[RunRecord], measure: Callable[[RunRecord], fl
 
 
 def dev_curve(run: RunRecord) -> list[dict[str, float]]:
-    """Return the dev scores along a run's training, as rows with `step` and `score` (`plots.training_curves`)."""
-    training = run.results.training if run.results else None
-    return [row.model_dump() for row in training.dev] if training else []
+    """Return the dev scores along a run's training, as rows with `step` and `score` (`plots.training_curves`).
+
+    The first row is the score before training, at step 0.
+    """
+    results = run.results
+    if results is None or results.training is None or not results.training.dev:
+        return []
+    rows = [row.model_dump() for row in results.training.dev]
+    if rows[0]["step"] == 0:
+        return rows
+    start = [results.before.own[f"{name}-dev"] for name in run.settings.devs]
+    return [{"step": 0, "score": sum(start) / len(start)}, *rows]
 
 
 def geometry_of(run: RunRecord, pooling: str | None = None) -> Geometry:

@@ -64,11 +64,9 @@ def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) ->
         caption: what the numbers are.
     """
     table = _only_known_tags(pd.concat(parts, axis=1))
+    size = "font-size: 0.82em" if table.shape[1] > 6 else "font-size: 0.95em"  # a wide table has to fit the page
     look = [
-        {
-            "selector": "th, td",
-            "props": "white-space: nowrap; text-align: right; padding: 0.3em 0.4em; font-size: 0.82em",
-        },
+        {"selector": "th, td", "props": f"white-space: nowrap; text-align: right; padding: 0.3em 0.4em; {size}"},
         {"selector": "th.row_heading", "props": "text-align: left; white-space: normal; min-width: 7em"},
         {"selector": "th.col_heading", "props": "white-space: normal"},
         {"selector": "th.col_heading.level0", "props": "text-align: center"},

@@ -108,3 +108,7 @@ def test_dev_curves_are_rows_for_a_picture(save: Save) -> None:
     training = Training(dev=[DevScore(step=0, score=50.0), DevScore(step=10, score=52.0)])
     trained = run.model_copy(update={"results": run.results.model_copy(update={"training": training})})
     assert runs.dev_curve(trained) == [{"step": 0, "score": 50.0}, {"step": 10, "score": 52.0}]
+    (dev,) = run.settings.devs
+    own = {"before": Measured(scores={"cls": {f"{dev}-dev": 49.0}}), "training": Training(dev=training.dev[1:])}
+    later = run.model_copy(update={"results": run.results.model_copy(update=own)})
+    assert runs.dev_curve(later) == [{"step": 0, "score": 49.0}, {"step": 10, "score": 52.0}]

@@ -195,5 +195,6 @@ def verdict_counts(counts: pd.DataFrame) -> Picture:
         axes.set(xlabel="claims")
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.tick_params(axis="y", length=0)
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+        close = {"columnspacing": 1.0, "handlelength": 1.2, "handletextpad": 0.5}
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(VERDICTS), **close)
     return figure
