@@ -17,7 +17,7 @@ from matplotlib.text import Text
 mpl.use("Agg")
 from sentlab.evaluation.sts import BINS, LEVELS, Geometry
 from sentlab.report import plots
-from sentlab.report.plots.style import GREY
+from sentlab.report.plots.style import GREY, SCALE
 
 
 def test_loss_curve_shows_every_value_on_a_white_ground() -> None:
@@ -260,3 +260,5 @@ def test_colours_read_on_the_light_and_on_the_dark_page() -> None:
     for colour in map(to_rgb, [*plots.PALETTE, GREY]):
         grounds = contrast(colour, to_rgb("white")), contrast(colour, DARK), contrast(in_dark_mode(colour), DARK)
         assert min(grounds) >= 3, to_hex(colour)
+    for colour in (SCALE(share)[:3] for share in np.linspace(0, 1, 11)):
+        assert min(contrast(colour, to_rgb("white")), contrast(in_dark_mode(colour), DARK)) >= 3, to_hex(colour)

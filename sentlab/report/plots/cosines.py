@@ -10,7 +10,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from sentlab.evaluation.sts import BINS, LEVELS, Geometry
-from sentlab.report.plots.style import GREY, PALETTE, canvas
+from sentlab.report.plots.style import GREY, PALETTE, SCALE, canvas
 
 
 def cosine_by_gold(geometries: Mapping[str, Geometry]) -> Figure:
@@ -26,7 +26,7 @@ def cosine_by_gold(geometries: Mapping[str, Geometry]) -> Figure:
     with canvas(len(geometries), width=2.8, height=2.8, columns=columns, sharex=True) as (figure, panels):
         for axes, (name, found) in zip(panels, geometries.items(), strict=True):
             for i, (centres, heights) in enumerate(_densities(found)):
-                colour = sns.color_palette("viridis", LEVELS)[i]
+                colour = SCALE(i / (LEVELS - 1))
                 axes.fill_between(centres, i, i + 0.9 * heights, color=colour, alpha=0.6, linewidth=0)
                 axes.plot(centres, i + 0.9 * heights, color=colour, linewidth=1)
             axes.plot(found.mean, range(LEVELS), "o-", color="black", markersize=4, linewidth=0.8)

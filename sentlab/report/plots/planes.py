@@ -15,7 +15,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from sentlab.evaluation.sts import Geometry
-from sentlab.report.plots.style import GREY, PALETTE, RANKS, canvas
+from sentlab.report.plots.style import GREY, PALETTE, RANKS, SCALE, canvas
 
 MARKERS = "o^sDv"
 
@@ -30,7 +30,7 @@ def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str
     """
     with canvas(1, width=6.0, height=4.4) as (figure, (axes,)):
         x, y = ([getattr(found, name) for found in geometries.values()] for name in ("uniformity", "alignment"))
-        points = axes.scatter(x, y, c=[scores[name] for name in geometries], cmap="viridis", s=60, zorder=3)
+        points = axes.scatter(x, y, c=[scores[name] for name in geometries], cmap=SCALE, s=60, zorder=3)
         axes.margins(0.15)
         axes.set(xlabel="uniformity (lower is better)", ylabel="alignment (lower is better)")
         figure.colorbar(points, label=label)
