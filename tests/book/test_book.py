@@ -102,7 +102,7 @@ def test_jupyterlab_has_the_chapters_in_reading_order() -> None:
     notebook = nbformat.read(CONTENTS, as_version=nbformat.NO_CONVERT)
     nbformat.validate(notebook)
     assert [cell.cell_type for cell in notebook.cells] == ["markdown"]
-    links = re.findall(r"^(\d+)\. \[[^]]+\]\(([^)]+)\)$", notebook.cells[0].source, re.M)
+    links = re.findall(r"^- (\d+) · \[[^]]+\]\(([^)]+)\)$", notebook.cells[0].source, re.M)
     # not what only the built book shows: pages out of docstrings and out of the bibliography
     chapters = [name for name in toc_entries() if not re.match(r"book/(index$|api|references$)", name)]
     files = [next(path.name for s in (".ipynb", ".md") if (path := ROOT / f"{e}{s}").is_file()) for e in chapters]
