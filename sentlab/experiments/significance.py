@@ -80,15 +80,55 @@ def resample(
         trained: row -> the record that its encoders are of, for every row that depends on a seed.
         progress: show a bar over the resamples.
     """
+    seeds = {row: np.mean([scores_over(test[row]) for test in tests], axis=0) for row in tests[0]}
+    scorers = [_Scorer(test) for test in tests]
     drawn = {row: np.empty(resamples) for row in tests[0]}
-    sizes = [len(next(iter(test.values()))[0].items) for test in tests]
     for place in tqdm(range(resamples), desc="resamples", leave=False, disable=not progress):
-        chosen = [random.integers(n, size=n) for n in sizes]
+        scores = [scorer.scores(random.integers(scorer.size, size=scorer.size)) for scorer in scorers]
         for row, values in drawn.items():
-            scores = [scores_over(test[row], own) for test, own in zip(tests, chosen, strict=True)]
-            values[place] = np.mean([np.mean(seeds) for seeds in scores])
-    seeds = {row: np.mean([scores_over(test[row]) for test in tests], axis=0) for row in drawn}
+            values[place] = np.mean([own[row] for own in scores])
     return {row: Drawn(seeds[row], drawn[row], trained.get(row)) for row in drawn}
+
+
+class _Scorer:
+    """A test, whose rows are scored on drawn items by how often each was drawn.
+
+    So nothing is sorted again: the rank of a value among the drawn ones follows from how many of them are smaller.
+    """
+
+    def __init__(self, test: Test) -> None:
+        first = next(iter(test.values()))[0]
+        self.size = len(first.items)
+        self._ranked = first.correlation == "spearman"
+        self._gold = None if first.gold is None else self._prepared(first.gold)
+        self._rows = {row: [self._prepared(own.items) for own in seeds] for row, seeds in test.items()}
+
+    def scores(self, chosen: np.ndarray) -> dict[str, float]:
+        """The mean over seeds of each row's score x 100, on chosen items (n,)."""
+        counts = np.bincount(chosen, minlength=self.size).astype(float)
+        if self._gold is None:
+            return {
+                row: float(np.mean([counts @ own for own in seeds])) / len(chosen) for row, seeds in self._rows.items()
+            }
+        gold = self._standardized(self._gold, counts)
+        return {
+            row: 100 * float(np.mean([self._standardized(own, counts) @ gold for own in seeds]))
+            for row, seeds in self._rows.items()
+        }
+
+    def _prepared(self, values: np.ndarray) -> np.ndarray:
+        """The values, or the place of each among the distinct ones if only ranks count."""
+        return np.unique(values, return_inverse=True)[1] if self._ranked else values
+
+    def _standardized(self, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """What makes Pearson's correlation of two rows their dot product; NaN where all drawn values are equal."""
+        own: np.ndarray = values
+        if self._ranked:
+            drawn = np.bincount(values, counts)  # how often each distinct value was drawn
+            own = (drawn.cumsum() - (drawn - 1) / 2)[values]  # equal values share the mean of their ranks
+        own = own - (counts @ own) / counts.sum()
+        square = counts @ own**2
+        return own * np.sqrt(counts / square) if square > 0 else np.full(len(own), np.nan)
 
 
 def estimate(ours: Drawn, theirs: Drawn | None = None) -> Estimate:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sentlab.evaluation import Evaluation
+from sentlab.evaluation import Evaluation, scores_over
+from sentlab.evaluation.evaluate import Correlation
 from sentlab.experiments.significance import Drawn, estimate, holm, resample
 
 
@@ -22,6 +23,30 @@ def test_all_rows_are_given_the_same_items() -> None:
     found = estimate(drawn["b"], drawn["a"])
     assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.5, 0.5))
     assert found.p == 2 / 100
+
+
+@pytest.mark.parametrize("correlation", ["spearman", "pearson", None])
+def test_a_resample_has_the_scores_of_the_items_that_it_draws(correlation: Correlation | None) -> None:
+    """Also where values are equal, as they are in a resample in any case."""
+    random = np.random.default_rng(1)
+    tests = []
+    for size in (40, 70):
+        gold = random.integers(6, size=size).astype(float)
+        seeds = [(gold + random.normal(scale=2.0, size=size)).round() for _ in range(3)]
+        rows = {"a": seeds[:2], "b": seeds[2:]}
+        tests.append(
+            {
+                row: [Evaluation({}, own, correlation and gold, correlation) for own in values]
+                for row, values in rows.items()
+            }
+        )
+    drawn = resample(tests, 20, np.random.default_rng(0), {}, progress=False)
+    random = np.random.default_rng(0)
+    for place in range(20):
+        chosen = [random.integers(size, size=size) for size in (40, 70)]
+        for row in ("a", "b"):
+            scores = [scores_over(test[row], own).mean() for test, own in zip(tests, chosen, strict=True)]
+            assert drawn[row].resampled[place] == pytest.approx(np.mean(scores), abs=1e-10)
 
 
 def test_equal_rows_do_not_differ() -> None:
