@@ -135,7 +135,7 @@ class PhraseIndex:
 
         Args:
             texts: any iterable; it is read as it is encoded. An empty text counts, and is never found.
-            precision: of the encoder's arithmetic, as in `Encoder.encode`: `bfloat16` is quicker where the CPU has it.
+            precision: of the encoder's arithmetic, as in `Encoder.encode`: `bfloat16` is quicker where the CPU has AMX.
             progress: True shows a bar, False none; None shows one once the work has taken three seconds.
 
         Raises:
