@@ -93,7 +93,7 @@ def resample(
 class _Scorer:
     """A test, whose rows are scored on drawn items by how often each was drawn.
 
-    So nothing is sorted again: the rank of a value among the drawn ones follows from how many of them are smaller.
+    No draw has to be sorted: the rank of a value among the drawn ones follows from how many of them are smaller.
     """
 
     def __init__(self, test: Test) -> None:

@@ -129,7 +129,7 @@ def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterat
         any_cancelled = bool(cancelled.any())
         for begin in range(0, len(queries), block):
             rows = slice(begin, min(begin + block, len(queries)))
-            dots = _product(queries[rows], part[: count + max_size].T)  # (q, c + K)
+            dots = queries[rows] @ part[: count + max_size].T  # (q, c + K)
             sums = torch.zeros_like(dots[:, :count])
             scores = sums.new_empty((max_size - min_size + 1, *sums.shape))
             for size in range(1, max_size + 1):
@@ -227,7 +227,7 @@ def _inverse_lengths(tokens: Tensor, count: int, sizes: int) -> tuple[Tensor, Te
     blocks, width = -(-starts // BLOCK), BLOCK + sizes - 1
     dim = tokens.shape[1]
     windows = tokens.as_strided((blocks, width, dim), (BLOCK * dim, dim, 1))  # each block and the K - 1 tokens after
-    products = _product(windows[:, :BLOCK], windows.transpose(1, 2))  # (blocks, BLOCK, width)
+    products = windows[:, :BLOCK] @ windows.transpose(1, 2)  # (blocks, BLOCK, width)
     # gram[k, i] = x_i . x_i+k: a row of a block's products, from the diagonal on
     strides = (1, BLOCK * width, width + 1)
     gram = products.as_strided((sizes, blocks, BLOCK), strides).reshape(sizes, -1)[:, :starts]
@@ -241,17 +241,6 @@ def _inverse_lengths(tokens: Tensor, count: int, sizes: int) -> tuple[Tensor, Te
     squares, total = squares[:, :count], total[:, :count]
     cancelled = squares <= CANCELLED * total
     return squares.rsqrt().masked_fill_(cancelled, 0.0), cancelled & (total > 0)
-
-
-def _product(left: Tensor, right: Tensor) -> Tensor:
-    """A matrix product, or many small ones.
-
-    On one thread of a CPU numpy's BLAS takes half the time of torch's for them. On more, the threads of both would wait
-    for each other, which made a search ten times as slow.
-    """
-    if left.device.type == "cpu" and torch.get_num_threads() == 1:
-        return torch.from_numpy(left.numpy() @ right.numpy())
-    return left @ right
 
 
 def _exactly(queries: Tensor, tokens: Tensor, starts: Tensor, size: int) -> Tensor:
