@@ -9,7 +9,8 @@ A text's vectors are one a word, (W, D). K is the number of sizes that spans hav
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +22,10 @@ from sentlab.search.spans import greedy, inverse_lengths, rounded
 SLACK = 1e-3  # twice what float16 changes of a number, and more than the float32 sums do
 SMALLEST, LARGEST = 2.0**-12, 2.0**15  # what float16 keeps to that precision
 WORDS = 2**13  # in work at once
-QUERIES = 16  # in work at once
+QUERIES = 32  # in work at once
 WINDOWS = 512  # places that are scored at once
+MANY = 2**18  # words from which on a search is worth the second that compiling takes, once on a computer
+CACHED = 1024  # starts that the compiled loop works on at once: they stay in the processor's first cache
 
 
 class Group(NamedTuple):
@@ -71,7 +74,7 @@ def best_in(
     Raises:
         ValueError: k below 1.
     """
-    shortlist = _Shortlist(queries, k, min_size, max_size)
+    shortlist = _Shortlist(queries, k, min_size, max_size, sum(len(part.vectors) for part in texts))
     for part in texts:
         if starts is None:
             shortlist.read(part)
@@ -127,16 +130,18 @@ class _Shortlist:
         queries: (Q, D), of length 1 or 0.
         k: spans a query that do not overlap.
         min_size, max_size: words of a span.
+        words: of all texts.
     """
 
-    def __init__(self, queries: Tensor, k: int, min_size: int, max_size: int) -> None:
+    def __init__(self, queries: Tensor, k: int, min_size: int, max_size: int, words: int) -> None:
         if k < 1:
             raise ValueError(f"k must be at least 1, it is {k}")
         self.queries, self.sizes = queries, (min_size, max_size)
+        self.best = _compiled() if words >= MANY else _best
         # a span overlaps with those of fewer than 2 max_size starts: that many starts a hit hold all hits
         self.kept = (k - 1) * 2 * max_size + 1
-        self.least = torch.full((len(queries),), -torch.inf)  # the quick cosine of the last of them, so far
-        self._found: list[list[tuple[Tensor, Tensor]]] = [[] for _ in queries]  # quick cosines and places
+        self.least = [-np.inf] * len(queries)  # the quick cosine of the last of them, so far
+        self._found: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in queries]  # quick cosines and places
         self._waiting = [0] * len(queries)  # how many
 
     def read(self, part: Texts) -> None:
@@ -151,18 +156,29 @@ class _Shortlist:
             vectors[: len(own)] = torch.from_numpy(own)
             vectors[len(own) :] = 0.0
             lengths = inverse[:, :count].copy_(torch.from_numpy(part.lengths[:max_size, begin : begin + count]))
-            for group in part.groups:
-                allowed, begins = lengths, None
-                if group.begins is not None and group.ends is not None:
-                    begins, ends = torch.from_numpy(group.begins[begin : begin + count]), torch.zeros(reach)
-                    ends[: len(own)] = torch.from_numpy(group.ends[begin : begin + reach])
-                    allowed = lengths * ends[: count + max_size - 1].unfold(0, count, 1)
-                start, stop, _ = group.queries.indices(len(self.queries))
-                for row in range(start, stop, QUERIES):
-                    rows = slice(row, min(row + QUERIES, stop))
-                    best = _best(queries[rows] @ vectors[: count + max_size - 1].T, allowed, min_size)
-                    here = torch.arange(part.first + begin, part.first + begin + count)
-                    self._offer(rows, here, best if begins is None else best.mul_(begins))
+            unsure = lengths[min_size - 1 :].sum(0).isnan()  # a sum with NaN is NaN
+            any_unsure = bool(unsure.any())
+            if any_unsure:
+                lengths.nan_to_num_(0.0)
+            here = np.arange(part.first + begin, part.first + begin + count)
+            for row in range(0, len(queries), QUERIES):
+                dots = queries[row : row + QUERIES] @ vectors[: count + max_size - 1].T
+                for group in part.groups:
+                    start, stop, _ = group.queries.indices(len(queries))
+                    start, stop = max(start, row), min(stop, row + len(dots))
+                    if start >= stop:
+                        continue
+                    allowed, begins = lengths, None
+                    if group.begins is not None and group.ends is not None:
+                        begins, ends = torch.from_numpy(group.begins[begin : begin + count]), torch.zeros(reach)
+                        ends[: len(own)] = torch.from_numpy(group.ends[begin : begin + reach])
+                        allowed = lengths * ends[: count + max_size - 1].unfold(0, count, 1)
+                    best = self.best(dots[start - row : stop - row], allowed, min_size)
+                    if begins is not None:
+                        best *= begins
+                    if any_unsure:
+                        best.masked_fill_(unsure, torch.nan)
+                    self._offer(start, here, best.numpy())
 
     def read_at(self, part: Texts, starts: Sequence[np.ndarray]) -> None:
         """The quick pass over some of the texts' words only: those where the spans of each query may begin."""
@@ -176,24 +192,25 @@ class _Shortlist:
             cosines = dots[place.reshape(words.shape)].cumsum(1) * part.lengths[:max_size, own].T
             if group.begins is not None and group.ends is not None:
                 cosines *= group.begins[own][:, None] & group.ends[words]
-            best = torch.from_numpy(cosines[:, min_size - 1 :].max(1, initial=-np.inf)).float()
-            self._offer(slice(number, number + 1), torch.from_numpy(own + part.first), best[None])
+            best = cosines[:, min_size - 1 :].max(1, initial=-np.inf)
+            self._offer(number, own + part.first, best[None])
 
-    def _offer(self, rows: slice, where: Tensor, best: Tensor) -> None:
-        hopeful = ~(best < (self.least[rows] - SLACK).unsqueeze(1))  # NaN is
-        for row in hopeful.any(1).nonzero()[:, 0].tolist():
-            places = hopeful[row].nonzero()[:, 0]
-            query = rows.start + row
-            self._found[query].append((best[row, places], where[places]))
+    def _offer(self, first: int, where: np.ndarray, best: np.ndarray) -> None:
+        """The quick cosines (q, c) of some queries, from `first` on, with the places `where` (c,) are known."""
+        for query, own in enumerate(best, first):
+            places = np.flatnonzero(~(own < self.least[query] - SLACK))  # NaN is one
+            if not len(places):
+                continue
+            self._found[query].append((own[places], where[places]))
             self._waiting[query] += len(places)
             if self._waiting[query] > 4 * self.kept:
                 self._prune(query)
 
     def _prune(self, query: int) -> None:
-        values, places = (torch.cat(parts) for parts in zip(*self._found[query], strict=True))
-        known = values[~values.isnan()]
+        values, places = (np.concatenate(parts) for parts in zip(*self._found[query], strict=True))
+        known = values[~np.isnan(values)]
         if len(known) >= self.kept:
-            self.least[query] = known.topk(self.kept).values[-1]
+            self.least[query] = float(np.partition(known, -self.kept)[-self.kept])
         kept = ~(values < self.least[query] - SLACK)
         self._found[query], self._waiting[query] = [(values[kept], places[kept])], int(kept.sum())
 
@@ -203,7 +220,7 @@ class _Shortlist:
             self._prune(query)
         if self.least[query] <= SLACK:  # a quick cosine of 0 may be that of no span at all
             return None
-        return self._found[query][0][1].sort().values.numpy()
+        return np.sort(self._found[query][0][1])
 
 
 def _exact_scores(query: Tensor, number: int, part: Texts, starts: np.ndarray, max_size: int) -> Tensor:
@@ -244,8 +261,49 @@ def _best(dots: Tensor, inverse: Tensor, min_size: int) -> Tensor:
         sums += dots[:, size - 1 : size - 1 + count]
         if size >= min_size:
             torch.mul(sums, own, out=scores)
-            torch.maximum(best, scores, out=best)  # NaN stays
+            torch.maximum(best, scores, out=best)
     return best
+
+
+@cache
+def _compiled() -> Callable[[Tensor, Tensor, int], Tensor]:
+    """`_best` as one loop that numba compiles, which reads and writes memory once; `_best` itself without numba."""
+    try:
+        import numba
+    except ModuleNotFoundError:
+        return _best
+    options: dict[str, Any] = {"fastmath": {"nnan"}, "nogil": True}
+    try:
+        loop = numba.njit(cache=True, **options)(_loop)
+    except RuntimeError:  # there is no folder for the compiled code to stay in
+        loop = numba.njit(**options)(_loop)
+
+    def best(dots: Tensor, inverse: Tensor, min_size: int) -> Tensor:
+        found = torch.empty(len(dots), inverse.shape[1])
+        loop(dots.numpy(), inverse.numpy(), min_size, found.numpy())
+        return found
+
+    return best
+
+
+def _loop(dots: np.ndarray, inverse: np.ndarray, min_size: int, found: np.ndarray) -> None:
+    """Write the best quick cosines (q, c) to `found`; the others as for `_best`."""
+    sizes, count = inverse.shape
+    sums, best = np.empty(CACHED, np.float32), np.empty(CACHED, np.float32)
+    for begin in range(0, count, CACHED):
+        starts = min(CACHED, count - begin)
+        for query in range(len(dots)):
+            sums[:], best[:] = 0.0, -np.inf
+            for size in range(sizes):
+                own, weights = dots[query, begin + size :], inverse[size, begin:]
+                if size + 1 < min_size:
+                    for start in range(starts):
+                        sums[start] += own[start]
+                else:
+                    for start in range(starts):
+                        sums[start] += own[start]
+                        best[start] = max(best[start], sums[start] * weights[start])
+            found[query, begin : begin + starts] = best[:starts]
 
 
 def _parts(vectors: np.ndarray) -> list[np.ndarray]:

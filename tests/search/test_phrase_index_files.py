@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from sentlab.encoder import Encoder
 from sentlab.search import phrase_index, phrase_index_files
@@ -173,6 +174,7 @@ def in_processes(*works: Callable[[], object]) -> list[int]:
     for work in works:
         if (process := os.fork()) == 0:
             status = 1
+            torch.set_num_threads(1)  # OpenMP's threads do not outlive a fork, and waiting for them would not end
             try:
                 work()
                 status = 0

@@ -84,12 +84,37 @@ def test_the_best_spans_are_those_of_a_slow_search(
 def test_the_quick_pass_leaves_few_places(vectors: np.ndarray) -> None:
     part = texts_of(vectors, [1200], 0, [Group(slice(None))])
     queries = torch.nn.functional.normalize(torch.randn(3, D, generator=torch.manual_seed(0)), dim=1)
-    few = shortlist._Shortlist(queries, 1, 1, K)
+    few = shortlist._Shortlist(queries, 1, 1, K, len(vectors))
     few.read(part)
     for number in range(3):
         places = few.places(number)
         assert places is not None
         assert len(places) < 60
+
+
+@pytest.mark.parametrize("count", [5, shortlist.CACHED, 2 * shortlist.CACHED + 7])
+@pytest.mark.parametrize("min_size", [1, 3])
+def test_the_compiled_loop_gives_the_same_cosines(count: int, min_size: int) -> None:
+    pytest.importorskip("numba")
+    assert shortlist._compiled() is not shortlist._best
+    random = torch.Generator().manual_seed(0)
+    dots, inverse = (torch.randn(rows, count + K - 1, generator=random) for rows in (3, K))
+    inverse = inverse[:, :count].abs()
+    inverse[:, -1] = 0.0  # a start without any span
+    plain = shortlist._best(dots, inverse, min_size)
+    assert torch.equal(shortlist._compiled()(dots, inverse, min_size), plain)
+
+
+@pytest.mark.parametrize("many", [0, 10**9])
+def test_large_indexes_are_searched_by_the_compiled_loop_to_the_same_spans(
+    vectors: np.ndarray, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shortlist, "MANY", many)
+    part = texts_of(vectors, [700, 500], 0, [Group(slice(None))])
+    queries = torch.nn.functional.normalize(torch.randn(3, D, generator=torch.manual_seed(0)), dim=1)
+    found = best_in([part], queries, 4, 1, K)
+    for number, query in enumerate(queries.double().numpy()):
+        assert [span[1:] for span in found[number]] == slowly([part], query, number, 4, 1)
 
 
 def test_where_nothing_is_alike_all_places_are_scored() -> None:
