@@ -43,6 +43,7 @@ results: $(MADE) ## run the recorded results that are missing, and name what can
 	@$(PY) -m sentlab results
 
 bench: $(MADE) ## time encoding, search, training and start beside others; half an hour on a quiet machine
+	@$(PY) -m pip install --disable-pip-version-check --quiet -r benchmarks/requirements.txt
 	@$(PY) benchmarks/speed.py
 
 torture: $(MADE) ## kill, damage, share and soak: what the package promises to survive
