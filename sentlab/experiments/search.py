@@ -43,7 +43,7 @@ def search(path: Path, *, again: bool = False) -> SearchRecord:
     drawn = Random(settings.seed).sample(grid, min(settings.trials, len(grid)))
     for values in tqdm(drawn, desc=f"{record.name}: trials", unit=" trials"):
         hunt.try_out(values, settings.steps)
-    best = sorted((hunt.try_out(values, settings.steps) for values in drawn), key=lambda trial: -trial.dev)
+    best = sorted((hunt.try_out(values, settings.steps) for values in drawn), key=rank, reverse=True)
     for trial in tqdm(best[: settings.finalists], desc=f"{record.name}: in full", unit=" runs"):
         hunt.try_out(trial.values, hunt.length)
     over = {  # with what the grid has grown by before an interruption
@@ -88,7 +88,7 @@ class Hunt:
 
     def best(self) -> found.Trial:
         """The trial in full with the best dev score."""
-        return max(self.full, key=lambda trial: trial.dev)
+        return max(self.full, key=rank)
 
     def in_full(self, values: Mapping[str, Any], seed: int) -> RunRecord:
         """A run in full; `again` trains it afresh, once."""
@@ -121,6 +121,11 @@ class Hunt:
         self.record.results = found.SearchResults(trials=self.trials)
         self.record.save(self.path)
         return trial
+
+
+def rank(trial: found.Trial) -> tuple[float, float]:
+    """What trials are compared by: the score on dev; of equals, which all keep step 0, that of the last step."""
+    return trial.dev, trial.last
 
 
 def at_end(values: list[Any], chosen: Any) -> bool:

@@ -21,7 +21,7 @@ from sentlab.experiments import sweep as sweeps
 from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.results import SearchResults, Trial
-from sentlab.experiments.search import Hunt, beyond, search
+from sentlab.experiments.search import Hunt, beyond, rank, search
 from sentlab.experiments.settings_rows import RowSettings, TestSettings
 from sentlab.experiments.sweep import runs_of
 from sentlab.report.runs import dev_of
@@ -68,9 +68,9 @@ def test_a_search_trains_the_setting_with_the_best_dev_score_with_each_seed(path
     short = [trial for trial in results.trials if trial.steps == 2]
     assert len(short) == 3
     assert len({json.dumps(trial.values) for trial in short}) == 3
-    finalists = sorted(short, key=lambda trial: -trial.dev)[:2]
+    finalists = sorted(short, key=rank, reverse=True)[:2]
     assert [trial.values for trial in full[:2]] == [trial.values for trial in finalists]
-    assert results.chosen == max(full, key=lambda trial: trial.dev).values
+    assert results.chosen == max(full, key=rank).values
     runs = runs_of(path)
     assert [run.settings.seed for run in runs] == [0, 1]
     for run in runs:
@@ -259,6 +259,15 @@ def test_a_grid_that_has_grown_stays_so_after_an_interruption(path: Path, monkey
 def test_the_next_value_is_beyond_the_end_by_the_ratio_there(grid: list[Any], chosen: Any, grown: Any) -> None:
     found = beyond({"x": grid}, {"x": grid}, {"x": chosen})
     assert (found and found[1]) == grown
+
+
+def test_of_trials_that_all_keep_step_0_the_least_harmed_goes_on() -> None:
+    far, near = (
+        Trial(values={"rate": rate}, steps=500, dev=50.4, step=0, last=last, rising=False, seconds=1.0)
+        for rate, last in ((1e-3, 16.6), (3e-5, 42.7))
+    )
+    better = near.model_copy(update={"dev": 50.5, "last": 10.0})
+    assert sorted([far, near, better], key=rank, reverse=True) == [better, near, far]
 
 
 def test_a_decoder_grows_to_twelve_layers_at_most() -> None:
