@@ -24,6 +24,7 @@ from sentlab.experiments.settings_rows import SpeedSettings
 PROGRAMS = (
     "start.py --threads 1",
     "train.py --threads 1",
+    "processes.py --threads 1",
     "encode.py --threads 1",
     "paser_step.py --threads 1",
     "spans.py --threads 1",
