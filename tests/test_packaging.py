@@ -10,13 +10,11 @@ import sysconfig
 import tarfile
 import venv
 import zipfile
-from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 import torch
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
+from project import LARGEST, installed
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = """
@@ -93,16 +91,6 @@ def test_the_package_and_what_it_needs_take_less_than_a_gigabyte_and_a_half() ->
     """With the CPU build of torch, as README says. The disk also holds what is only compiled and cached there."""
     if torch.version.cuda:
         pytest.skip("torch is a CUDA build here")
-    sizes: dict[str, int] = {}
-    waiting = ["sentlab"]
-    while waiting:
-        name = canonicalize_name(waiting.pop())
-        if name in sizes:
-            continue
-        found = distribution(name)
-        files = (Path(str(found.locate_file(file))) for file in found.files or ())
-        sizes[name] = sum(file.stat().st_size for file in files if file.is_file())
-        needs = [Requirement(line) for line in found.requires or ()]
-        waiting += [need.name for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})]
+    sizes = installed()
     assert {"torch", "transformers"} < sizes.keys()
-    assert sum(sizes.values()) < 1.5e9, sizes
+    assert sum(sizes.values()) < LARGEST, sizes
