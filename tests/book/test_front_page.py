@@ -36,6 +36,11 @@ def test_the_methods_that_it_says_beat_the_raw_vectors_do(page: str, verdicts: d
     assert {verdicts[f"{name} beats the raw mean"] for name in methods} == {"holds"}
 
 
+def test_slice_finds_phrases_better_than_its_raw_encoder_as_it_says(page: str, verdicts: dict[str, str]) -> None:
+    assert "SLICE finds phrases better than its raw encoder" in page
+    assert verdicts["In one pass, SLICE finds phrases better than the raw encoder"] == "holds"
+
+
 def test_it_says_how_much_of_the_scorecard_is_there(page: str, verdicts: dict[str, str]) -> None:
     missing = sum(verdict == NOT_RUN for verdict in verdicts.values())
     assert ("Most runs are still to be made" in page) == (missing > len(verdicts) / 2)
