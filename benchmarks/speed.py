@@ -34,6 +34,12 @@ PROGRAMS = (
     "project.py --threads 2",
 )
 
+QUIET = {
+    "TRANSFORMERS_VERBOSITY": "error",
+    "TQDM_DISABLE": "1",
+    "PYTHONWARNINGS": "ignore",
+}  # a bar for each round tells nothing
+
 
 def measured(program: str, scratch: Path) -> list[SpeedRow]:
     """The rows of a program, which also prints them.
@@ -45,7 +51,7 @@ def measured(program: str, scratch: Path) -> list[SpeedRow]:
     found = scratch / "rows.json"
     found.unlink(missing_ok=True)
     command = [sys.executable, str(Path(__file__).with_name(file)), *options, "--rows", str(found)]
-    status = subprocess.run(command, env=os.environ | {"OMP_NUM_THREADS": options[1]}).returncode
+    status = subprocess.run(command, env=os.environ | {"OMP_NUM_THREADS": options[1]} | QUIET).returncode
     if not found.exists():
         raise RuntimeError(f"benchmarks/{program} ended with exit status {status} and gave no rows")
     return [SpeedRow.model_validate(row) for row in json.loads(found.read_text())]
