@@ -272,7 +272,7 @@ def _compiled() -> Callable[[Tensor, Tensor, int], Tensor]:
         import numba
     except ModuleNotFoundError:
         return _best
-    options: dict[str, Any] = {"fastmath": {"nnan"}, "nogil": True}
+    options: dict[str, Any] = {"fastmath": {"nnan"}}
     try:
         loop = numba.njit(cache=True, **options)(_loop)
     except RuntimeError:  # there is no folder for the compiled code to stay in

@@ -112,7 +112,10 @@ def test_large_indexes_are_searched_by_the_compiled_loop_to_the_same_spans(
     monkeypatch.setattr(shortlist, "MANY", many)
     part = texts_of(vectors, [700, 500], 0, [Group(slice(None))])
     queries = torch.nn.functional.normalize(torch.randn(3, D, generator=torch.manual_seed(0)), dim=1)
+    loops = []
+    monkeypatch.setattr(shortlist, "_compiled", lambda made=shortlist._compiled: loops.append(made()) or made())
     found = best_in([part], queries, 4, 1, K)
+    assert len(loops) == (many == 0)
     for number, query in enumerate(queries.double().numpy()):
         assert [span[1:] for span in found[number]] == slowly([part], query, number, 4, 1)
 
