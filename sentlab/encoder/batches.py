@@ -26,12 +26,12 @@ class TokenBatch:
 
 
 def checked(texts: Iterable[str]) -> list[str]:
-    """The texts as a list; TypeError for a bare string, or for an item that is no string (the message says which)."""
+    """Return the texts as a list; TypeError for a bare string or an item that is no string (the message says which)."""
     return list(strings(texts))
 
 
 def strings(texts: Iterable[str]) -> Iterator[str]:
-    """Each of the texts, as `checked`."""
+    """Yield each of the texts, and raise as `checked`."""
     if isinstance(texts, str):
         raise TypeError(f"texts is one string, {texts[:40]!r}; put it into a list: [text]")
     for i, text in enumerate(texts):
@@ -41,7 +41,7 @@ def strings(texts: Iterable[str]) -> Iterator[str]:
 
 
 def distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:
-    """The distinct texts in order of appearance, and for each text the position of its equal among them, (n,)."""
+    """Return the distinct texts in order of appearance, and the position of each text's equal among them, (n,)."""
     position: dict[str, int] = {}
     inverse = np.array([position.setdefault(text, len(position)) for text in texts], dtype=np.int64)
     return list(position), inverse

@@ -83,7 +83,7 @@ def model_card(encoder: Encoder, name: str) -> str:
 
 
 def training_note(settings: Mapping[str, Any], rows: Any, dev: Sequence[Mapping[str, float]], kept: int) -> dict:
-    """What the card says of a training, from a history and its rows."""
+    """Return what the card says of a training, from a history and its rows."""
     note: dict[str, Any] = {"method": settings["method"]}
     if hasattr(rows, "fingerprint") and hasattr(rows, "split"):
         note["data"] = f"{rows.name} ({rows.split}), {len(rows):,} rows, fingerprint {rows.fingerprint}"

@@ -127,19 +127,19 @@ class Compatible(nn.Module):
             return SentenceTransformer(folder, device=str(own.device))
 
     def encode_query(self, texts: Iterable[str], **keywords: Any) -> np.ndarray:
-        """`encode` behind the prompt "query" where there is one, unless `prompt` or `prompt_name` is given."""
+        """Call `encode` with the prompt "query" where there is one, unless `prompt` or `prompt_name` is given."""
         return self._encode_as(("query",), texts, keywords)
 
     def encode_document(self, texts: Iterable[str], **keywords: Any) -> np.ndarray:
-        """`encode` behind the first of the prompts "document", "passage" and "corpus"; see `encode_query`."""
+        """Call `encode` with the first of the prompts "document", "passage" and "corpus"; see `encode_query`."""
         return self._encode_as(("document", "passage", "corpus"), texts, keywords)
 
     def similarity(self, a: Any, b: Any) -> Tensor:
-        """The cosine of each of n vectors with each of m: arrays or tensors (n, D), (m, D) -> (n, m)."""
+        """Compute the cosine of each of n vectors with each of m: arrays or tensors (n, D), (m, D) -> (n, m)."""
         return _unit(a) @ _unit(b).T
 
     def similarity_pairwise(self, a: Any, b: Any) -> Tensor:
-        """The cosine of each pair of vectors: arrays or tensors (n, D), (n, D) -> (n,)."""
+        """Compute the cosine of each pair of vectors: arrays or tensors (n, D), (n, D) -> (n,)."""
         return (_unit(a) * _unit(b)).sum(dim=-1)
 
     @property
@@ -152,13 +152,13 @@ class Compatible(nn.Module):
         cast("Encoder", self).max_length = value
 
     def get_embedding_dimension(self) -> int:
-        """Our `dim`."""
+        """Return our `dim`."""
         return cast("Encoder", self).dim
 
     get_sentence_embedding_dimension = get_embedding_dimension
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Our `save`."""
+        """Call our `save`."""
         cast("Encoder", self).save(folder)
 
     def push_to_hub(

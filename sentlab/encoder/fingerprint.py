@@ -23,7 +23,7 @@ torch_dtype transformers_version use_cache
 
 
 def fingerprint(encoder: Encoder, *, tokens: bool = False) -> str:
-    """First 16 hexadecimal digits of a SHA-256; see `Encoder.fingerprint`."""
+    """Return the first 16 hexadecimal digits of a SHA-256; see `Encoder.fingerprint`."""
     settings: dict[str, Any] = {
         "config": _architecture(encoder.backbone.config),
         "max_length": encoder.max_length,

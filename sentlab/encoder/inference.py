@@ -63,7 +63,9 @@ def computed(
     precision: str | None = None,
 ) -> Iterator[tuple[TokenBatch, np.ndarray]]:
     """Yield each batch of the texts with what `compute` makes of it, without gradient, in evaluation mode."""
-    budget = tokens_per_batch or default_tokens(encoder.device)
+    budget = default_tokens(encoder.device) if tokens_per_batch is None else tokens_per_batch
+    if budget < 1:
+        raise ValueError(f"tokens_per_batch must be 1 or more, got {tokens_per_batch}")
     arithmetic = fast_arithmetic(encoder.device, precision)
 
     def without_gradient(batch: TokenBatch) -> np.ndarray:
@@ -88,14 +90,14 @@ def computed(
 
 
 def default_tokens(device: torch.device) -> int:
-    """Padded tokens in a batch on a device where nobody says how many."""
+    """Return the number of padded tokens in a batch on a device where nobody says how many."""
     return TOKENS_PER_BATCH.get(device.type, TOKENS_PER_BATCH["cpu"])
 
 
 def fast_arithmetic(
     device: torch.device, precision: str | None = None
 ) -> Callable[[], contextlib.AbstractContextManager[Any]]:
-    """What to compute a batch under: autocast for bfloat16; on a CPU for which torch has oneDNN packed linear layers.
+    """Choose what to compute a batch under: autocast for bfloat16; packed linear layers on a CPU if torch has oneDNN.
 
     Args:
         precision: `float32`, `bfloat16`, or None: bfloat16 on CUDA, else float32.
@@ -129,14 +131,14 @@ def fast_arithmetic(
 
 
 def computes_bfloat16() -> bool:
-    """Whether this CPU multiplies matrices of bfloat16, with AVX512-BF16 or AMX. Others are slower at it."""
+    """Return whether this CPU multiplies matrices of bfloat16, with AVX512-BF16 or AMX. Others are slower at it."""
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def in_threads(
     compute: Callable[[TokenBatch], np.ndarray], batches: list[TokenBatch], device: torch.device
 ) -> Iterator[np.ndarray]:
-    """`compute` of each batch, in order; on a CPU a batch a thread, which wastes less than all threads on each."""
+    """Yield `compute` of each batch in order; on a CPU a batch a thread, which wastes less than all threads on each."""
     threads = torch.get_num_threads()
     workers = min(threads, len(batches)) if device.type == "cpu" else 1
     if workers == 1:
@@ -152,7 +154,7 @@ def in_threads(
 
 @contextlib.contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode, without dropout, while open; then each part gets back the mode that it had."""
+    """Keep a module in evaluation mode, without dropout, while open; then give each part back the mode that it had."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:

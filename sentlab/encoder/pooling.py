@@ -23,41 +23,41 @@ Pooling = Callable[[HiddenStates, Tensor], Tensor]
 
 
 def masked_mean(tokens: Tensor, mask: Tensor) -> Tensor:
-    """Mean over the unmasked tokens: (B, L, D), (B, L) -> (B, D); zeros where all is masked."""
+    """Take the mean over the unmasked tokens: (B, L, D), (B, L) -> (B, D); zeros where all is masked."""
     kept = tokens.masked_fill(~mask.bool().unsqueeze(-1), 0.0)  # (B, L, D); also hides inf or nan in padding
     count = mask.bool().sum(dim=1, keepdim=True)  # (B, 1)
     return kept.sum(dim=1) / count.clamp(min=1)
 
 
 def masked_max(tokens: Tensor, mask: Tensor) -> Tensor:
-    """Maximum over the unmasked tokens, dimension by dimension: (B, L, D), (B, L) -> (B, D); zeros if all is masked."""
+    """Take the maximum over unmasked tokens in each dimension: (B, L, D), (B, L) -> (B, D); zeros if all is masked."""
     padding = ~mask.bool().unsqueeze(-1)  # (B, L, 1)
     highest = tokens.masked_fill(padding, torch.finfo(tokens.dtype).min).amax(dim=1)  # (B, D)
     return highest.masked_fill(padding.all(dim=1), 0.0)
 
 
 def cls(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """The first token of the last layer: [CLS], or <s> in the RoBERTa family. Batches are padded on the right."""
+    """Take the first token of the last layer: [CLS], or <s> in the RoBERTa family. Batches are padded on the right."""
     return hidden_states[-1][:, 0]
 
 
 def mean(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """The mean of the last layer's tokens."""
+    """Take the mean of the last layer's tokens."""
     return masked_mean(hidden_states[-1], mask)
 
 
 def max(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """The maximum of the last layer's tokens, one dimension at a time."""
+    """Take the maximum of the last layer's tokens, one dimension at a time."""
     return masked_max(hidden_states[-1], mask)
 
 
 def last2(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """The mean of the tokens of the last two layers."""
+    """Take the mean of the tokens of the last two layers."""
     return masked_mean((hidden_states[-2] + hidden_states[-1]) / 2, mask)
 
 
 def first_last(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """The mean of the tokens of the first and the last layer.
+    """Take the mean of the tokens of the first and the last layer.
 
     The first LAYER, `hidden_states[1]`, as BERT-flow and SimCSE describe it ("first-last avg."). Code that takes
     `hidden_states[0]` averages the embedding output instead; that is `embedding_last`, and its figures are others.
@@ -66,7 +66,7 @@ def first_last(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
 
 
 def embedding_last(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """The mean of the tokens of the embedding output and the last layer: what released code calls "first-last"."""
+    """Take the mean of the tokens of the embedding output and the last layer: what released code calls "first-last"."""
     return masked_mean((hidden_states[0] + hidden_states[-1]) / 2, mask)
 
 

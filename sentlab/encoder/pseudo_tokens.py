@@ -20,7 +20,7 @@ OF_THE_LAST_LAYER = ("cls", "mean", "max")
 
 
 def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The softmax of Eq. 2: how much each query attends to each key.
+    """Compute the softmax of Eq. 2: how much each query attends to each key.
 
     Args:
         queries: (B, N, D), or (N, D) for the same queries in each sentence.
@@ -89,7 +89,7 @@ class PseudoTokens(nn.Module):
         self.head = nn.Sequential(nn.Linear(dim, dim), nn.Tanh()) if keys == "pooled" else nn.Identity()
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """h of each sentence (Eq. 3).
+        """Compute h of each sentence (Eq. 3).
 
         Args:
             tokens: the last layer's hidden states, (B, L, D).
@@ -108,18 +108,18 @@ class PseudoTokens(nn.Module):
         return pool((self.back(tokens, z),), mask)
 
     def pseudo(self, y: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Z', what each pseudo token makes of each sentence (Eq. 1): (B, L, D), (B, L) -> (B, m, D)."""
+        """Compute Z', what each pseudo token makes of each sentence (Eq. 1): (B, L, D), (B, L) -> (B, m, D)."""
         return self._attend(self.embedding, y, mask)
 
     def weights(self, y: Tensor, mask: Tensor | None = None) -> Tensor:
-        """How much each pseudo token attends to each token (Eqs. 1 and 2): (B, L, D), (B, L) -> (B, m, L).
+        """Compute how much each pseudo token attends to each token (Eqs. 1 and 2): (B, L, D), (B, L) -> (B, m, L).
 
         The mean over the heads, where there are several.
         """
         return torch.stack(self._weights(self.embedding, y, mask)).mean(dim=0)
 
     def back(self, y: Tensor, z: Tensor) -> Tensor:
-        """Eq. 3, with the same attention: (B, L, D), (B, m, D) -> (B, L, D)."""
+        """Compute Eq. 3, with the same attention: (B, L, D), (B, m, D) -> (B, L, D)."""
         return self._attend(y, z)
 
     def _attend(self, queries: Tensor, y: Tensor, mask: Tensor | None = None) -> Tensor:

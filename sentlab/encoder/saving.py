@@ -37,7 +37,7 @@ know it and refuses the folder. The model loaded alone, as by transformers, give
 
 
 def save(encoder: Encoder, folder: str | Path) -> None:
-    """See `Encoder.save`."""
+    """Write an encoder to a folder; see `Encoder.save`."""
     target = Path(os.path.realpath(Path(folder).expanduser()))
     if Path.cwd().is_relative_to(target):
         raise FileExistsError(f"{target} is or holds the working directory, which save would replace; choose a new one")

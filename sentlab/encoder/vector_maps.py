@@ -99,7 +99,7 @@ class Whitening(nn.Module):
         return self.to(given.device)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """(..., D) -> (..., K)."""
+        """Whiten vectors, (..., D) -> (..., K)."""
         return self._made()(vectors)
 
     def _made(self) -> nn.Linear:
@@ -124,13 +124,13 @@ class FlowStep(nn.Module):
         nn.init.zeros_(last.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(..., D) -> (..., D)."""
+        """Apply the step, (..., D) -> (..., D)."""
         x = ((x + self.shift) * self.log_scale.exp())[..., self.permutation]
         kept, moved = x.tensor_split(2, dim=-1)  # kept is the larger half where D is odd
         return torch.cat([kept, moved + self.network(kept)], dim=-1)
 
     def inverse(self, z: Tensor) -> Tensor:
-        """(..., D) -> (..., D)."""
+        """Invert the step, (..., D) -> (..., D)."""
         kept, moved = z.tensor_split(2, dim=-1)
         x = torch.cat([kept, moved - self.network(kept)], dim=-1)[..., self.permutation.argsort()]
         return x * (-self.log_scale).exp() - self.shift
@@ -228,23 +228,26 @@ class Flow(nn.Module):
                     bar.update()
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """x to z: (..., D) -> (..., D)."""
+        """Map x to z: (..., D) -> (..., D)."""
         for step in self._made():
             vectors = step(vectors)
         return vectors
 
     def inverse(self, vectors: Tensor) -> Tensor:
-        """z to x: (..., D) -> (..., D)."""
+        """Map z to x: (..., D) -> (..., D)."""
         for step in reversed(self._made()):
             vectors = step.inverse(vectors)
         return vectors
 
     def log_det(self, vectors: Tensor) -> Tensor:
-        """`log |det dz/dx|` at each vector, (..., D) -> (...). Additive coupling makes it the same everywhere."""
+        """Compute `log |det dz/dx|` at each vector, (..., D) -> (...).
+
+        Additive coupling makes it the same everywhere.
+        """
         return torch.stack([step.log_scale for step in self._made()]).sum().expand(vectors.shape[:-1])
 
     def log_prob(self, vectors: Tensor) -> Tensor:
-        """Log-likelihood in nats, (..., D) -> (...): that of z under N(0, I), and `log_det`."""
+        """Compute the log-likelihood in nats, (..., D) -> (...): that of z under N(0, I), and `log_det`."""
         density = -0.5 * (self(vectors).square() + math.log(2 * math.pi)).sum(dim=-1)
         return density + self.log_det(vectors)
 
@@ -276,7 +279,7 @@ def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[
 
 
 def restore(settings: dict[str, Any], tensors: dict[str, Tensor]) -> Whitening | Flow:
-    """A fitted map again, from what `describe` said of it and its `state_dict`."""
+    """Restore a fitted map from what `describe` said of it and its `state_dict`."""
     kind = {"Whitening": Whitening, "Flow": Flow}[settings["kind"]]
     post: Whitening | Flow = kind(**settings["settings"]).allocate(settings["in_dim"])
     post.load_state_dict(tensors)
@@ -284,7 +287,7 @@ def restore(settings: dict[str, Any], tensors: dict[str, Tensor]) -> Whitening |
 
 
 def describe(post: Whitening | Flow) -> dict[str, Any]:
-    """What `restore` needs to know, beside the tensors, of a fitted map."""
+    """Return what `restore` needs to know of a fitted map, beside the tensors."""
     return {"kind": type(post).__name__, "in_dim": post.in_dim, "settings": post.settings}
 
 

@@ -18,7 +18,7 @@ _TOKEN = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)
 
 
 def tokens(text: str) -> list[str]:
-    """The lower-case words of a text, in order: runs of letters and digits, clitics ("n't", "'s") and numbers apart.
+    """Split a text into lower-case words in order: runs of letters and digits, clitics ("n't", "'s") and numbers apart.
 
     Punctuation is left out, and hyphens divide: "A well-known dog's 3.5 kg!" is a, well, known, dog, 's, 3.5, kg.
     """
@@ -112,7 +112,7 @@ class WordVectors:
         return f"WordVectors({len(self):,} words of {self.dim} dimensions{twice}; {self.source})"
 
     def encode(self, texts: Iterable[str]) -> np.ndarray:
-        """The mean vector of each text's known words (`tokens`), every occurrence counting.
+        """Average the vectors of each text's known words (`tokens`), every occurrence counting.
 
         Returns:
             float32 (n, D), in order. A text without a known word is a zero vector, whose cosine with any other is 0 in
@@ -126,7 +126,7 @@ class WordVectors:
         return result
 
     def coverage(self, texts: Iterable[str]) -> Coverage:
-        """What of the texts `encode` can and cannot see."""
+        """Report what `encode` can and cannot see of the texts."""
         count, unknown, empty = 0, Counter[str](), []
         for i, text in enumerate(checked(texts)):
             words = tokens(text)

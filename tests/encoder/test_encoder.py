@@ -94,6 +94,8 @@ def test_batches_keep_to_the_token_budget_and_go_from_long_to_short(
     shapes.clear()
     encoder.encode(["dog " * 30], tokens_per_batch=5)
     assert shapes == [(1, 32)]
+    with pytest.raises(ValueError, match="tokens_per_batch must be 1 or more, got 0"):
+        encoder.encode(["dog"], tokens_per_batch=0)
 
 
 def test_empty_inputs(encoder: Encoder) -> None:

@@ -36,6 +36,19 @@ def encoder(small_encoder_folder: Path) -> Encoder:
     return Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=64, device="cpu")
 
 
+@pytest.mark.parametrize(("name", "layers", "width"), [("tiny", 3, 128), ("small", 4, 256)])
+def test_bundled_encoders_load_as_their_cards_say(name: str, layers: int, width: int) -> None:
+    encoder = Encoder.from_pretrained(name, device="cpu")
+    config = encoder.backbone.config
+    assert encoder.encode(["the old dog"]).shape == (1, width)
+    assert encoder.lm_head is not None
+    assert config.hidden_dropout_prob == config.attention_probs_dropout_prob == 0.02
+    card = (files.BUNDLED[name] / "README.md").read_text(encoding="utf-8")
+    assert f"{sum(own.numel() for own in encoder.parameters()):,} parameters: {layers} layers of {width}" in card
+    assert "its configuration says 0.02" in card
+    assert (files.BUNDLED[name] / "model.safetensors").stat().st_size < 12e6
+
+
 @pytest.fixture
 def copy(small_encoder_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(small_encoder_folder, tmp_path / "copy"))
