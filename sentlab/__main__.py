@@ -16,7 +16,7 @@ Put an encoder into a web page:
     python -m sentlab page --encoder my-encoder --out my-encoder.js
 
 Each of these explains its options: python -m sentlab train --help. What they write loads in Python. Exit status: 0; 1
-for a failure, with one line that names the file or the argument; 2 for a command that makes no sense.
+for a failure, with one line that names the file or the argument; 2 for invalid arguments.
 
 A recorded experiment is one JSON file, whose settings say what to do and into which the results go:
 
@@ -26,8 +26,8 @@ A recorded experiment is one JSON file, whose settings say what to do and into w
 
 A file holds its `kind` and its `settings`. A file that holds results is left alone unless you add --again, which
 trains afresh. `results` runs all records in book/results that have no results, in the order in which they need each
-other, and names what cannot be run; --list runs nothing. Start it several times to use several cores. `search` with a
-JSON file is the record of that kind.
+other, and names what cannot be run; --list runs nothing. Start it several times to use several cores. `search
+FILE.json` runs a record of the kind `search`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from sentlab import command
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What `python -m sentlab` does; returns the exit status."""
+    """Run `python -m sentlab`; return the exit status."""
     given = [*sys.argv[1:]] if arguments is None else [*arguments]
     if given and given[0] in command.VERBS and not _is_record(given):
         return command.main(given)

@@ -8,7 +8,8 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,8 @@ def main(arguments: Sequence[str]) -> int:
     """Do what a verb and its options say.
 
     Returns:
-        The exit status: 0, or 1 for a failure, of which one line has been printed. A command that makes no sense ends
-        the program with 2, as argparse does.
+        The exit status: 0, or 1 for a failure, of which one line has been printed. Invalid arguments end the
+        program with 2, as argparse does.
     """
     asked = parser().parse_args(arguments)
     verb = f"sentlab {asked.verb}"
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
             sys.stdout.flush()
     except KeyboardInterrupt:
         kept = asked.verb == "train" and (_work(_out(asked)) / "checkpoint.safetensors").exists()
-        on = "; the same command goes on from its last checkpoint" if kept else ""
+        on = "; run the same command to resume from its last checkpoint" if kept else ""
         print(f"{verb}: interrupted{on}", file=sys.stderr)
         return 1
     except BrokenPipeError:  # of `| head`
@@ -74,17 +75,15 @@ def train(asked: argparse.Namespace) -> None:
     trained = getattr(methods, method)(encoder)
     names = ("steps", "epochs", "batch_size", "learning_rate", "seed")
     settings = {name: value for name in names if (value := getattr(asked, name)) is not None}
-    settings |= {"checkpoint_every": CHECKPOINT_EVERY}
+    config = TrainConfig(**settings, checkpoint_every=CHECKPOINT_EVERY)
     if dev is not None:
-        steps = asked.steps or max(
-            1, round((asked.epochs or 1) * (len(rows) // min(asked.batch_size or 64, len(rows))))
-        )
-        settings |= {"keep": "dev", "eval_every": asked.eval_every or max(1, steps // 10)}
+        tenth = max(1, config.steps_over(len(rows)) // 10)
+        config = replace(config, keep="dev", eval_every=tenth if asked.eval_every is None else asked.eval_every)
     work = _work(out)
     history = fit(
         trained,
         rows,
-        TrainConfig(**settings),
+        config,
         None if dev is None else dev_score(dev),
         folder=work,
         resume=not asked.again,
@@ -137,11 +136,12 @@ def evaluate(asked: argparse.Namespace) -> None:
     encoder = _encoder(asked)
     scores: dict[str, float] = {}
     for corpus in corpora:
-        found = scored(encoder, corpus, progress=_progress(asked)).scores
-        scores |= {name: round(score, 4) for name, score in found.items()}
-        for name, score in found.items():
+        found = scored(encoder, corpus, progress=_progress(asked))
+        scores |= {name: round(score, 4) for name, score in found.scores.items()}
+        for name, score in found.scores.items():
             measure = " (Spearman x 100)" if name == corpus.name else ""
-            print(f"{score:7.2f}  {name}{measure}, {len(corpus):,} rows", flush=True)
+            print(f"{score:7.2f}  {name}{measure}, {len(found.items):,} rows", flush=True)
+        _tell_left_out(corpus.name, {why: n for why, n in found.left_out.items() if why not in corpus.left_out})
     if out:
         write_json(out, {"encoder": asked.encoder, "scores": scores})
 
@@ -150,12 +150,12 @@ def index(asked: argparse.Namespace) -> None:
     from sentlab.search import PhraseIndex
 
     out = _out(asked)
-    if asked.add and (asked.min_size or asked.max_size or asked.dtype):
+    given = {name: value for name in ("min_size", "max_size", "dtype") if (value := getattr(asked, name)) is not None}
+    if asked.add and given:
         raise ValueError("--add takes no --min-size, --max-size or --dtype: they are those of the index")
     if not asked.add and out.exists() and (out.is_file() or any(out.iterdir())):
         raise FileExistsError(f"--out {out} is not empty; choose another folder, or add to the index there with --add")
     texts, encoder = _read(asked, asked.file, "texts", asked.columns), _encoder(asked)
-    given = {name: value for name in ("min_size", "max_size", "dtype") if (value := getattr(asked, name))}
     made = PhraseIndex.load(out, encoder) if asked.add else PhraseIndex(encoder, **given)
     made.add(texts, progress=_progress(asked))
     made.save(out)
@@ -251,9 +251,13 @@ def _read(asked: argparse.Namespace, path: str, kind: Any, columns: Any, **optio
     from sentlab.data import from_file
 
     corpus = from_file(path, kind, columns=columns, separator=asked.separator, quotes=not asked.no_quotes, **options)
-    for why, count in corpus.left_out.items():
-        print(f"{path}: {count} rows left out ({why})", file=sys.stderr)
+    _tell_left_out(path, corpus.left_out)
     return corpus
+
+
+def _tell_left_out(name: str, left_out: Mapping[str, int]) -> None:
+    for why, count in left_out.items():
+        print(f"{name}: {count} rows left out ({why})", file=sys.stderr)
 
 
 def _pairs(asked: argparse.Namespace, name: str, columns: Any, split: str) -> Corpus[Any]:
@@ -261,7 +265,9 @@ def _pairs(asked: argparse.Namespace, name: str, columns: Any, split: str) -> Co
     from sentlab import data
 
     if not Path(name).suffix and not Path(name).exists():
-        return data.load(name, split)
+        corpus = data.load(name, split)
+        _tell_left_out(name, corpus.left_out)
+        return corpus
     return _read(asked, name, "pairs", columns, scale=asked.scale, split=split)
 
 

@@ -39,7 +39,7 @@ then open my-encoder.html in a browser; or write my-encoder.js, and in Python:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all verbs."""
+    """Make the parser of all verbs."""
     whole = argparse.ArgumentParser(prog="python -m sentlab")
     verbs = whole.add_subparsers(dest="verb", required=True)
 
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
 
     def reads(own: argparse.ArgumentParser, columns: str) -> None:
         own.add_argument("--columns", type=_columns, metavar="A,B", help=f"columns to read; default: {columns}")
-        own.add_argument("--separator", metavar="S", help="between columns; default: a comma in .csv, a tab in .tsv")
+        own.add_argument("--separator", metavar="S", help="column separator; default: a comma in .csv, a tab in .tsv")
         own.add_argument("--no-quotes", action="store_true", help="in .csv and .tsv a quote is plain text")
 
     formats = ".txt, .csv, .tsv or .jsonl, also packed as .gz or .xz, or .parquet"
@@ -66,21 +66,21 @@ def parser() -> argparse.ArgumentParser:
     own = add("train", "Train an encoder on a file of texts or triples, and save it.")
     own.add_argument("file", help=formats)
     own.add_argument(
-        "--out", required=True, metavar="FOLDER", help="of the encoder; the history goes to FOLDER.training"
+        "--out", required=True, metavar="FOLDER", help="save the encoder here, and its history in FOLDER.training"
     )
     own.add_argument("--method", type=str.lower, choices=METHODS, default="simcse", help="default: simcse")
     own.add_argument("--rows", choices=("texts", "triples"), help="default: what the method learns from, texts first")
     reads(own, "text, or anchor,positive,negative")
     own.add_argument("--dev", metavar="PAIRS", help="scored pairs, a file or corpus name, that choose the step to keep")
     own.add_argument("--dev-columns", type=_columns, metavar="A,B,S", help="default: text_a,text_b,score")
-    own.add_argument("--scale", **scale, help="of the scores of --dev; default: 0,5")
+    own.add_argument("--scale", **scale, help="lowest and highest possible score of --dev; default: 0,5")
     own.add_argument("--pooling", help="cls, mean, max, ...; default: that of the encoder")
-    own.add_argument("--max-length", type=int, metavar="N", help="tokens a text; default: that of the encoder")
+    own.add_argument("--max-length", type=int, metavar="N", help="tokens per text; default: that of the encoder")
     for name, kind, about in (
         ("steps", int, "default: one pass over the rows"),
         ("epochs", float, "passes over the rows, where there are no --steps"),
         ("batch-size", int, "default: 64"),
-        ("learning-rate", float, "default: 3e-5; a small encoder takes more, such as 1e-4"),
+        ("learning-rate", float, "default: 3e-5, for BERT-base; use 1e-4 for the bundled tiny"),
         ("eval-every", int, "steps between evaluations on --dev; default: a tenth of all"),
     ):
         own.add_argument(f"--{name}", type=kind, metavar="N", help=about)
@@ -96,30 +96,30 @@ def parser() -> argparse.ArgumentParser:
     own = add("evaluate", "Score an encoder on pairs with a score: Spearman's correlation x 100.")
     own.add_argument("files", nargs="+", metavar="PAIRS", help=f"{formats}; or a corpus name, such as stsb")
     own.add_argument("--out", metavar="FILE", help="write the scores as .json too")
-    own.add_argument("--scale", **scale, help="of the scores; default: 0,5")
+    own.add_argument("--scale", **scale, help="lowest and highest possible score; default: 0,5")
     reads(own, "text_a,text_b,score")
 
     own = add("index", "Make an index of all phrases of the texts in a file.")
     own.add_argument("file", help=formats)
-    own.add_argument("--out", required=True, metavar="FOLDER", help="of the index")
-    own.add_argument("--add", action="store_true", help="to the index that is there")
+    own.add_argument("--out", required=True, metavar="FOLDER", help="write the index here")
+    own.add_argument("--add", action="store_true", help="add to an existing index")
     own.add_argument("--min-size", type=int, metavar="N", help="words of the shortest span; default: 1")
     own.add_argument("--max-size", type=int, metavar="N", help="words of the longest span; default: 20")
-    own.add_argument("--dtype", choices=("float16", "float32"), help="of the vectors; default: float16")
+    own.add_argument("--dtype", choices=("float16", "float32"), help="number format of the vectors; default: float16")
     reads(own, "text")
 
-    own = add("search", "Find the words in an index that mean most nearly the same as a phrase.")
+    own = add("search", "Find the spans in an index that are most similar to a phrase.")
     own.add_argument("index", help="folder of the index")
     own.add_argument("phrase", nargs="*", help="what to search for")
-    own.add_argument("--phrases", metavar="FILE", help="of phrases, in a format as for index")
-    own.add_argument("-k", type=int, default=5, metavar="N", help="hits a phrase; default: 5")
+    own.add_argument("--phrases", metavar="FILE", help="read phrases from a file, in the formats of `index`")
+    own.add_argument("-k", type=int, default=5, metavar="N", help="hits per phrase; default: 5")
     own.add_argument("--all-spans", action="store_true", help='also spans with ragged edges, such as "of a king,"')
     own.add_argument("--out", metavar="FILE", help=".csv, .jsonl, .parquet or .html instead of the terminal")
     reads(own, "text")
 
     own = add("page", "Write a web page that computes an encoder's vectors by itself, without a network.")
     own.add_argument("--out", required=True, metavar="FILE", help=".html, or .js with the weights alone")
-    own.add_argument("--name", help="of the encoder in the page; default: that of the file")
+    own.add_argument("--name", help="name of the encoder in the page; default: that of the file")
     return whole
 
 

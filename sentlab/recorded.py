@@ -20,7 +20,7 @@ from sentlab.experiments.comparison import comparison, williams_tests
 from sentlab.experiments.cost import cost
 from sentlab.experiments.dropout import dropout
 from sentlab.experiments.leaderboard import leaderboard
-from sentlab.experiments.records import AnyRecord, LeaderboardRecord, ScorecardRecord, SearchRecord, SweepRecord
+from sentlab.experiments.records import AnyRecord, ScorecardRecord, SearchRecord, SweepRecord
 from sentlab.experiments.run import run
 from sentlab.experiments.scorecard import scorecard
 from sentlab.experiments.search import search
@@ -54,34 +54,30 @@ def execute(record: AnyRecord, path: Path, *, again: bool = False) -> Any:
         return run_sweep(path, again=again)
     if record.kind == "search":
         return search(path, again=again)
-    if record.kind in ("leaderboard", "scorecard"):
-        made = leaderboard(path) if record.kind == "leaderboard" else scorecard(path)
+    if record.kind == "scorecard":
+        made = scorecard(path)
         draw(made)
         return made
     programs = {"comparison": comparison, "williams": williams_tests, "cost": cost, "map": sentence_map}
-    programs["dropout"] = dropout
+    programs |= {"dropout": dropout, "leaderboard": leaderboard}
     if record.kind not in programs:
         raise ValueError(f"{path}: run {plan.command_of(record, path)}")
     return programs[record.kind](path)
 
 
-def draw(record: LeaderboardRecord | ScorecardRecord) -> None:
-    """Draw the picture that a leaderboard's or a scorecard's settings ask for; equal numbers give equal bytes."""
+def draw(record: ScorecardRecord) -> None:
+    """Draw the picture that a scorecard's settings ask for; equal numbers give equal bytes."""
     from sentlab.report import plots  # brings seaborn, which only this needs
 
     assert record.results is not None
     if record.settings.picture is None:
         return
-    if isinstance(record, ScorecardRecord):
-        encoder = next(iter(next(claim.found for claim in record.results.claims if claim.found)))
-        plots.verdict_counts(record.results.counts(encoder)).save(Path(record.settings.picture))
-    else:
-        columns = {name: record.results.columns[name] for name in record.settings.picture.columns}
-        plots.leaderboard(columns, record.settings.beside).save(Path(record.settings.picture.file))
+    encoder = next(iter(next(claim.found for claim in record.results.claims if claim.found)))
+    plots.verdict_counts(record.results.counts(encoder)).save(Path(record.settings.picture))
 
 
 def finished(record: AnyRecord, path: Path) -> bool:
-    """Whether a record has results, and a sweep or a search all of its runs."""
+    """Return whether a record has results, and a sweep or a search all of its runs."""
     if not isinstance(record, SweepRecord | SearchRecord):
         return record.done
     try:
@@ -91,9 +87,9 @@ def finished(record: AnyRecord, path: Path) -> bool:
 
 
 def tables(made: Any) -> dict[str, pd.DataFrame]:
-    """What a program has found, as tables for the terminal."""
+    """Return what a program has found, as tables for the terminal."""
     if not isinstance(made, records.Record):  # a sweep
-        return {"sweep": made.table(f"{made.records[0].settings.dev}-dev")}
+        return {f"{name}-dev": made.table(f"{name}-dev") for name in made.records[0].settings.devs}
     found = made.results
     if made.kind == "run":
         return {when: pd.DataFrame(m.scores).T for when in ("before", "after") if (m := getattr(found, when))}
@@ -134,14 +130,14 @@ def run_missing(*, only_list: bool) -> int:
 
 
 def explanation(general: str) -> str:
-    """The help: what is said in general, and the settings of every kind."""
+    """Return the help: what is said in general, and the settings of every kind."""
     parts = [general]
     parts += [f"Settings of the kind {kind}:\n\n{inspect.getdoc(own)}" for kind, own in SETTINGS.items()]
     return "\n\n".join(parts)
 
 
 def main(arguments: Sequence[str], general: str = "") -> int:
-    """What `python -m sentlab KIND ...` does; returns the exit status. `general` begins the help."""
+    """Run what `python -m sentlab KIND ...` asks for; return the exit status. `general` begins the help."""
     parser = argparse.ArgumentParser(
         prog="python -m sentlab", description=explanation(general), formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -92,7 +92,7 @@ _toy = cache(toy.load)  # making one takes longer than encoding it
 
 
 def corpora() -> pd.DataFrame:
-    """Every name that `load` knows, with its splits, its type of row and where it comes from."""
+    """List every name that `load` knows, with its splits, its type of row and where it comes from."""
     public = [
         (name, ", ".join(entry.files), entry.row, f"folder, or hub {entry.hub.dataset}" if entry.hub else "folder")
         for name, entry in PUBLIC.items()

@@ -84,7 +84,7 @@ def in_context(
 def stsb_in_context(
     corpus: Corpus[ScoredPair], write: Write | None = None, *, seed: int = 0
 ) -> Corpus[PhraseInContext]:
-    """Scored pairs with the second text set into a passage: the first is the phrase to look for, the gold is the same.
+    """Set the second text of scored pairs into a passage: the first is the phrase to look for, the gold is the same.
 
     Args:
         corpus: scored pairs; its split chooses the carriers.
@@ -112,7 +112,7 @@ def stsb_in_context(
 def triples_in_context(
     *corpora: Corpus[ScoredPair] | Corpus[LabelledPair], write: Write | None = None, seed: int = 0
 ) -> Corpus[Triple]:
-    """Triples to train on, out of pairs that say the same: a gold of `POSITIVE` or more, or an entailment.
+    """Make triples to train on out of pairs that say the same: a gold of `POSITIVE` or more, or an entailment.
 
     The first text of a pair is the phrase, a passage with the second is the positive, and the negative is the passage
     of another pair that shares no text with this one. Carriers are those of training, whatever the splits.

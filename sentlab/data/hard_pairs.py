@@ -11,7 +11,7 @@ ALIKE = 2  # words: a negative pair is hard if its lengths differ by less
 
 
 def hard_pairs(corpus: Corpus[ScoredPair]) -> Corpus[ScoredPair]:
-    """The positive pairs of unlike length and the negative pairs of like length.
+    """Select the positive pairs of unlike length and the negative pairs of like length.
 
     An encoder that takes sentences of one length for similar does worse on these than on all pairs. The paper gives the
     differences in length, but not the scores from which a pair is positive or negative: `POSITIVE` is that of Gao et

@@ -23,7 +23,7 @@ _FORM = re.compile(r"[a-z]+(?:[ -][a-z]+)*")
 
 
 def nltk_wordnet() -> Any:
-    """NLTK's WordNet; a LookupError says what to do where it is missing."""
+    """Load NLTK's WordNet; a LookupError says what to do where it is missing."""
     from nltk.corpus import wordnet
 
     with nltk_data("wordnet", "use the corpus toy-phrases, which needs no data"):
@@ -32,7 +32,7 @@ def nltk_wordnet() -> Any:
 
 
 def relations(wordnet: Any, seed: int = 0, most: int = 20_000) -> Read[PhrasePair]:
-    """Pairs of lemmas, as many of each relation, no pair twice, without scores.
+    """Draw pairs of lemmas, equally many of each relation, no pair twice, without scores.
 
     - `equivalence`: two lemmas of one sense.
     - `entailment`: a lemma, and a lemma of the sense directly above.

@@ -22,7 +22,7 @@ _HEADING = re.compile(r"# Table (\w+):.*\n")
 
 
 def table(paper: str, number: int | str) -> pd.DataFrame:
-    """One table of a paper as it is set, mostly systems by tasks; nan where the paper has a dash.
+    """Return one table of a paper as printed, mostly systems by tasks; nan where the paper has a dash.
 
     Args:
         paper: `paser`, `universal`, `ptbert` or `slice`.

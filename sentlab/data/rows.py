@@ -161,7 +161,7 @@ class Corpus(Sequence[Row], Generic[Row]):
 
 
 def added_up(*left_out: Mapping[str, int]) -> dict[str, int]:
-    """Reason -> number of rows left out, over several parts; a reason without rows is dropped."""
+    """Add up the number of rows left out for each reason, over several parts; a reason without rows is dropped."""
     return dict(sum(map(Counter, left_out), Counter[str]()))
 
 

@@ -40,7 +40,7 @@ class UnderDropout:
         set_dropout(self.encoder, p)
 
     def encode(self, texts: Sequence[str], **_: Any) -> np.ndarray:
-        """Texts to vectors (N, D), float32, in their order. Further arguments of `Encoder.encode` are ignored."""
+        """Encode texts to vectors (N, D), float32, in order. Further arguments of `Encoder.encode` are ignored."""
         self.encoder.train()
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         vectors = np.zeros((len(texts), self.encoder.dim), dtype=np.float32)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,20 +45,22 @@ class Evaluation:
         items: the cosine of each item, or its score x 100. Float64 (n,), in order.
         gold: the human score of each item, float64 (n,). None where an item's value is a score by itself.
         correlation: how items and gold make the main score. None where it is the mean of the items.
+        left_out: reason -> number of rows or queries that are not scored.
     """
 
     scores: dict[str, float]
     items: np.ndarray
     gold: np.ndarray | None
     correlation: Correlation | None
+    left_out: dict[str, int] = field(default_factory=dict)
 
     def score(self, chosen: np.ndarray | slice = slice(None)) -> float:
-        """The main score x 100 over chosen items: a slice, or indices, which may repeat (a bootstrap's draw)."""
+        """Return the main score x 100 over chosen items: a slice, or indices, which may repeat (a bootstrap's draw)."""
         return float(scores_over([self], chosen)[0])
 
 
 def scores_over(evaluations: Sequence[Evaluation], chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
-    """The main score of several evaluations of the same rows (one per seed, say) over the same items.
+    """Compute the main score of several evaluations of the same rows (one per seed, say) over the same items.
 
     The gold is ranked only once, since ranking takes most of a bootstrap's time.
 
@@ -115,7 +117,7 @@ def evaluate(
         found.scores["stsb"], found.score(np.arange(100))  # all pairs, and the first hundred
     """
     corpus = one_corpus(rows, *KINDS, folder=folder)
-    name, kind = corpus.name, type(corpus[0])
+    name, kind, left_out = corpus.name, type(corpus[0]), dict(corpus.left_out)
     check_rows(corpus, kind)
     for argument, given, wanted in (("setup", setup, PhraseInContext), ("train", train, LabelledPair)):
         if given is not None and kind is not wanted:
@@ -130,13 +132,14 @@ def evaluate(
         rank = evaluate_retrieval if kind is DuplicateQuestion else evaluate_reranking
         ranked = rank(encoder, corpus, progress=progress)
         scores, items = {f"{name} map": ranked.map, f"{name} mrr@10": ranked.mrr}, ranked.precisions
+        left_out = ranked.left_out
     elif kind is PhraseInContext:
         mined = evaluate_mining(encoder, corpus, setup or "spans", progress=progress)
         measures = ["pearson", "spearman", "found"]
         if math.isnan(mined.found):  # nothing was sought, or there is nothing to find
             measures.remove("found")
         scores = {f"{name} {mined.setup} {measure}": getattr(mined, measure) for measure in measures}
-        items = mined.similarities
+        items, left_out = mined.similarities, mined.left_out
     elif kind is ScoredPair:
         items = pair_cosines(encoder, corpus, progress=progress)
         scores = {name: 100 * metrics.spearman(items, [row.score for row in corpus])}
@@ -145,11 +148,11 @@ def evaluate(
         scores, items = dict(similar.scores), similar.cosines[name]
         if kind is WordPairInContext and isinstance(encoder, Encoder):
             scores[f"{name} in context"] = words.evaluate_in_context(encoder, corpus).scores[name]
-    return Evaluation(scores, items, *gold_of(corpus))
+    return Evaluation(scores, items, *gold_of(corpus), left_out)
 
 
 def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]:
-    """The gold (n,) of a corpus and its correlation in `evaluate`; an `Evaluation` from stored items needs both.
+    """Return the gold (n,) of a corpus and its correlation in `evaluate`; an `Evaluation` from stored items needs both.
 
     Both are None for questions, queries and labels, where an item's value is a score by itself.
     """
@@ -162,7 +165,9 @@ def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]
 def dev_score(
     rows: Rows, *, setup: Setup | None = None, progress: bool | None = False
 ) -> Callable[[TextEncoder], float]:
-    """A dev score for `fit`, of rows of any kind: encoder -> Spearman x 100, or the main score where there is no gold.
+    """Return a dev score for `fit`, of rows of any kind.
+
+    It maps an encoder to Spearman x 100, or to the main score where there is no gold.
 
     Args:
         rows, setup, progress: as in `evaluate`; a name loads the `dev` split.

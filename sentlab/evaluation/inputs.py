@@ -26,7 +26,7 @@ class TextEncoder(Protocol):
 def one_corpus(
     rows: Rows, *kinds: type, folder: str | Path | None = None, least: int = 1, name: str = "rows"
 ) -> Corpus[Any]:
-    """One corpus, checked by `check_rows`.
+    """Return one corpus, checked by `check_rows`.
 
     Args:
         rows: a corpus, rows, or a name. Of a name the `test` split is loaded.
@@ -46,7 +46,7 @@ def one_corpus(
 def several_corpora(
     given: Any, *kinds: type, folder: str | Path | None = None, least: int = 1, argument: str = "corpora"
 ) -> dict[str, Corpus[Any]]:
-    """Name -> corpus, each checked by `check_rows`.
+    """Return a mapping name -> corpus, each checked by `check_rows`.
 
     Args:
         given: what `one_corpus` takes; a list of names and corpora; or a mapping name -> what `one_corpus` takes.
@@ -77,7 +77,7 @@ def several_corpora(
 
 
 def encode_groups(encoder: TextEncoder, *groups: Sequence[str], progress: bool | None = None) -> list[np.ndarray]:
-    """The vectors (n, D) of each group of n texts, with one call of `encode` for the distinct texts of all.
+    """Encode each group of n texts to vectors (n, D), with one call of `encode` for the distinct texts of all.
 
     Args:
         encoder, progress: as in `evaluate_sts`.
@@ -99,12 +99,12 @@ def encode_groups(encoder: TextEncoder, *groups: Sequence[str], progress: bool |
 def encode_pairs(
     encoder: TextEncoder, corpora: Iterable[Corpus[Any]], progress: bool | None = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each corpus of n pairs the vectors of its first texts and of its second texts, (n, D) each."""
+    """Encode the first texts and the second texts of each corpus of n pairs to vectors, (n, D) each."""
     groups = [texts for corpus in corpora for texts in sides(corpus)]
     vectors = encode_groups(encoder, *groups, progress=progress)
     return list(zip(vectors[::2], vectors[1::2], strict=True))
 
 
 def sides(pairs: Corpus[Any]) -> list[list[str]]:
-    """The first texts of pairs, and the second ones: of each kind of pair the first two fields."""
+    """Return the first texts of pairs, and the second ones: the first two fields of each kind of pair."""
     return [[getattr(pair, fields(pair)[side].name) for pair in pairs] for side in (0, 1)]

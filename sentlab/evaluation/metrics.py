@@ -20,7 +20,7 @@ Statistic = Callable[..., float]
 
 
 def spearman(x: Any, y: Any) -> float:
-    """Spearman's rank correlation of two vectors (n,): Pearson's of their ranks, ties sharing their mean rank.
+    """Compute Spearman's rank correlation of two vectors (n,): Pearson's of their ranks, ties sharing their mean rank.
 
     Returns:
         A value in [-1, 1]; nan where either vector is constant, for then there is no ranking to compare.
@@ -33,7 +33,7 @@ def spearman(x: Any, y: Any) -> float:
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
-    """The rank from 1 of each value along the last axis, ties sharing their mean rank: (..., n) -> float64 (..., n)."""
+    """Rank each value from 1 along the last axis, ties sharing their mean rank: (..., n) -> float64 (..., n)."""
     values = np.asarray(values)
     rows = values.reshape(-1, values.shape[-1])
     found = np.empty(rows.shape)
@@ -47,12 +47,15 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 
 def pearson(x: Any, y: Any) -> float:
-    """Pearson's linear correlation of two vectors (n,). Returns and raises as `spearman`."""
+    """Compute Pearson's linear correlation of two vectors (n,). Returns and raises as `spearman`."""
     return _correlation(*_paired(x, y))
 
 
 def cosine_similarity(x: Any, y: Any) -> np.ndarray:
-    """Cosine of each row of x (n, D) with the same row of y (n, D): float64 (n,). It is 0 where a row is all zero."""
+    """Compute the cosine of each row of x (n, D) with the same row of y (n, D): float64 (n,).
+
+    It is 0 where a row is all zero.
+    """
     x, y = _paired_rows(x, y)
     norms = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)  # (n,)
     dots = np.einsum("nd,nd->n", x, y)
@@ -60,7 +63,7 @@ def cosine_similarity(x: Any, y: Any) -> np.ndarray:
 
 
 def alignment(x: Any, y: Any, alpha: float = 2.0) -> float:
-    """How near the two sides of positive pairs lie: mean of `|x_i - y_i|^alpha`, the lower the better, 0 at best.
+    """Measure how near the sides of positive pairs lie: mean of `|x_i - y_i|^alpha`, the lower the better, 0 at best.
 
     Wang and Isola (2020), "Understanding contrastive representation learning through alignment and uniformity on the
     hypersphere", section 4.1. They take vectors of length 1; here rows are scaled to it first.
@@ -73,7 +76,7 @@ def alignment(x: Any, y: Any, alpha: float = 2.0) -> float:
 
 
 def uniformity(x: Any, t: float = 2.0) -> float:
-    """How evenly vectors cover the sphere: log of the mean over distinct pairs of `exp(-t |x_i - x_j|^2)`.
+    """Measure how evenly vectors cover the sphere: log of the mean over distinct pairs of `exp(-t |x_i - x_j|^2)`.
 
     Wang and Isola (2020), section 4.1, with the pairs i < j as in their code. The lower the better; 0 where all rows
     point the same way, and never below -4t. Rows are scaled to length 1 first. Memory grows with n, not its square.
@@ -98,7 +101,7 @@ def uniformity(x: Any, t: float = 2.0) -> float:
 
 
 def average_precision(flags: Any) -> float:
-    """Average precision of one ranking: the mean, over relevant places, of the precision up to that place.
+    """Compute the average precision of one ranking: the mean, over relevant places, of the precision up to that place.
 
     Args:
         flags: (n,), best first: whether the candidate at that place is relevant. All relevant ones must be among them.
@@ -111,7 +114,7 @@ def average_precision(flags: Any) -> float:
 
 
 def reciprocal_rank(flags: Any, at: int | None = None) -> float:
-    """1 / place of the first relevant candidate, counted from 1; 0 if none is among the first `at` (None: all)."""
+    """Return 1 / place of the first relevant candidate, counted from 1; 0 if none is in the first `at` (None: all)."""
     if at is not None and at < 1:
         raise ValueError(f"at must be 1 or more, or None; it is {at}")
     hits = np.flatnonzero(_flags(flags)[:at])
@@ -119,7 +122,7 @@ def reciprocal_rank(flags: Any, at: int | None = None) -> float:
 
 
 def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float, float]:
-    """Williams's test of two correlations that share a variable: do systems A and B agree differently with gold X?
+    """Run Williams's test of two correlations that share a variable: do systems A and B agree differently with gold X?
 
     Williams (1959); the T2 that Steiger (1980), "Tests for comparing elements of a correlation matrix", recommends.
 
@@ -154,7 +157,7 @@ def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float,
 def bootstrap_interval(
     statistic: Statistic, *arrays: Any, level: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of `statistic(*arrays)`; the same items are drawn from each array.
+    """Compute the percentile bootstrap interval of `statistic(*arrays)`; the same items are drawn from each array.
 
     Args:
         statistic: takes as many arrays as are given, returns a number: `spearman`, for one.
@@ -188,7 +191,7 @@ def bootstrap_interval(
 def paired_bootstrap(
     statistic: Statistic, gold: Any, a: Any, b: Any, *, level: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> tuple[float, float, float]:
-    """How much better system A does than B on the same items: statistic(gold, a) less statistic(gold, b).
+    """Measure how much better system A does than B on the same items: statistic(gold, a) less statistic(gold, b).
 
     Items are drawn once for both systems, so what makes an item easy for both cancels out. The difference is
     significant at 1 - `level` where the interval leaves out 0. Koehn (2004), "Statistical significance tests for
@@ -206,14 +209,14 @@ def paired_bootstrap(
 
 
 def as_array(values: Any) -> np.ndarray:
-    """NumPy array of an array, a sequence or a torch tensor (on any device, of any type, with or without gradient)."""
+    """Convert an array, a sequence or a torch tensor (any device, any type, with or without gradient) to NumPy."""
     if isinstance(values, torch.Tensor):
         values = values.detach().double().cpu().numpy()
     return np.asarray(values)
 
 
 def as_rows(values: Any, name: str) -> np.ndarray:
-    """`as_array` of vectors as rows (n, D), neither 0; ValueError for other shapes and for values not finite."""
+    """Return `as_array` of vectors as rows (n, D), neither 0; ValueError for other shapes and for values not finite."""
     values = as_array(values)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"{name} must be vectors as rows (n, D), its shape is {values.shape}")

@@ -138,7 +138,7 @@ def evaluate_mining(
 
 
 def bm25(corpus: Rows = "stsb-context", *, folder: str | Path | None = None) -> MiningResult:
-    """The baseline without vectors: Okapi BM25 of each context, asked for the words of its phrase.
+    """Score the baseline without vectors: Okapi BM25 of each context, asked for the words of its phrase.
 
     Words are those of `sentlab.encoder.word_vectors.tokens`; k1 is 1.5 and b 0.75; words in more than half of the
     contexts weigh nothing. Frequencies and lengths are those of the corpus's contexts; the paper has them from

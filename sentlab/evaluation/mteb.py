@@ -72,7 +72,7 @@ class MTEBModel:
         )
 
     def encode(self, inputs: Any, *, task_metadata: Any, prompt_type: Any = None, **keywords: Any) -> np.ndarray:
-        """The vectors (n, D) of the texts in mteb's batches, behind the prompt that mteb names for a task.
+        """Encode the texts in mteb's batches, behind the prompt that mteb names for a task, to vectors (n, D).
 
         A prompt's name can be a task's, its type's, either with `-query` or `-document` behind it, or `query` or
         `document` alone; mteb prefers the first of these. Without one it is what `encode_query` or `encode_document`
@@ -87,9 +87,9 @@ class MTEBModel:
         return encode(texts, prompt_name=get_prompt_name(self.encoder.prompts, task_metadata, prompt_type), **keywords)
 
     def similarity(self, a: Any, b: Any) -> Tensor:
-        """Cosines, (n, D), (m, D) -> (n, m)."""
+        """Compute cosines, (n, D), (m, D) -> (n, m)."""
         return self.encoder.similarity(a, b)
 
     def similarity_pairwise(self, a: Any, b: Any) -> Tensor:
-        """Cosines, (n, D), (n, D) -> (n,)."""
+        """Compute cosines, (n, D), (n, D) -> (n,)."""
         return self.encoder.similarity_pairwise(a, b)

@@ -152,7 +152,7 @@ def evaluate_relatedness(
 
 
 def relatedness_targets(scores: Any) -> np.ndarray:
-    """Each score spread over its two neighbours among 1 to 5, so that it is their mean: 3.6 is 0.4 x 3 and 0.6 x 4.
+    """Spread each score over its two neighbours among 1 to 5, so that it is their mean: 3.6 is 0.4 x 3 and 0.6 x 4.
 
     Below 1, where STS-B has scores, only the upper neighbour's share is there: 0.6 is 0.6 x 1, and 0 nothing at all. No
     head, which gives distributions, can reach that.

@@ -20,7 +20,7 @@ class Result:
         raise NotImplementedError
 
     def table(self) -> pd.DataFrame:
-        """One row: the scores x 100, and what they are of."""
+        """Return one row: the scores x 100, and what they are of."""
         name, columns = self._row()
         return need("pandas", "eval").DataFrame([columns], index=[name])
 

@@ -152,7 +152,7 @@ def evaluate_reranking(
 def nearest(
     encoder: TextEncoder, queries: Sequence[str], corpus: Sequence[str], k: int = 3, *, progress: bool | None = None
 ) -> pd.DataFrame:
-    """The texts nearest to each query by cosine, to be looked at (PaSeR, Table 6).
+    """Find the texts nearest to each query by cosine, to be looked at (PaSeR, Table 6).
 
     Tables of two encoders go side by side with `pd.concat({"a": ..., "b": ...}, axis=1)`.
 
@@ -182,12 +182,12 @@ def nearest(
 
 
 def corpus_texts(corpus: Corpus[DuplicateQuestion]) -> list[str]:
-    """The distinct texts that are searched: all duplicates and all distractors, in order."""
+    """Return the distinct texts that are searched: all duplicates and all distractors, in order."""
     return list(dict.fromkeys(row.question if row.duplicate is None else row.duplicate for row in corpus))
 
 
 def top_k(queries: Any, corpus: Any, k: int, *, chunk: int = CHUNK) -> tuple[np.ndarray, np.ndarray]:
-    """The k rows of the corpus with the highest cosine to each query, best first; of equals the first in the corpus.
+    """Find the k corpus rows with the highest cosine to each query, best first; of equals the first in the corpus.
 
     Args:
         queries: (Q, D). A row of zeros, here or in the corpus, has the cosine 0.
@@ -227,7 +227,7 @@ def relevant_places(
     ignored: Sequence[Sequence[int]] | None = None,
     chunk: int = CHUNK,
 ) -> list[np.ndarray]:
-    """The places, from 1, that each query's relevant rows take in its ranking of the whole corpus by cosine.
+    """Find the places, from 1, that each query's relevant rows take in its ranking of the whole corpus by cosine.
 
     Of equal cosines, rows that are not relevant come first. Nothing is sorted: a relevant row's place is one more than
     the number of rows before it.

@@ -100,7 +100,9 @@ def evaluate_sts(
 
 
 def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = None) -> np.ndarray:
-    """Cosine of the two embeddings of each pair: float64 (n,), in order. Each distinct sentence is encoded once.
+    """Compute the cosine of the two embeddings of each pair: float64 (n,), in order.
+
+    Each distinct sentence is encoded once.
 
     Args:
         encoder, progress: as in `evaluate_sts`.
@@ -110,7 +112,7 @@ def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = No
 
 
 def sts_dev(rows: Rows, *, progress: bool | None = False) -> Callable[[TextEncoder], float]:
-    """A dev score for `fit`: encoder -> Spearman x 100 over all pairs.
+    """Return a dev score for `fit`: encoder -> Spearman x 100 over all pairs.
 
     Args:
         rows: a corpus or a list of ScoredPair rows.
@@ -142,14 +144,14 @@ class Geometry:
     counts: list[list[int]]
 
     def table(self) -> pd.DataFrame:
-        """A row a level: pairs, mean and variance of their cosines."""
+        """Return one row per level: pairs, mean and variance of their cosines."""
         rows = {"pairs": [sum(row) for row in self.counts], "mean": self.mean, "variance": self.variance}
         pandas = need("pandas", "eval")
         return pandas.DataFrame(rows, index=[f"{i}-{i + 1}" for i in range(LEVELS)]).rename_axis("gold")
 
 
 def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None) -> Geometry:
-    """Alignment, uniformity and the cosines by gold level.
+    """Measure alignment, uniformity and the cosines by gold level.
 
     Args:
         encoder, progress: as in `evaluate_sts`.
@@ -178,7 +180,9 @@ def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None
 
 
 def watch_geometry(corpus: Rows, every: int) -> Callable[[int, Any], dict[str, float] | None]:
-    """Alignment and uniformity along training: an `on_step` for `fit`, whose history's `seen` then holds them.
+    """Return an `on_step` for `fit` that measures alignment and uniformity along training.
+
+    The history's `seen` then holds them.
 
     Args:
         corpus: pairs with a gold of 0 to 5, as for `geometry`.

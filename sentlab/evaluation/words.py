@@ -121,7 +121,7 @@ def evaluate_in_context(
 def vectors_in_context(
     encoder: Encoder, contexts: Sequence[str], spans: Sequence[tuple[int, int]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The mean of the last layer's vectors of a word's own tokens, each in as much of its context as the encoder takes.
+    """Average the last layer's vectors of each word's own tokens, in as much of its context as the encoder takes.
 
     A context that is too long is cut to whole words, as many before the marked one as behind it or, near an end of the
     context, all there are on that side and more on the other.

@@ -59,7 +59,7 @@ def comparison(path: Path) -> ComparisonRecord:
 
 
 def score_seeds(side: RowSettings, corpora: Sequence[Corpus[ScoredPair]], path: Path) -> list[list[Evaluation]]:
-    """For each corpus an evaluation a seed."""
+    """Evaluate a row on each corpus: a list per corpus, with an evaluation per seed."""
     seeds = []
     for source in encoders_of(side, path):
         encoder = Encoder.from_pretrained(**source)
@@ -84,7 +84,7 @@ def williams_tests(path: Path) -> WilliamsRecord:
 
 
 def williams_table(table: WilliamsTable, corpus: Corpus[Any], path: Path) -> found.WilliamsTableResult:
-    """Correlations and share found, x 100, and against the best row the difference, t and p."""
+    """Compute correlations and share found, x 100, and the difference, t and p against the best row."""
     mined = {str(row): mine(row, table, corpus, path) for row in tqdm(table.rows, desc=table.setup, unit=" rows")}
     tests = williams({row: result.similarities for row, result in mined.items()}, [row.score for row in corpus])
     scores = pd.concat([result.table().set_axis([row]) for row, result in mined.items()])
@@ -97,7 +97,7 @@ def williams_table(table: WilliamsTable, corpus: Corpus[Any], path: Path) -> fou
 
 
 def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], path: Path) -> MiningResult:
-    """What a row finds in the contexts."""
+    """Return what a row finds in the contexts."""
     if row.record is None:
         return bm25(corpus)
     encoder: Any = Encoder.from_pretrained(**encoders_of(RowSettings(record=row.record), path)[0])

@@ -64,7 +64,7 @@ def cost(path: Path) -> CostRecord:
 
 
 def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingCost:
-    """Minutes of the training that a run's settings ask for, without evaluation, and MiB at its peak.
+    """Measure the minutes of the training that a run's settings ask for, without evaluation, and the MiB at its peak.
 
     Args:
         settings: of a run, with a method.
@@ -91,7 +91,7 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
 def encoding(
     source: dict[str, Any], pooling: str | None, texts: list[str], passes: int, threads: int
 ) -> found.EncodingCost:
-    """Sentences a second in the fastest pass, and MiB at the peak of the first."""
+    """Measure the sentences a second in the fastest pass, and the MiB at the peak of the first."""
     torch.set_num_threads(threads)
     encoder = Encoder.from_pretrained(**source)
     encoder.pooling = pooling or encoder.pooling

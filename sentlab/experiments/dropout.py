@@ -59,7 +59,7 @@ def dropout(path: Path) -> DropoutRecord:
 
 
 def masked_lm(encoder: Encoder, texts: Sequence[str], seed: int) -> float:
-    """Mean loss over the masked tokens of the texts, in nats, without dropout."""
+    """Compute the mean loss over the masked tokens of the texts, in nats, without dropout."""
     method = MaskedLM(encoder).eval()
     total, tokens = 0.0, 0
     with random_state.kept(), torch.no_grad():

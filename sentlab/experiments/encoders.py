@@ -13,7 +13,7 @@ from sentlab.experiments.settings_rows import RowSettings
 
 
 def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False) -> list[dict[str, Any]]:
-    """What `Encoder.from_pretrained` takes for the encoders of a row: one, or one per run of a sweep or search.
+    """Return what `Encoder.from_pretrained` takes for the encoders of a row: one, or one per run of a sweep or search.
 
     Args:
         row: names a run, or a sweep or search that keeps its encoders.
@@ -53,7 +53,7 @@ def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False) -> li
 
 
 def items_beside(source: Mapping[str, Any]) -> Path | None:
-    """Where a run of a sweep or search keeps what its encoder gives the items of tests; None for other encoders."""
+    """Return where a run of a sweep or search keeps what its encoder gives test items; None for other encoders."""
     folder = Path(source["source"])
     return folder.with_name(ITEMS) if (folder.name, folder.parts[-3:-2]) == (ENCODER, (SWEEPS,)) else None
 
@@ -63,7 +63,7 @@ def _has(settings: RunSettings, where: Mapping[str, Any]) -> bool:
 
 
 def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str]:
-    """The rows that depend on a seed, each with the runs that it is of; others are not trained, or whiten all texts.
+    """Return the rows that depend on a seed, each with its runs; others are not trained, or whiten all texts.
 
     Args:
         rows: name -> record and pooling.
@@ -79,7 +79,7 @@ def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str
 
 
 def first_settings(record: records.AnyRecord) -> RunSettings:
-    """The settings of a run, of the first run of a sweep, or what all runs of a search have in common.
+    """Return the settings of a run, of the first run of a sweep, or those that all runs of a search have in common.
 
     Raises:
         ValueError: the record has trained nothing.

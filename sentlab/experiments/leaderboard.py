@@ -70,7 +70,9 @@ def leaderboard(path: Path) -> LeaderboardRecord:
 
 
 def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> found.BoardColumn:
-    """Mean, spread, interval and comparison with the best of each row. Holm's method adjusts the p-values of a column.
+    """Compute the mean, spread and interval of each row, and compare it with the best row.
+
+    Holm's method adjusts the p-values of a column.
 
     Args:
         drawn: the rows, from one `resample`.
@@ -98,14 +100,14 @@ def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> foun
 
 
 def rounded_p(p: float | None) -> float | None:
-    """A p-value as a record keeps it."""
+    """Round a p-value as a record keeps it."""
     return None if p is None else round(p, 5)
 
 
 def kept_evaluation(
     source: Mapping[str, Any], pooling: str | None, test: TestSettings, corpus: Corpus[Any], max_length: int
 ) -> Evaluation:
-    """What an encoder gives each item of a test, kept or computed now; its rank where the score only counts ranks."""
+    """Load or compute what an encoder gives each item of a test; its rank where the score only counts ranks."""
     name = f"{pooling or source.get('pooling', 'own')}-{max_length}-{test}-{corpus.fingerprint}.npy"
     path = kept_items(source) / name.replace(" ", "-")
     gold, correlation = gold_of(corpus)
@@ -127,7 +129,7 @@ def kept_evaluation(
 
 
 def kept_items(source: Mapping[str, Any]) -> Path:
-    """Where it is kept what an encoder gives the items of tests."""
+    """Return the folder that keeps what an encoder gives the items of tests."""
     if beside := items_beside(source):
         return beside
     place, digest = Path(locate(source["source"])), hashlib.sha256(str(source["source"]).encode())

@@ -77,7 +77,7 @@ class Entry:
 
 
 def entries(folder: Path) -> list[Entry]:
-    """The records of a folder by name, those at paper scale last; the runs of a sweep are found in its entry.
+    """Read the records of a folder by name, those at paper scale last; the runs of a sweep are found in its entry.
 
     Args:
         folder: laid out like `book/results`.
@@ -101,7 +101,7 @@ def _entry(path: Path, shown: Path) -> Entry:
 
 
 def command_of(record: AnyRecord, path: Path) -> str:
-    """What fills a record that is at that path."""
+    """Return the command that fills a record that is at that path."""
     if isinstance(record, LibraryRecord):
         own = record.settings
         texts = " ".join(own.text)
@@ -112,14 +112,14 @@ def command_of(record: AnyRecord, path: Path) -> str:
 
 
 def in_order(waiting: Sequence[Entry]) -> list[Entry]:
-    """The same entries, each behind those that it reads from."""
+    """Sort the entries so that each comes after those that it reads from."""
     named = {entry.name: entry for entry in waiting}
     graph = {name: [other for other in reads(entry.record) if other in named] for name, entry in named.items()}
     return [named[name] for name in TopologicalSorter(graph).static_order()]
 
 
 def reads(record: AnyRecord) -> list[str]:
-    """The names of the records whose encoders a record needs."""
+    """List the names of the records that a record needs: for their encoders, or the values that a search chose."""
     names: list[str | None] = []
     if isinstance(record, ComparisonRecord):
         names = [side.record for pair in record.settings.comparisons for side in (pair.ours, pair.theirs)]
@@ -138,21 +138,21 @@ def reads(record: AnyRecord) -> list[str]:
 
 
 def runs_asked(record: RunRecord | SweepRecord | SearchRecord) -> list[RunSettings]:
-    """The settings of a run, of all runs of a sweep, or what all runs of a search have in common."""
+    """Return the settings of a run, of all runs of a sweep, or those that all runs of a search have in common."""
     if isinstance(record, SweepRecord):
         return record.settings.runs()
     return [record.settings.run if isinstance(record, SearchRecord) else record.settings]
 
 
 def trained_by(source: str) -> str | None:
-    """NAME of `runs/NAME/encoder`."""
+    """Return NAME of `runs/NAME/encoder`."""
     parts = Path(source).parts
     ours = len(parts) > 2 and (parts[0], parts[-1]) == ("runs", "encoder")
     return "/".join(parts[1:-1]) if ours else None
 
 
 def lacks(entry: Entry) -> list[str]:
-    """What an entry needs and what is not there: encoders, corpora, a GPU; a line each."""
+    """List what an entry needs that is not there: encoders, corpora, a GPU; a line each."""
     record = entry.record
     if isinstance(record, LibraryRecord | SpeedRecord):
         return [f"a program of its own: {entry.command}"]
@@ -190,7 +190,7 @@ def _not_there(sources: Iterable[str]) -> Iterator[str]:
 
 
 def corpora(record: AnyRecord) -> list[tuple[str, str]]:
-    """The corpora that a record reads, each with its split; a map has its own sentences."""
+    """List the corpora that a record reads, each with its split; heads and reconstructions load their own."""
     found: list[tuple[str, str]] = []
     if isinstance(record, RunRecord | SweepRecord | SearchRecord):
         for run in runs_asked(record):

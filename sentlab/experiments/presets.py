@@ -67,7 +67,7 @@ PRESETS = {
 
 
 def preset(name: str | None = None) -> Preset:
-    """The preset of that name; None: the one that the environment variable SENTLAB_PRESET names, else `quick`.
+    """Return the preset of that name; None: the one that the environment variable SENTLAB_PRESET names, else `quick`.
 
     Raises:
         ValueError: there is no such preset.

@@ -78,7 +78,7 @@ class Record(BaseModel):
         write_json(path, content)
 
     def provenance_line(self) -> str:
-        """One line on where the numbers come from."""
+        """Return one line on where the numbers come from."""
         source = self.source
         used = ", ".join(f"{package} {number}" for package, number in list(source.versions.items())[:2])
         return f"{self.name}: {source.command}; {source.device}; {used}; {source.date}; {source.seconds / 60:.1f} min"
@@ -240,36 +240,36 @@ def read_as(kind: type[R], path: str | Path) -> R:
 
 
 def command_of(record: Record, path: Path) -> str:
-    """The command that fills a record, with the path below the working directory, so that it holds elsewhere too."""
+    """Return the command that fills a record, with the path below the working directory, so that it holds elsewhere."""
     own, here = path.absolute(), Path.cwd()
     own = own.relative_to(here) if own.is_relative_to(here) else own
     return f"python -m sentlab {record.kind} {own.as_posix()}"
 
 
 def root_of(path: Path) -> Path:
-    """The folder of results that a file is in: the nearest one above it called `results`, or else its own."""
+    """Return the folder of results that a file is in: the nearest one above it called `results`, or else its own."""
     above = path.absolute().parents
     return next((place for place in above if place.name == FOLDER.name), above[0])
 
 
 def name_of(path: Path) -> str:
-    """The name of a record: its path below the folder of results, without suffix."""
+    """Return the name of a record: its path below the folder of results, without suffix."""
     return path.absolute().relative_to(root_of(path)).with_suffix("").as_posix()
 
 
 def path_of(name: str, beside: Path) -> Path:
-    """The file of the record with that name, in the folder of results that `beside` is in."""
+    """Return the file of the record with that name, in the folder of results that `beside` is in."""
     return root_of(beside) / f"{name}.json"
 
 
 def folder() -> Path:
-    """`book/results` here or in a folder above, so that chapters find it too."""
+    """Return `book/results` here or in a folder above, so that chapters find it too."""
     places = [place / FOLDER for place in (Path.cwd(), *Path.cwd().parents)]
     return next((place for place in places if place.is_dir()), places[0])
 
 
 def get(name: str, place: str | Path | None = None) -> AnyRecord:
-    """The record with that name, such as `paser/depth`.
+    """Read the record with that name, such as `paser/depth`.
 
     Args:
         place: folder of results; None: `folder()`.
@@ -282,13 +282,13 @@ def get(name: str, place: str | Path | None = None) -> AnyRecord:
 
 
 def paths(place: Path) -> list[Path]:
-    """The files of all records in a folder by name, without the runs of sweeps."""
+    """List the files of all records in a folder by name, without the runs of sweeps."""
     every = (path for path in place.rglob("*.json") if path.relative_to(place).parts[0] != SWEEPS)
     return sorted(every, key=lambda path: path.relative_to(place).with_suffix("").as_posix())
 
 
 def load(pattern: str = "*", place: str | Path | None = None) -> list[AnyRecord]:
-    """The finished records whose name matches a pattern, by name; runs of sweeps are read with their sweep.
+    """Read the finished records whose name matches a pattern, by name; runs of sweeps are read with their sweep.
 
     Args:
         pattern: a name in which `*` matches any characters, including `/`.
@@ -325,7 +325,7 @@ class Notes:
     def provenance(
         self, command: str, seconds: float, *, encoder: found.EncoderNote | None = None, processes: int = 1
     ) -> found.Provenance:
-        """What was noted, with the machine and the time."""
+        """Return what was noted, with the machine and the time."""
         on_gpu = torch.cuda.is_available()
         device = torch.cuda.get_device_name() if on_gpu else f"CPU {_cpu()}, {torch.get_num_threads()} thread(s)"
         versions = {"torch": torch.__version__} | {name: version(name) for name in PACKAGES[1:]}

@@ -142,7 +142,7 @@ class RunResults(Typed):
     examples: Examples | None = None
 
     def at(self, when: When) -> Measured:
-        """What was measured before or after training.
+        """Return what was measured before or after training.
 
         Raises:
             KeyError: nothing was trained.

@@ -34,7 +34,7 @@ class ComparisonResults(Typed):
     comparisons: list[Difference]
 
     def table(self) -> pd.DataFrame:
-        """`ours - theirs` -> difference, low, high."""
+        """Return a table: `ours - theirs` -> difference, low, high."""
         rows = {f"{row.ours} - {row.theirs}": row for row in self.comparisons}
         return pd.DataFrame({name: [row.difference, row.low, row.high] for name, row in rows.items()},
                             index=["difference", "low", "high"]).T  # fmt: skip
@@ -63,7 +63,7 @@ class WilliamsResults(Typed):
     tables: list[WilliamsTableResult]
 
     def table(self, setup: str, max_size: int = MAX_SIZE) -> pd.DataFrame:
-        """The last table of a set-up with that longest span: row -> pearson, spearman, found, difference, t, p.
+        """Return the last table of a set-up with that longest span: row -> pearson, spearman, found, difference, t, p.
 
         Raises:
             KeyError: there is no such table.
@@ -103,7 +103,7 @@ class BoardColumn(Typed):
     p: dict[str, dict[str, Number | None]]
 
     def between(self, a: str, b: str) -> Number | None:
-        """P of the difference of two rows, not adjusted."""
+        """Return p of the difference of two rows, not adjusted."""
         return self.p[a][b] if b in self.p[a] else self.p[b][a]
 
 
@@ -142,7 +142,7 @@ class ClaimResult(Typed):
     found: dict[str, Tested] = Field(default_factory=dict)
 
     def verdict(self, encoder: str) -> str:
-        """The verdict on one encoder, of `VERDICTS`."""
+        """Return the verdict on one encoder, one of `VERDICTS`."""
         return self.found[encoder].verdict if encoder in self.found else UNTESTED
 
 
@@ -157,7 +157,7 @@ class ScorecardResults(Typed):
         return [claim for claim in self.claims if any(one.verdict == NOT_RUN for one in claim.found.values())]
 
     def counts(self, encoder: str) -> pd.DataFrame:
-        """How many claims have each verdict: one row per paper, in order, and the columns `VERDICTS`."""
+        """Count the claims with each verdict: one row per paper, in order, and the columns `VERDICTS`."""
         rows = [(claim.paper, claim.verdict(encoder)) for claim in self.claims]
         table = pd.DataFrame(rows, columns=["paper", "verdict"]).value_counts().unstack(fill_value=0)
         papers = list(dict.fromkeys(claim.paper for claim in self.claims))
@@ -211,7 +211,7 @@ class DropoutResults(Typed):
     encoders: dict[str, UnderDropout]
 
     def table(self, pooling: str) -> pd.DataFrame:
-        """The mean score over seeds, a row per encoder and a column per probability."""
+        """Compute the mean score over seeds, a row per encoder and a column per probability."""
         rows = {name: {p: fmean(x) for p, x in own.scores[pooling].items()} for name, own in self.encoders.items()}
         return pd.DataFrame(rows).T
 

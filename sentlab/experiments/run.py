@@ -136,7 +136,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
 
 
 def poolings_of(encoder: Encoder, asked: Sequence[str]) -> list[str]:
-    """The vectors to measure of a trained encoder: its own first, and through its pseudo tokens if it has some."""
+    """List the vectors to measure of a trained encoder: its own first, and those of its pseudo tokens if it has any."""
     learned = [encoder.pooling, *(["pseudo"] if encoder.pseudo is not None else [])]
     return list(dict.fromkeys([*learned, *asked]))
 
@@ -150,7 +150,7 @@ def drop_checkpoint(folder: Path, processes: Accelerator) -> None:
 
 
 def training_rows(settings: RunSettings, notes: Notes) -> Any:
-    """The corpus of the setting `data`, or the rows of several tasks."""
+    """Load the corpus of the setting `data`, or the rows of several tasks."""
     assert settings.data  # a method has data
     if isinstance(settings.data, dict):
         return task_rows(**{task: notes.load(own.corpus, own.split) for task, own in settings.data.items()})
@@ -161,7 +161,7 @@ def training_rows(settings: RunSettings, notes: Notes) -> Any:
 
 
 def build_method(settings: RunSettings, corpus: Any) -> Any:
-    """The method of the settings: a map to be fitted, or a class that waits for its encoder.
+    """Build the method of the settings: a map to be fitted, or a class that waits for its encoder.
 
     Args:
         corpus: what it learns from, which says how many tasks Universal has.
@@ -196,7 +196,7 @@ def measure_once(
     tests: Sequence[Corpus[Any]],
     settings: RunSettings,
 ) -> found.Measured:
-    """What `measure` finds before training, from memory where it was asked before."""
+    """Return what `measure` finds before training, from memory where it was asked before."""
     decide = settings.model_dump(include={"encoder", "dev", "test", "setups", "heads", "threads"})
     key = json.dumps([fingerprint, poolings, decide])
     if key not in _raw:
@@ -211,7 +211,7 @@ def measure(
     tests: Sequence[Corpus[Any]],
     settings: RunSettings,
 ) -> found.Measured:
-    """Scores and geometry of each pooling, as a record keeps them."""
+    """Measure scores and geometry of each pooling, as a record keeps them."""
     trained_with = encoder.pooling
     choose = {f"{dev.name}-dev": dev_score(dev, setup=dev_setup(dev, settings)) for dev in devs}
     pairs = {corpus.name: corpus for corpus in tests if isinstance(corpus[0], ScoredPair)}
@@ -236,12 +236,12 @@ def measure(
 
 
 def dev_setup(dev: Corpus[Any], settings: RunSettings) -> Setup | None:
-    """The set-up in which phrases in contexts choose the step to keep."""
+    """Return the set-up in which phrases in contexts choose the step to keep."""
     return settings.setups[0] if isinstance(dev[0], PhraseInContext) else None
 
 
 def count_reconstructed(method: methods.PaSeR, corpus: Corpus[Any]) -> found.PhraseCounts:
-    """How many phrases of sentences drawn at random the decoder gives back word by word."""
+    """Count the phrases of sentences drawn at random that the decoder gives back word by word."""
     texts = sorted({getattr(row, fields(row)[0].name) for row in corpus})  # the first text of each row
     drawn = Random(0).sample(texts, min(SENTENCES, len(texts)))
     batches = [drawn[i : i + 50] for i in range(0, len(drawn), 50)]
@@ -253,7 +253,7 @@ def count_reconstructed(method: methods.PaSeR, corpus: Corpus[Any]) -> found.Phr
 
 
 def reconstruct_table_7(method: methods.PaSeR) -> list[found.Reconstructed]:
-    """What the decoder gives for the sentences of PaSeR's Table 7, masked as there."""
+    """Return what the decoder gives for the sentences of PaSeR's Table 7, masked as there."""
     rows = []
     for sentence, row in published.table("paser", 7).iterrows():
         before, after = re.split("_[_ ]*_|_", row["masked version"])  # the paper has a mask a token: "At _ _ _ dead"
@@ -264,7 +264,7 @@ def reconstruct_table_7(method: methods.PaSeR) -> list[found.Reconstructed]:
 
 
 def nearest_questions(encoder: Encoder) -> dict[str, list[str]]:
-    """For each query of PaSeR's Table 6, its three nearest among all the questions that the table holds."""
+    """Find the three nearest to each query of PaSeR's Table 6 among all the questions that the table holds."""
     table = published.table("paser", 6)
     texts = sorted({text for column in table for text in table[column]})
     near = nearest(encoder, table.index.unique(), texts)["text"]
@@ -272,7 +272,7 @@ def nearest_questions(encoder: Encoder) -> dict[str, list[str]]:
 
 
 def phrase_cosines(encoder: Encoder) -> list[float]:
-    """The cosine of each pair of phrases in Universal's Table 1, in its order."""
+    """Compute the cosine of each pair of phrases in Universal's Table 1, in its order."""
     pairs = published.table("universal", 1)["paraphrase"]
     u, v = encode_groups(encoder, list(pairs.index), list(pairs))
     return [round(float(cosine), 4) for cosine in cosine_similarity(u, v)]
@@ -285,7 +285,7 @@ EXAMPLES: dict[str, Callable[[Encoder], Any]] = {
 
 
 def weights_fingerprint(encoder: Encoder) -> str:
-    """First 16 hexadecimal digits of the SHA-256 of the backbone's weights."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of the backbone's weights."""
     digest = hashlib.sha256()
     for name, value in sorted(encoder.backbone.state_dict().items()):
         digest.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())

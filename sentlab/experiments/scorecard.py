@@ -63,7 +63,7 @@ def difference_of(
     settings: Any,
     random: np.random.Generator,
 ) -> Estimate | None:
-    """The difference of the two sides on the claim's tests; None where a side has no results yet."""
+    """Estimate the difference of the two sides on the claim's tests; None where a side has no results yet."""
     sides = {str(side): side for side in (pair.ours, pair.theirs)}
     if not all(has_run(side.record, path) for side in sides.values()):
         return None
@@ -83,7 +83,7 @@ def difference_of(
 
 
 def has_run(name: str, beside: Path) -> bool:
-    """Whether a record has the results that its encoders come with.
+    """Return whether a record has the results that its encoders come with.
 
     Raises:
         FileNotFoundError: there is no such record, as after a slip of the pen.
@@ -98,7 +98,7 @@ def has_run(name: str, beside: Path) -> bool:
 
 
 def verdicts(estimates: Mapping[tuple[int, str], Estimate | None]) -> dict[tuple[int, str], found.Tested]:
-    """The verdict on each claim; Holm's method adjusts the p-values of all claims on one encoder.
+    """Return the verdict on each claim; Holm's method adjusts the p-values of all claims on one encoder.
 
     Args:
         estimates: (claim, encoder) -> the difference, or None where it is not known yet.
@@ -123,7 +123,7 @@ def _tested(one: Estimate | None, p: float | None) -> found.Tested:
 
 
 def printed_effect(cells: Printed) -> float:
-    """The effect in the paper, x 100 where its scores are from 0 to 1.
+    """Compute the effect in the paper, x 100 where its scores are from 0 to 1.
 
     Raises:
         KeyError: there is no such cell.
@@ -139,7 +139,7 @@ def printed_effect(cells: Printed) -> float:
 
 
 def sides_of(claim: Claim) -> list[RowSettings]:
-    """The recorded encoders that a claim compares."""
+    """List the recorded encoders that a claim compares."""
     return [side for pair in claim.sides.values() for side in (pair.ours, pair.theirs)]
 
 

@@ -87,11 +87,11 @@ class Hunt:
         return [trial for trial in self.trials if trial.steps == self.length]
 
     def best(self) -> found.Trial:
-        """The trial in full with the best dev score."""
+        """Return the trial in full with the best dev score."""
         return max(self.full, key=rank)
 
     def in_full(self, values: Mapping[str, Any], seed: int) -> RunRecord:
-        """A run in full; `again` trains it afresh, once."""
+        """Return a run in full; `again` trains it afresh, once."""
         settings = self.record.settings
         afresh = self.again and seed != settings.seeds[0]  # the first was a trial
         return finished(settings.full(values, seed), records.root_of(self.path) / SWEEPS, again=afresh)
@@ -124,12 +124,12 @@ class Hunt:
 
 
 def rank(trial: found.Trial) -> tuple[float, float]:
-    """What trials are compared by: the score on dev; of equals, which all keep step 0, that of the last step."""
+    """Return what trials are compared by: the score on dev; of equals, which all keep step 0, that of the last step."""
     return trial.dev, trial.last
 
 
 def at_end(values: list[Any], chosen: Any) -> bool:
-    """Whether a number is the smallest or the largest of its grid."""
+    """Return whether a number is the smallest or the largest of its grid."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     return len(numbers) == len(values) > 1 and chosen in (min(numbers), max(numbers))
 
@@ -137,7 +137,7 @@ def at_end(values: list[Any], chosen: Any) -> bool:
 def beyond(
     over: Mapping[str, list[Any]], before: Mapping[str, list[Any]], chosen: Mapping[str, Any]
 ) -> tuple[str, float] | None:
-    """A setting whose chosen value is at an end of its grid, and the value that comes next there.
+    """Find a setting whose chosen value is at an end of its grid, and the value that comes next there.
 
     Numbers go on by the ratio of the two at that end; from 0 there is no way down.
 

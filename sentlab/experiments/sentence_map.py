@@ -90,7 +90,7 @@ def sentence_map(path: Path) -> MapRecord:
 
 
 def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 0) -> list[Told]:
-    """Sentences of the toy world whose topics and paraphrases are known by construction.
+    """Draw sentences of the toy world whose topics and paraphrases are known by construction.
 
     The scenes are of the test split, no two of them with the same participants in the same class of events. Wordings of
     a scene share as few words and as little of their form as the lexicon allows.
@@ -137,7 +137,7 @@ def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 
 
 
 def neighbours(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All other rows of the vectors (n, D) by their cosine to each, nearest first.
+    """Rank all other rows of the vectors (n, D) by their cosine to each row, nearest first.
 
     Returns:
         The cosines (n, n - 1), and the rows that they belong to.
@@ -148,7 +148,7 @@ def neighbours(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def held(order: np.ndarray, told: Sequence[Told], k: int) -> dict[str, float]:
-    """How well the neighbours keep to what is known of the sentences, in %.
+    """Measure how well the neighbours keep to what is known of the sentences, in %.
 
     Args:
         order: all other sentences of each, nearest first, (n, n - 1).
@@ -168,7 +168,7 @@ def held(order: np.ndarray, told: Sequence[Told], k: int) -> dict[str, float]:
 
 
 def project(vectors: np.ndarray, umap: Mapping[str, Any], seed: int = 0) -> tuple[dict[str, np.ndarray], float]:
-    """The vectors (n, D), scaled to length 1, in the plane.
+    """Project the vectors (n, D), scaled to length 1, into the plane.
 
     Args:
         umap: arguments of `umap.UMAP`.
@@ -188,7 +188,7 @@ def project(vectors: np.ndarray, umap: Mapping[str, Any], seed: int = 0) -> tupl
 
 
 def turned(plane: np.ndarray, like: np.ndarray, *, mirror_only: bool) -> np.ndarray:
-    """A plane (n, 2) turned and mirrored to lie as near as can be to another one: neither means anything.
+    """Turn and mirror a plane (n, 2) to lie as near as possible to another one: neither change means anything.
 
     Args:
         mirror_only: keep the axes, as for PCA, whose first one is the direction of the largest variance.
@@ -199,7 +199,7 @@ def turned(plane: np.ndarray, like: np.ndarray, *, mirror_only: bool) -> np.ndar
 
 
 def kept(order: np.ndarray, plane: np.ndarray, k: int) -> float:
-    """Of the k nearest neighbours in space, the share that are among the k nearest in the plane (n, 2), in %."""
+    """Compute the share of the k nearest neighbours in space that are among the k nearest in the plane (n, 2), in %."""
     distances = np.linalg.norm(plane[:, None] - plane[None], axis=2)
     np.fill_diagonal(distances, np.inf)
     near = np.argsort(distances, axis=1, kind="stable")[:, :k]

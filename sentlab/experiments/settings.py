@@ -44,7 +44,7 @@ class Typed(BaseModel):
 
 
 def problems(error: ValidationError, *, within: int = 0) -> str:
-    """What is wrong, as `key.key: what; key: what`, without the first `within` keys."""
+    """Describe what is wrong, as `key.key: what; key: what`, without the first `within` keys."""
     told = {"missing": "is missing", "extra_forbidden": "is unknown"}
     tags = {"one corpus", "tasks", "str", "list[str]"}  # pydantic names the branch of a union, too
 
@@ -57,7 +57,7 @@ def problems(error: ValidationError, *, within: int = 0) -> str:
 
 
 def method_class(name: str) -> type:
-    """The class that a record's method names.
+    """Return the class that a record's method names.
 
     Raises:
         ValueError: there is no such method.
@@ -71,7 +71,7 @@ def method_class(name: str) -> type:
 
 
 def method_arguments(name: str) -> list[str]:
-    """What may be in the `arguments` of a method."""
+    """List what may be in the `arguments` of a method."""
     parameters = inspect.signature(method_class(name)).parameters.values()
     own = [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_KEYWORD]
     passed = method_arguments(PASSES_ON[name]) if name in PASSES_ON else []
@@ -79,7 +79,7 @@ def method_arguments(name: str) -> list[str]:
 
 
 def view_and_rate(view: str | Mapping[str, Any]) -> tuple[str, float | None]:
-    """The name of a view in a record, and its rate; None is the view's own.
+    """Return the name of a view in a record, and its rate; None is the view's own.
 
     Raises:
         ValueError: it is no name, and not {"name": ..., "rate": ...}.

@@ -41,7 +41,7 @@ class SweepSettings(Typed):
         return self
 
     def runs(self, chosen: Mapping[str, Any] | None = None) -> list[RunSettings]:
-        """The settings of each run, in order.
+        """Return the settings of each run, in order.
 
         Args:
             chosen: setting -> value, of the search that `chosen_by` names.
@@ -90,22 +90,22 @@ class SearchSettings(Typed):
         return self
 
     def grid(self) -> list[dict[str, Any]]:
-        """Every combination of the values."""
+        """List every combination of the values."""
         return [dict(zip(self.over, values, strict=True)) for values in itertools.product(*self.over.values())]
 
     def trial(self, values: Mapping[str, Any]) -> RunSettings:
-        """A short run that only asks for dev scores."""
+        """Return the settings of a short run that only asks for dev scores."""
         unused: dict[str, Any] = {name: [] for name in ("test", "poolings", "heads", "reconstruct", "examples")}
         short = {"watch": None, "keep": False, "train.steps": self.steps, "train.seed": self.seeds[0]}
         return with_values(self.run, unused | short | dict(values))
 
     def full(self, values: Mapping[str, Any], seed: int) -> RunSettings:
-        """A run in full."""
+        """Return the settings of a run in full."""
         return with_values(self.run, {**values, "train.seed": seed})
 
 
 def with_values(common: RunSettings, values: Mapping[str, Any]) -> RunSettings:
-    """The same settings with other values.
+    """Return the same settings with other values.
 
     Args:
         values: setting, with dots -> value.

@@ -111,13 +111,6 @@ class TestSettings(Typed):
         return f"{self.corpus} {self.setup}" if self.setup else self.corpus
 
 
-class Picture(Typed):
-    """Which columns to draw, and into which file."""
-
-    file: str
-    columns: list[str]
-
-
 class LeaderboardSettings(Typed):
     """Recorded encoders on the same tests, with intervals and p over items and seeds.
 
@@ -126,7 +119,6 @@ class LeaderboardSettings(Typed):
         columns: name -> tests, whose scores are averaged.
         beside: rows that are shown and tested, but are no candidates for the best.
         max_length: tokens of a text that every encoder reads.
-        picture: what to draw; null: nothing.
         resamples: how often items are drawn, the same ones for all rows.
         seed: of what is drawn.
         threads: CPU threads.
@@ -136,7 +128,6 @@ class LeaderboardSettings(Typed):
     columns: dict[str, list[TestSettings]]
     beside: list[str] = Field(default_factory=list)
     max_length: PositiveInt
-    picture: Picture | None = None
     resamples: PositiveInt
     seed: int
     threads: PositiveInt | None = None

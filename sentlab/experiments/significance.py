@@ -104,7 +104,7 @@ class _Scorer:
         self._rows = {row: [self._prepared(own.items) for own in seeds] for row, seeds in test.items()}
 
     def scores(self, chosen: np.ndarray) -> dict[str, float]:
-        """The mean over seeds of each row's score x 100, on chosen items (n,)."""
+        """Compute the mean over seeds of each row's score x 100, on chosen items (n,)."""
         counts = np.bincount(chosen, minlength=self.size).astype(float)
         if self._gold is None:
             return {
@@ -132,7 +132,7 @@ class _Scorer:
 
 
 def estimate(ours: Drawn, theirs: Drawn | None = None) -> Estimate:
-    """The score of a row, or the difference of two rows of one `resample`.
+    """Estimate the score of a row, or the difference of two rows of one `resample`.
 
     The p-value is never below 2 / (R + 1): so few resamples cannot tell a smaller one.
 
@@ -163,7 +163,7 @@ def estimate(ours: Drawn, theirs: Drawn | None = None) -> Estimate:
 
 
 def holm(p: Sequence[float | None]) -> list[float | None]:
-    """The p-values of a table, adjusted so that all its verdicts together give a false alarm in 5% of the tables.
+    """Adjust the p-values of a table so that all its verdicts together give a false alarm in 5% of the tables.
 
     None stays None, and does not count.
 

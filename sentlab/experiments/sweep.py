@@ -38,7 +38,9 @@ class Sweep:
     records: list[RunRecord]
 
     def table(self, score: str = "average", *, when: When | None = None) -> pd.DataFrame:
-        """A row a run: the settings that vary, by the last part of their names, and one score of the trained vector.
+        """Return a row per run: the settings that vary, and one score of the trained vector.
+
+        The settings are named by the last part of their names.
 
         Args:
             score: a task of the results, such as `average`, `stsb` or `stsb-dev`.
@@ -80,7 +82,7 @@ def sweep(
 
 
 def finished(settings: RunSettings, folder: str | Path, *, again: bool = False) -> RunRecord:
-    """The record of a run with results: found by all of its settings, or made now.
+    """Return the record of a run with results: found by all of its settings, or made now.
 
     Args:
         folder: where the record is; what it trains stays beside it if its settings say `keep`.
@@ -105,7 +107,7 @@ def run_sweep(path: Path, *, again: bool = False) -> Sweep:
 
 
 def chosen_for(record: SweepRecord, path: str | Path) -> dict[str, Any]:
-    """The values that the search of a sweep has chosen; none where it names no search.
+    """Return the values that the search of a sweep has chosen; none where it names no search.
 
     Raises:
         ValueError: that search is not done; says how to run it.
@@ -121,7 +123,7 @@ def chosen_for(record: SweepRecord, path: str | Path) -> dict[str, Any]:
 
 
 def read(path: str | Path) -> Sweep:
-    """The finished runs of a recorded sweep.
+    """Read the finished runs of a recorded sweep.
 
     Args:
         path: a record of the kind `sweep`; its runs are in `sweeps` in the folder of results.
@@ -147,10 +149,10 @@ def _runs(path: Path, record: SweepRecord | SearchRecord, names: Sequence[str]) 
 
 
 def runs_of(path: str | Path) -> list[RunRecord]:
-    """The finished runs behind a record: itself, all runs of a sweep, or those with the chosen setting of a search.
+    """Read the runs behind a record: itself, finished or not, all runs of a sweep, or those of a search's choice.
 
     Raises:
-        ValueError: it is none of these, or a run is missing.
+        ValueError: it is none of these, or a run of a sweep or search is missing.
     """
     record = records.read(path)
     if isinstance(record, SweepRecord):
@@ -163,14 +165,14 @@ def runs_of(path: str | Path) -> list[RunRecord]:
 
 
 def run_name(settings: RunSettings) -> str:
-    """The same name for the same settings, and for no others."""
+    """Return the same name for the same settings, and for no others."""
     content = json.dumps(settings.model_dump(mode="json", exclude_unset=True), sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()[:12]
     return f"{settings.method.name if settings.method else 'none'}-{digest}"
 
 
 def shown(value: Any) -> Any:
-    """A value as a name or number of a table."""
+    """Return a value as a name or number of a table."""
     if value is None:
         return "none"
     if isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str)):
@@ -180,7 +182,7 @@ def shown(value: Any) -> Any:
 
 
 def value_of(settings: RunSettings, name: str) -> Any:
-    """The value of a setting, by its name with dots."""
+    """Return the value of a setting, by its name with dots."""
     value: Any = settings
     for part in name.split("."):
         value = value[part] if isinstance(value, Mapping) else getattr(value, part)

@@ -31,7 +31,9 @@ from sentlab.training.processes import own_first
 
 
 def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
-    """Cross entropy of finding a view's other view among the 2B - 1 other vectors, by cosine: the mean of all 2B views.
+    """Compute the cross entropy of finding a view's other view among the 2B - 1 other vectors, by cosine.
+
+    It is the mean of all 2B views.
 
     Args:
         u, v: the two views of B sentences, (B, D) each.
@@ -49,7 +51,7 @@ def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
 
 
 def shuffled_positions(mask: Tensor) -> Tensor:
-    """Positions 0, 1, ... of each row's tokens in random order; padding, on the right, keeps its own: (B, L) -> (B, L).
+    """Shuffle the positions 0, 1, ... of each row's tokens; padding, on the right, keeps its own: (B, L) -> (B, L).
 
     Source: ConSERT, "Token Shuffling".
     """
@@ -129,7 +131,7 @@ class ConSERT(nn.Module):
         self.train()
 
     def train(self, mode: bool = True) -> ConSERT:
-        """As for any module, but the encoder stays without dropout."""
+        """Set the mode as for any module, but keep the encoder without dropout."""
         super().train(mode)
         self.encoder.eval()
         return self
@@ -146,12 +148,12 @@ class ConSERT(nn.Module):
         return self.encoder.tokenize(rows)
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """`contrastive` (Eq. 1); the views are drawn from torch's global generator."""
+        """Return `contrastive` (Eq. 1); the views are drawn from torch's global generator."""
         u, v = (self._vectors(view, batch["input_ids"], batch["attention_mask"]) for view in self.views)  # (B, D) each
         return {"contrastive": nt_xent(own_first(u), own_first(v), self.temperature)}
 
     def after_step(self) -> None:
-        """Nothing changes between steps."""
+        """Change nothing between steps."""
 
     def _vectors(self, view: str, ids: Tensor, mask: Tensor) -> Tensor:
         """A view of each sentence, encoded in parts: (B, L), (B, L) -> (B, D)."""

@@ -36,7 +36,7 @@ from sentlab.training.chunks import encode_in_parts
 
 
 def tension_loss(first: Tensor, second: Tensor, negatives: Tensor) -> Tensor:
-    """Binary cross entropy of B groups of pairs, with the dot products as logits.
+    """Compute the binary cross entropy of B groups of pairs, with the dot products as logits.
 
     Args:
         first, second: (B, D), the vectors that the two copies make of the same B sentences.
@@ -71,7 +71,7 @@ class ContrastiveTension(nn.Module):
         self.train()
 
     def train(self, mode: bool = True) -> ContrastiveTension:
-        """As for any module, but both copies stay without dropout."""
+        """Set the mode as for any module, but keep both copies without dropout."""
         super().train(mode)
         self.encoder.eval()
         self.twin.eval()
@@ -101,11 +101,11 @@ class ContrastiveTension(nn.Module):
         return batch | {"negatives": drawn.to(self.encoder.device)}
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """`contrastive`: the paper's binary cross entropy, averaged over all pairs."""
+        """Return `contrastive`: the paper's binary cross entropy, averaged over all pairs."""
         tokens = batch["input_ids"], batch["attention_mask"]
         first, _ = encode_in_parts(self.twin, *tokens)  # (B, D)
         second, _ = encode_in_parts(self.encoder, *tokens)  # (B, D)
         return {"contrastive": tension_loss(first, second, batch["negatives"])}
 
     def after_step(self) -> None:
-        """Nothing changes between steps."""
+        """Change nothing between steps."""

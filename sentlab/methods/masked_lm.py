@@ -68,4 +68,4 @@ class MaskedLM(nn.Module):
         return {"mlm": masked_lm_loss(self.encoder.lm_head, hidden, batch["input_ids"], batch["chosen"])}
 
     def after_step(self) -> None:
-        """Nothing changes between steps."""
+        """Change nothing between steps."""

@@ -51,7 +51,7 @@ class Queue(nn.Module):
         self.pushed += len(vectors)
 
     def newest(self, count: int) -> Tensor:
-        """Up to `count` vectors, the oldest of them first, (at most `count`, D)."""
+        """Return up to `count` vectors, the oldest of them first, (at most `count`, D)."""
         end = int(self.pushed)
         held = max(0, min(count, self.size, end))
         return self.vectors[torch.arange(end - held, end, device=self.vectors.device) % self.size]
@@ -114,7 +114,10 @@ class MoCo(nn.Module):
         return batch
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """`contrastive`, Eq. 4. In training mode the batch's keys wait for `after_step` to put them into the queue."""
+        """Return `contrastive`, Eq. 4.
+
+        In training mode the batch's keys wait for `after_step` to put them into the queue.
+        """
         vectors, _ = encode_in_parts(self.encoder, batch["input_ids"], batch["attention_mask"], self.pooling)
         h = self.head(vectors)  # (B, D)
         prefix = "view_" if self.view is not None else ""
@@ -131,7 +134,7 @@ class MoCo(nn.Module):
 
     @torch.no_grad()
     def after_step(self) -> None:
-        """The momentum weights follow (Eq. 5), and the batch's keys enter the queue."""
+        """Update the momentum weights (Eq. 5), and put the batch's keys into the queue."""
         for online, slow in ((self.encoder, self.momentum_encoder), (self.head, self.momentum_head)):
             for theta_q, theta_k in zip(online.parameters(), slow.parameters(), strict=True):
                 theta_k.lerp_(theta_q, 1 - self.momentum)

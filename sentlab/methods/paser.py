@@ -46,7 +46,7 @@ from sentlab.training.losses import head_cross_entropy, mask_tokens, masked_lm_l
 
 
 def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
-    """The decoder's only view of a sentence: `[e, e~, m |e - e~|, n |e * e~|]`.
+    """Build the decoder's only view of a sentence: `[e, e~, m |e - e~|, n |e * e~|]`.
 
     Args:
         e, e_masked: vectors of the sentences, and of the same with their phrases masked, (B, D) each.
@@ -61,7 +61,7 @@ def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
 
 
 def generative_loss(states: Tensor, targets: Tensor, head: nn.Module) -> Tensor:
-    """Mean negative log-likelihood of the phrase tokens, with logits at the labelled positions only.
+    """Compute the mean negative log-likelihood of the phrase tokens, with logits at the labelled positions only.
 
     Args:
         states: the decoder's output at each target position, which depends on the targets before it, (..., D).
@@ -198,7 +198,7 @@ class PaSeR(nn.Module):
         return self.encoder.lm_head
 
     def after_step(self) -> None:
-        """Nothing changes between steps."""
+        """Change nothing between steps."""
 
     def reconstruct(
         self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None, *, beams: int = 1

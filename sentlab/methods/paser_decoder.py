@@ -29,7 +29,7 @@ class PhraseDecoder(nn.Module):
         self.apply(_initialise)
 
     def forward(self, signal: Tensor, inputs: Tensor) -> Tensor:
-        """A state for each place, from the signal and the words up to it: (B, S, D), (B, T, D) -> (B, T, D)."""
+        """Compute a state for each place, from the signal and the words up to it: (B, S, D), (B, T, D) -> (B, T, D)."""
         length = inputs.shape[1]
         x = inputs + self.positions(torch.arange(length, device=inputs.device))
         # padding only ever follows the labels, so this hides it from every place that counts

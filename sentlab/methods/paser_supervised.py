@@ -85,4 +85,4 @@ class SupervisedPaSeR(nn.Module):
         }
 
     def after_step(self) -> None:
-        """Nothing changes between steps."""
+        """Change nothing between steps."""

@@ -85,7 +85,7 @@ class SimCSE(nn.Module):
         return batch
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """`contrastive`, Eq. 4 for sentences and Eq. 5 for triples, and where asked for `mlm`.
+        """Return `contrastive`, Eq. 4 for sentences and Eq. 5 for triples, and `mlm` where asked for.
 
         Raises:
             ValueError: sentences without dropout: the two views of each would be equal, and nothing would be learned.
@@ -108,7 +108,7 @@ class SimCSE(nn.Module):
         return losses
 
     def after_step(self) -> None:
-        """Nothing changes between steps."""
+        """Change nothing between steps."""
 
 
 def tokenize_triples(encoder: Encoder, rows: Sequence[Triple]) -> dict[str, Tensor]:

@@ -44,7 +44,7 @@ from sentlab.training.processes import of_all_processes
 def find_best_spans(
     queries: Tensor, tokens: Tensor, units: Tensor, min_size: int, max_size: int
 ) -> tuple[Tensor, Tensor]:
-    """Where the span with the highest cosine lies, for every query and passage of a group.
+    """Find where the span with the highest cosine lies, for every query and passage of a group.
 
     A span's vector is a difference of two cumulated vectors, so its dot product with a query is one too. Sums cumulate
     in float64 over a passage, because such a difference may be small.
@@ -85,7 +85,7 @@ def _outside(units: Tensor, size: int) -> Tensor:
 
 
 def best_span_similarities(queries: Tensor, tokens: Tensor, units: Tensor, min_size: int, max_size: int) -> Tensor:
-    """The similarity of every query of a group to the best span of each of its passages, with a gradient.
+    """Compute the similarity of every query of a group to the best span of each of its passages, with a gradient.
 
     Args:
         queries, tokens, units, min_size, max_size: as in `find_best_spans`, but any tokens where units are -1.
@@ -214,7 +214,7 @@ class SLICE(nn.Module):
         return best_span_similarities(queries, tokens, units, self.min_size, self.max_size)
 
     def after_step(self) -> None:
-        """Nothing changes between steps."""
+        """Change nothing between steps."""
 
 
 class WholePassage(SLICE):

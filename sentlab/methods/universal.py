@@ -46,7 +46,7 @@ LABELS = {
 
 
 def task_rows(**corpora: Sequence[LabelledPair] | Sequence[PhrasePair]) -> Tasks:
-    """The rows of one, two or three of the tasks, with `nli` in every second batch and the others in turn between.
+    """Order the rows of one, two or three tasks, with `nli` in every second batch and the others in turn between.
 
     Args:
         corpora: `nli=` rows of LabelledPair; `pi=` and `ptc=` rows of PhrasePair.
@@ -93,7 +93,7 @@ class Negatives:
                 )
 
     def draw(self, target: str) -> list[str]:
-        """`count` different phrases, with torch's global generator."""
+        """Draw `count` different phrases, with torch's global generator."""
         barred = {target.casefold()} | self.known.get(target.casefold(), set())
         drawn: list[str] = []
         while len(drawn) < self.count:
@@ -177,14 +177,14 @@ class Universal(nn.Module):
         return [(row.phrase_a, row.phrase_b, "paraphrase"), *others]
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The mean cross entropy of the batch's task, under its name: `softmax(W [u; v; |u - v|])` (section 3.2)."""
+        """Return the batch's mean cross entropy under its task's name: `softmax(W [u; v; |u - v|])` (section 3.2)."""
         task = list(self.heads)[int(batch["task"])]
         vectors, _ = encode_in_parts(self.encoder, batch["input_ids"], batch["attention_mask"])  # (N, D)
         features = losses.pair_features(vectors[batch["first"]], vectors[batch["second"]], self.pair_features)  # (P, F)
         return {task: F.cross_entropy(self.heads[task](features).float(), batch["labels"])}
 
     def after_step(self) -> None:
-        """Nothing changes between steps."""
+        """Change nothing between steps."""
 
 
 def _check(names: Collection[str]) -> None:

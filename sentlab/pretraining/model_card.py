@@ -28,7 +28,7 @@ library_name: transformers
 license: mit
 ---
 
-# {name}: a small, raw BERT to learn with
+# {name}: a raw BERT to learn with
 
 {parameters:,} parameters: {layers} layers of {width}, {heads} heads, an uncased WordPiece vocabulary of {vocabulary:,},
 up to {positions} tokens. Trained from {start} by masked-language modelling alone (Devlin et al. 2019, without
@@ -49,12 +49,12 @@ the prejudices of their time: expect both in the vectors.
 
 `{command}`
 
-{steps:,} steps of {sheet:,} tokens, in blocks of {lengths} tokens that begin with a sentence; 15% of the tokens masked
-(80% [MASK], 10% random, 10% left); AdamW with a peak learning rate of {rate:g}, {warmup:.0%} warm-up, {decay};
-dropout {trained_dropout:g} while pre-training (its configuration says {dropout:g}, for the methods); bfloat16
-arithmetic; seed {seed}; the position vectors of a new model start as sinusoids. {hours:.1f} hours on {threads} CPU
-thread(s); torch {torch}, transformers {transformers}. Kept in half precision. `pretraining.json` holds all settings and
-losses.
+{steps:,} steps of {sheet:,} tokens, in blocks of {lengths} tokens that begin with a sentence. 15% of the tokens are
+masked (80% [MASK], 10% random, 10% left). AdamW has a peak learning rate of {rate:g}, {warmup:.0%} warm-up and {decay}.
+Dropout is {trained_dropout:g} while pre-training (its configuration says {dropout:g}, for the methods). Arithmetic is
+in bfloat16, and the seed is {seed}. The position vectors of a new model start as sinusoids. {hours:.1f} hours on
+{threads} CPU thread(s); torch {torch}, transformers {transformers}. Kept in half precision.
+`pretraining.json` holds all settings and losses.
 
 Masked-LM loss (nats a masked token): {first:.2f} at the start, {last:.2f} over the last hundred steps.
 

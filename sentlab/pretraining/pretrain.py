@@ -1,4 +1,4 @@
-"""Pre-train a small uncased BERT by masked-language modelling alone: how the bundled encoder was made.
+"""Pre-train a small uncased BERT by masked-language modelling alone: how the bundled encoders were made.
 
     python -m sentlab.pretraining --text FOLDER --out FOLDER [--tokens 88e6] [--start FOLDER] [--resume]
 
@@ -37,6 +37,7 @@ from sentlab.training.losses import mask_tokens, masked_lm_loss
 SHEET = 1024  # default tokens of one optimiser step
 # A sheet is cut into blocks of one of these lengths, in turn; from the short ones attention is learned soonest.
 LENGTHS = (32, 64, 32, 128, 32, 64, 32, 256)
+METHOD_DROPOUT = 0.02  # what the saved configuration names: sentence vectors of these encoders bear no more
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
@@ -103,7 +104,7 @@ class Sheets(Sequence[np.ndarray]):
 
 
 def documents(folder: Path) -> Iterator[str]:
-    """The paragraphs of all text files in `folder`, long ones in pieces of about a hundred sentences."""
+    """Yield the paragraphs of all text files in `folder`, long ones in pieces of about a hundred sentences."""
     files = sorted([*folder.glob("*.txt"), *folder.glob("*.txt.xz")])
     if not files:
         raise FileNotFoundError(f"no *.txt or *.txt.xz in {folder}")
@@ -116,7 +117,7 @@ def documents(folder: Path) -> Iterator[str]:
 
 
 def make_vocabulary(texts: Sequence[str], size: int) -> dict[str, int]:
-    """A WordPiece vocabulary of `size` pieces, special tokens first (ids 0 to 4)."""
+    """Train a WordPiece vocabulary of `size` pieces, special tokens first (ids 0 to 4)."""
     trainer = BertWordPieceTokenizer(lowercase=True)
     trainer.train_from_iterator(
         iter(texts),
@@ -130,7 +131,7 @@ def make_vocabulary(texts: Sequence[str], size: int) -> dict[str, int]:
 
 
 def tokenise(texts: Sequence[str], tokenizer: BertTokenizer) -> tuple[np.ndarray, np.ndarray]:
-    """All texts as one array of ids, and the places where sentences start."""
+    """Tokenise all texts into one array of ids, and return it with the places where sentences start."""
     ids: list[np.ndarray] = []
     starts: list[int] = []
     place = 0
@@ -177,7 +178,7 @@ def prepare(text: Path, work: Path, vocabulary: int | str, seed: int) -> tuple[B
 
 
 def sinusoids(count: int, width: int) -> Tensor:
-    """Positions as sines and cosines, (count, width), after Vaswani et al. (2017), section 3.5.
+    """Encode positions as sines and cosines, (count, width), after Vaswani et al. (2017), section 3.5.
 
     From random position vectors, attention takes millions of tokens to find a word's neighbours.
     """
@@ -186,7 +187,7 @@ def sinusoids(count: int, width: int) -> Tensor:
 
 
 def new_encoder(tokenizer: BertTokenizer, layers: int, width: int, folder: Path) -> Encoder:
-    """A freshly initialised BERT, through a saved folder so that there is one way to build an `Encoder`."""
+    """Build a freshly initialised BERT, through a saved folder so that there is one way to build an `Encoder`."""
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=width,
@@ -209,7 +210,9 @@ def new_encoder(tokenizer: BertTokenizer, layers: int, width: int, folder: Path)
 
 def export(encoder: Encoder, out: Path) -> None:
     """Save the masked-LM model in half precision, as transformers would: config, tokenizer, model.safetensors."""
-    copy.deepcopy(encoder.model).half().save_pretrained(out)
+    model = copy.deepcopy(encoder.model).half()
+    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = METHOD_DROPOUT
+    model.save_pretrained(out)
     encoder.tokenizer.save_pretrained(out)
 
 

@@ -52,7 +52,7 @@ class Runs:
     only: Sequence[int] = ()  # positions of the runs that count; empty: all
 
     def scores(self, results: Path) -> pd.Series:
-        """One score for each run."""
+        """Read one score for each run."""
         found = finished(results, self.record)
         found = [found[i] for i in self.only] if self.only else found
         return pd.Series([runs.scores(run, self.vector, self.when)[self.score] for run in found])
@@ -169,7 +169,7 @@ KINDS: dict[str, Callable[..., Any]] = {"sweep": Tried, "other": Gap, "williams"
 
 
 def change(entries: Sequence[Mapping[str, Any]], results: Path) -> Change:
-    """What a choice changes, by its entries in order (see above); `NOT_MEASURED` where there are none.
+    """Return what a choice changes, by its entries in order (see above); `NOT_MEASURED` where there are none.
 
     Args:
         results: the folder of records.
@@ -201,7 +201,7 @@ def change(entries: Sequence[Mapping[str, Any]], results: Path) -> Change:
 
 
 def finished(results: Path, name: str) -> list[RunRecord]:
-    """The runs of a record.
+    """Read the runs of a record.
 
     Raises:
         NotRecorded: it is not there, or a run has no results yet.
@@ -226,7 +226,9 @@ def _existing(results: Path, name: str) -> records.AnyRecord:
 
 
 def noise_of_gap(ours: pd.Series, other: pd.Series, *, paired: bool = False) -> float | None:
-    """What a difference of means must exceed: twice its standard error, or twice the deviation of the side with seeds.
+    """Compute what a difference of means must exceed.
+
+    It is twice the difference's standard error, or twice the deviation of the side with seeds.
 
     Args:
         ours, other: a score for each run.
@@ -244,7 +246,7 @@ def noise_of_gap(ours: pd.Series, other: pd.Series, *, paired: bool = False) -> 
 
 
 def told(gains: Mapping[str, float], noise: float | None, *names: str, heading: str = "") -> Change:
-    """Differences as lines such as `mean +4.1`, then the noise, behind a heading.
+    """Return differences as lines such as `mean +4.1`, then the noise, behind a heading.
 
     Args:
         gains: what is shown -> difference.
@@ -258,7 +260,7 @@ def told(gains: Mapping[str, float], noise: float | None, *names: str, heading: 
 
 
 def signed(number: float) -> str:
-    """A difference with its sign and one decimal: `+4.1`, `−0.3`."""
+    """Write a difference with its sign and one decimal: `+4.1`, `−0.3`."""
     return f"{number:+.1f}".replace("-", "−")
 
 

@@ -37,7 +37,7 @@ def interactive_layout(record: MapRecord) -> str:
 
 
 def numbers_in_words(numbers: MapNumbers) -> dict[str, float]:
-    """The numbers of an encoder by the names that pictures and tables show."""
+    """Return the numbers of an encoder by the names that pictures and tables show."""
     return {
         "same scene": numbers.same_scene,
         "same topic": numbers.same_topic,

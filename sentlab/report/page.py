@@ -65,7 +65,7 @@ def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
 
 
 def name_in(script: str | Path) -> str:
-    """The name under which a script of `export` gives its encoder to a page.
+    """Read the name under which a script of `export` gives its encoder to a page.
 
     Raises:
         ValueError: another kind of file.
@@ -78,7 +78,7 @@ def name_in(script: str | Path) -> str:
 
 
 def packed(model: Encoder | PaSeR) -> dict[str, Any]:
-    """What the script holds: `config`, `vocabulary`, `tensors` [name, rows, columns], and their numbers in base64.
+    """Pack what the script holds: `config`, `vocabulary`, `tensors` [name, rows, columns], and their numbers in base64.
 
     `large` are the matrices in int8. `small` are, in float32 and in the order of `tensors`, the scales of a matrix's
     rows, or the numbers of a vector (columns 0).
@@ -172,7 +172,7 @@ def _of_decoder(method: PaSeR) -> dict[str, Tensor]:
 
 
 def quantised(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """A matrix (R, C) as int8 (R, C) and float32 scales (R,), whose product it is up to half a scale."""
+    """Quantise a matrix (R, C) to int8 (R, C) and float32 scales (R,), whose product it is up to half a scale."""
     numbers = _numbers(matrix)
     scales = np.maximum(np.abs(numbers).max(axis=1) / LARGEST, 1e-12).astype(np.float32)
     return np.rint(numbers / scales[:, None]).astype(np.int8), scales

@@ -79,12 +79,12 @@ class System:
     rows: tuple[Row, ...]
 
     def notes_without_row(self) -> list[str]:
-        """Notes of the docstrings that no row covers."""
+        """Return the notes of the docstrings that no row covers."""
         starts = tuple(start for row in self.rows for start in row.notes)
         return [note for note in self._notes() if not note.startswith(starts or ("\0",))]
 
     def rows_without_note(self) -> list[str]:
-        """Beginnings of notes that rows name and that are not those of exactly one note."""
+        """Return the beginnings of notes that rows name and that are not those of exactly one note."""
         starts = [start for row in self.rows for start in row.notes]
         return [start for start in starts if sum(note.startswith(start) for note in self._notes()) != 1]
 
@@ -100,13 +100,13 @@ class Page:
     baselines: Mapping[str, str]
 
     def table(self, system: str) -> str:
-        """The rows of a system as HTML, with links to lines and records."""
+        """Return the rows of a system as HTML, with links to lines and records."""
         found = self.systems[system]
         rows = "".join(_row(row, found, first=row is found.rows[0]) for row in found.rows)
         return _table(RELEASED if found.code_released else UNRELEASED, rows)
 
     def baseline_notes(self) -> str:
-        """How the baselines differ from their papers and code, in the words of their docstrings, as HTML."""
+        """Return how the baselines differ from their papers and code, in the words of their docstrings, as HTML."""
         rows = (
             f"<tr><th>{name}</th><td>{heading.removeprefix('Differs from the ')}</td><td>{marked(note)}</td></tr>"
             for name, module in self.baselines.items()
@@ -115,13 +115,13 @@ class Page:
         return _table({"method": 16, "differs from": 16, "how": 68}, "".join(rows))
 
     def source(self) -> str:
-        """The definitions that the tables link to, as HTML."""
+        """Return the definitions that the tables link to, as HTML."""
         return source_lines.listing(
             line for system in self.systems.values() for row in system.rows for line in row.lines
         )
 
     def counts(self) -> pd.DataFrame:
-        """How many points there are for each system, and for how many a record says what they change."""
+        """Count the points of each system, and those for which a record says what they change."""
         counted = {
             name: {
                 "points": len(system.rows),
@@ -169,7 +169,7 @@ def read(path: str | Path, results: str | Path | None = None) -> Page:
 
 
 def marked(text: str) -> str:
-    """Text with `code` and [links](#) as HTML."""
+    """Convert text with `code` and [links](#) to HTML."""
     text = re.sub("`(.+?)`", r"<code>\1</code>", html.escape(text))
     return re.sub(r"\[([^]]+)\]\((#.+?)\)", r'<a href="\2">\1</a>', text)
 

@@ -155,7 +155,7 @@ class _Listed:
         self.ids: set[str] = set()
 
     def record(self, entry: Entry) -> str:
-        """The rows of a record: what it is, and below it its command and runs."""
+        """Return the rows of a record: what it is, and below it its command and runs."""
         runs = ""
         if isinstance(entry.record, SweepRecord | SearchRecord) and entry.runs:
             lines = "".join(self._run(entry.record, run) for run in _runs(entry))
@@ -176,8 +176,8 @@ class _Listed:
         names = [*sweep.settings.over, *(["train.seed"] if isinstance(sweep, SearchRecord) else [])]
         varied = {name.split(".")[-1]: shown(value_of(run.settings, name)) for name in names}
         label = ", ".join(f"{name}={value}" for name, value in varied.items())
-        link = self._link(self.place / f"{run.name}.json")
-        return f"<li{self._anchor(run.name)}>{link} {escape(label)}: {escape(', '.join(told))}</li>"
+        link = self._link(self.place / f"{run.name}.json", label)
+        return f"<li{self._anchor(run.name)}>{link}: {escape(', '.join(told))}</li>"
 
     def _anchor(self, name: str) -> str:
         if name in self.ids:
@@ -185,9 +185,9 @@ class _Listed:
         self.ids.add(name)
         return f' id="record-{escape(name)}"'
 
-    def _link(self, path: Path) -> str:
+    def _link(self, path: Path, label: str = "") -> str:
         where = path.relative_to(self.place).as_posix()  # relative to the page, like the files
-        return f'<a href="results/{quote(where)}">{escape(where.removesuffix(".json"))}</a>'
+        return f'<a href="results/{quote(where)}">{escape(label or where.removesuffix(".json"))}</a>'
 
 
 class MainScores(NamedTuple):

@@ -108,7 +108,7 @@ def differences(module: str, width: int = 76) -> str:
 
 
 def notes(module: str) -> list[tuple[str, str]]:
-    """The notes in a module's docstring on how it differs from paper and code.
+    """Return the notes in a module's docstring on how it differs from paper and code.
 
     Args:
         module: dotted name.
@@ -121,7 +121,7 @@ def notes(module: str) -> list[tuple[str, str]]:
 
 
 def notes_of(docstring: str) -> list[tuple[str, str]]:
-    """The same of a docstring without indentation."""
+    """Return the same notes of a docstring without indentation."""
     found: list[tuple[str, str]] = []
     heading, of_heading = "", 0  # notes so far
     for line in docstring.splitlines():
@@ -141,7 +141,7 @@ def notes_of(docstring: str) -> list[tuple[str, str]]:
 
 
 def listing(lines: Iterable[Line]) -> str:
-    """HTML with the blocks of these lines, folded by file, the lines marked and with an anchor each."""
+    """Return HTML with the blocks of these lines, folded by file, the lines marked and with an anchor each."""
     by_file: dict[str, list[Line]] = {}
     for line in sorted(set(lines), key=lambda line: (line.file, line.start, -line.end)):
         by_file.setdefault(line.file, []).append(line)

@@ -17,7 +17,7 @@ FOREIGN = re.compile(rf"({LINK})|<(?!/?(?:b|br|code|em|mark)>)")
 
 
 def linked(text: str, name: str) -> str:
-    """A recorded number as a link to its record, in HTML, as the cells of a table show it.
+    """Return a recorded number as a link to its record, in HTML, as the cells of a table show it.
 
     It leads to the page of all records, which JupyterLab opens; in the built book the address ends in `.html`.
 
@@ -25,13 +25,15 @@ def linked(text: str, name: str) -> str:
         text: the number as it is shown, such as `54.3 ± 0.6`.
         name: of its record; of its sweep where several runs are behind it.
     """
-    name = escape(name)
-    address = f"records.ipynb#record-{name}"
-    return f'<a class="sentlab-record" href="{address}" title="record {name}">{escape(text)}</a>'
+    shown = "one run of a sweep" if name.startswith("sweeps/") else f"record {name}"  # whose name is a hash
+    address = f"records.ipynb#record-{escape(name)}"
+    return f'<a class="sentlab-record" href="{address}" title="{escape(shown)}">{escape(text)}</a>'
 
 
 def origin(runs: Sequence[Record]) -> str:
-    """The name that a number of these runs links to: of one run its own, of several their sweep's, or else the first's.
+    """Return the name that a number of these runs links to.
+
+    It is the run's own for one run; for several it is their sweep's, or else the first's.
 
     Args:
         runs: one or more, of one sweep, or none of a sweep and of names that follow each other.
@@ -41,7 +43,7 @@ def origin(runs: Sequence[Record]) -> str:
 
 
 def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Record] = ()) -> pd.Series:
-    """Mean and standard deviation as text, such as `54.3 ± 0.6`, or `54.3` where rows agree or there is one only.
+    """Write mean and standard deviation as text, such as `54.3 ± 0.6`, or `54.3` where rows agree or there is one only.
 
     Args:
         rows: the scores of runs that differ in their seed, each task -> score.
@@ -56,7 +58,7 @@ def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Record] = ()) -> p
 
 
 def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) -> Any:
-    """A table for a page in which numbers of different origin stand in blocks of their own.
+    """Make a table for a page in which numbers of different origin stand in separate blocks.
 
     Args:
         parts: origin, such as `the paper` -> its numbers, with equal names of rows for equal things. Numbers are shown
@@ -82,7 +84,7 @@ def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) ->
 
 
 def left(table: pd.DataFrame, caption: str = "") -> Any:
-    """A table of text: aligned to the left, with room between the columns.
+    """Make a table of text: aligned to the left, with room between the columns.
 
     Args:
         table: its cells may be `linked`, and hold entities and the tags b, br, code, em and mark. Other tags are shown

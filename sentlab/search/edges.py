@@ -41,7 +41,7 @@ def _table() -> tuple[np.ndarray, np.ndarray]:
 
 
 def word_kinds(texts: np.ndarray, begins: np.ndarray, words: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """The kind of each word, as bits.
+    """Return the kind of each word, as bits.
 
     Args:
         texts: uint8 (M,), all texts in UTF-8.
@@ -67,7 +67,7 @@ def word_kinds(texts: np.ndarray, begins: np.ndarray, words: np.ndarray, spans: 
 
 
 def phrase_kinds(phrase: str, spans: np.ndarray) -> tuple[int, int]:
-    """The kinds of a phrase's first and last word, which are at the characters `spans` (w, 2)."""
+    """Return the kinds of a phrase's first and last word, which are at the characters `spans` (w, 2)."""
     raw = phrase.encode()
     ends = np.array([spans[0], spans[-1]])
     first, last = word_kinds(np.frombuffer(raw, np.uint8), np.array([0, len(raw)]), np.array([0, 2]), ends).tolist()

@@ -30,7 +30,7 @@ class Hit:
 
     @classmethod
     def of(cls, number: int, text: str, start: int, end: int, similarity: float) -> Hit:
-        """The hit that the characters [start, end) of a text are."""
+        """Make the hit that the characters [start, end) of a text are."""
         before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
         if start > CONTEXT and not text[start - CONTEXT - 1].isspace():
             before = before.removeprefix(_word(before.split(" ", 1)))
@@ -55,7 +55,7 @@ class Found(list[list[Hit]]):
         self.phrases = list(phrases)
 
     def table(self) -> pd.DataFrame:
-        """One row a hit, with the columns phrase, similarity, words, before, after, text, start and end."""
+        """Return one row per hit, with the columns phrase, similarity, words, before, after, text, start and end."""
         rows = [
             {"phrase": phrase} | asdict(hit) for phrase, hits in zip(self.phrases, self, strict=True) for hit in hits
         ]

@@ -34,7 +34,7 @@ def encode_words(
 
 
 def passages(encoder: Encoder, texts: list[str]) -> list[tuple[int, int, int]]:
-    """Where to cut texts so that the encoder's max_length cuts nothing off: (text, start, end) in characters, in order.
+    """Find where to cut texts so the encoder's max_length cuts nothing off: (text, start, end) in characters, in order.
 
     A text that fits is one passage. The others are cut in the second half of what fits: best behind a sentence, else at
     white space, else between words.

@@ -158,7 +158,7 @@ class PhraseIndex:
     def search(
         self, phrases: Iterable[str], k: int = 10, *, trim: bool = True, starts: Sequence[Any] | None = None
     ) -> Found:
-        """The spans that mean most nearly the same as each phrase; no two of a phrase's hits overlap.
+        """Return the spans most similar to each phrase; no two hits of a phrase overlap.
 
         A phrase's vector is the mean of its own tokens' vectors, as a span's is (SLICE, section 3.1). Every span of
         every text counts: a quick pass over all words leaves the places where the best ones can begin, and these are
@@ -202,7 +202,7 @@ class PhraseIndex:
         return Found(phrases, found)
 
     def phrase_vectors(self, phrases: Iterable[str]) -> np.ndarray:
-        """The vectors of length 1 that phrases are searched by, float32 (Q, D)."""
+        """Return the vectors of length 1 that phrases are searched by, float32 (Q, D)."""
         return self._read(checked(phrases))[0].numpy()
 
     @staticmethod

@@ -140,7 +140,10 @@ class Segment:
 
 
 def checksum(path: Path) -> str:
-    """CRC-32 of a file, eight hexadecimal digits: it finds damage, and reads three times as fast as SHA-256."""
+    """Compute the CRC-32 of a file, eight hexadecimal digits.
+
+    It finds damage, and reads three times as fast as SHA-256.
+    """
     value = 0
     with open(path, "rb") as file:
         while block := file.read(2**20):
@@ -194,7 +197,10 @@ def copy_index(
 
 
 def merge(folders: Sequence[Path], target: Path) -> None:
-    """As `PhraseIndex.merge` says. A segment is never written again, so that two indexes can share its files."""
+    """Merge indexes as `PhraseIndex.merge` says.
+
+    A segment is never written again, so that two indexes can share its files.
+    """
     parts = [(folder, read_manifest(folder)) for folder in folders]
     check_alike(parts)
     seen: dict[str, Path] = {}
@@ -237,7 +243,7 @@ def _segment_to_disk(place: Path) -> None:
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
-    """A folder to write segments in. It goes at the end, and so does what killed processes have left."""
+    """Remove what killed processes have left, and yield a folder to write segments in, which goes at the end."""
     clear(folder)  # of a save
     with FileLock(folder / LOCK, timeout=SECONDS):  # under which segments appear and are committed
         committed = {extent.name for extent in read_manifest(folder).segments}
@@ -262,7 +268,7 @@ def commit(folder: Path, stage: Path, extent: Extent, opened: Manifest) -> Manif
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of the index in a folder; a ValueError if it is none that this version of sentlab wrote."""
+    """Read the manifest of the index in a folder; a ValueError if it is none that this version of sentlab wrote."""
     if not folder.is_dir():
         raise FileNotFoundError(f"no folder {folder}; give one that PhraseIndex.save has written")
     path = folder / MANIFEST

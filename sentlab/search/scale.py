@@ -22,7 +22,7 @@ from sentlab.search.shortlist import WORDS
 
 
 def search_shards(indexes: Sequence[PhraseIndex], phrases: Iterable[str], k: int = 10, *, trim: bool = True) -> Found:
-    """The hits that one index of all texts has: `PhraseIndex.search` on each of several, and the best k of all.
+    """Find the hits that one index of all texts has: `PhraseIndex.search` on each of several, and the best k of all.
 
     Args:
         indexes: of one encoder, with the same sizes and dtype. They are searched one after the other, so that the
@@ -44,7 +44,7 @@ def search_shards(indexes: Sequence[PhraseIndex], phrases: Iterable[str], k: int
 
 
 def joined(found: Sequence[Found], texts: Sequence[int], k: int) -> Found:
-    """The best k hits of several searches for the same phrases, which may have run on several machines.
+    """Return the best k hits of several searches for the same phrases, which may have run on several machines.
 
     Args:
         found: of each index, by `PhraseIndex.search` with the same k or a larger one.

@@ -63,7 +63,7 @@ def best_in(
     max_size: int,
     starts: Sequence[np.ndarray] | None = None,
 ) -> list[list[tuple[float, int, int]]]:
-    """For each query its k best spans (score, start, end) that do not overlap, by falling score.
+    """Find each query's k best spans (score, start, end) that do not overlap, by falling score.
 
     Args:
         texts: in the order of their places.
@@ -98,7 +98,7 @@ def best_in(
 
 
 def rounded_lengths(vectors: np.ndarray, texts: np.ndarray, max_size: int) -> tuple[np.ndarray, float]:
-    """One over the length of every span's sum, times a scale: float16 (K, W), and the scale.
+    """Compute one over the length of every span's sum, times a scale: float16 (K, W), and the scale.
 
     It is 0 for a span of length 0, and for one that crosses the end of its text. It is NaN where only the exact pass
     can tell: the words all but cancel, or the length is far from those of words.
@@ -145,7 +145,7 @@ class _Shortlist:
         self._waiting = [0] * len(queries)  # how many
 
     def read(self, part: Texts) -> None:
-        """The quick pass over some texts."""
+        """Run the quick pass over some texts."""
         min_size, max_size = self.sizes
         reach, queries = WORDS + max_size - 1, self.queries / part.scale
         # new memory for each chunk would take longer than the work on it
@@ -181,7 +181,7 @@ class _Shortlist:
                     self._offer(start, here, best.numpy())
 
     def read_at(self, part: Texts, starts: Sequence[np.ndarray]) -> None:
-        """The quick pass over some of the texts' words only: those where the spans of each query may begin."""
+        """Run the quick pass over some of the texts' words only: those where the spans of each query may begin."""
         (min_size, max_size), last = self.sizes, len(part.vectors) - 1
         for number, group in ((number, _group(part, number)) for number in range(len(self.queries))):
             own = np.unique(starts[number]) - part.first
@@ -215,7 +215,7 @@ class _Shortlist:
         self._found[query], self._waiting[query] = [(values[kept], places[kept])], int(kept.sum())
 
     def places(self, query: int) -> np.ndarray | None:
-        """Where the best spans of a query can begin, rising; None: anywhere, as the quick pass could not tell."""
+        """Find where the best spans of a query can begin, rising; None: anywhere, as the quick pass could not tell."""
         if self._found[query]:
             self._prune(query)
         if self.least[query] <= SLACK:  # a quick cosine of 0 may be that of no span at all

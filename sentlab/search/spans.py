@@ -53,7 +53,7 @@ class Scored(NamedTuple):
 
 
 def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 20, boundaries: Any = None) -> Spans:
-    """The span of a text that is most similar to each query.
+    """Find the span of a text that is most similar to each query.
 
     Args:
         queries: (Q, D).
@@ -85,7 +85,7 @@ def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 
 
 
 def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 20, boundaries: Any = None) -> Any:
-    """The similarity of one query with every span of a text, for a picture of them.
+    """Compute the similarity of one query with every span of a text, for a picture of them.
 
     Args:
         query: (D,). The others, and Raises: as in `best_spans`.
@@ -102,7 +102,7 @@ def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 2
 
 
 def word_sums(tokens: Tensor, boundaries: Any) -> Tensor:
-    """The sum of the vectors of each word's tokens, (T, D) and boundaries (W + 1,) -> (W, D).
+    """Sum the vectors of each word's tokens, (T, D) and boundaries (W + 1,) -> (W, D).
 
     Raises:
         ValueError: boundaries that do not rise from 0 to T.
@@ -116,7 +116,7 @@ def word_sums(tokens: Tensor, boundaries: Any) -> Tensor:
 
 
 def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterator[Scored]:
-    """The similarity of every span of a text with every query, a chunk at a time.
+    """Yield the similarity of every span of a text with every query, a chunk at a time.
 
     Queries (Q, D) are of length 1 or 0. Tokens (T, D) slice to arrays or tensors.
     """
@@ -146,7 +146,7 @@ def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterat
 
 
 def rounded(scores: Tensor) -> Tensor:
-    """Scores as multiples of 1 / STEPS."""
+    """Round scores to multiples of 1 / STEPS."""
     return (scores * STEPS).round() / STEPS
 
 
@@ -198,7 +198,7 @@ def _part(tokens: Any, start: int, end: int, like: Tensor) -> Tensor:
 
 
 def inverse_lengths(tokens: Any, first: int, count: int, sizes: int) -> tuple[Tensor, Tensor]:
-    """One over the length of each span's sum, and which spans all but cancel: (K, count) each, in float32.
+    """Compute one over the length of each span's sum, float32, and which spans all but cancel, bool: (K, count) each.
 
     Args:
         tokens: (T, D). Spans that end behind the last one count as if zeros followed.
@@ -251,7 +251,7 @@ def _exactly(queries: Tensor, tokens: Tensor, starts: Tensor, size: int) -> Tens
 
 
 def greedy(starts: Tensor, scores: Tensor, k: int, min_size: int) -> list[tuple[float, int, int]]:
-    """The best k spans that do not overlap: from `starts` (M,) on, with the scores (M, K) of all sizes."""
+    """Pick the best k spans that do not overlap: from `starts` (M,) on, with the scores (M, K) of all sizes."""
     values = scores.flatten().numpy()
     begin = starts.repeat_interleave(scores.shape[1]).numpy()
     length = np.tile(np.arange(min_size, min_size + scores.shape[1]), len(starts))

@@ -67,7 +67,7 @@ class Phrase:
 
 
 def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
-    """The phrases of a sentence, most important first, in linear time.
+    """Find the phrases of a sentence, most important first, in linear time.
 
     Args:
         sentence: the raw text. Phrases never cross punctuation or a stopword.
@@ -128,7 +128,7 @@ def _rake() -> Any:
 
 
 def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: Tagger | None = None) -> list[Phrase]:
-    """The noun phrases, verb groups or subordinate clauses of a sentence, in a fixed random order.
+    """Find the noun phrases, verb groups or subordinate clauses of a sentence, in a fixed random order.
 
     Spans never overlap. Noun phrases and verb groups are flat: "sent the boy a letter" is a verb group and two noun
     phrases. With SBAR, a clause replaces all that is in it. All phrases are equally important, so their order is a
@@ -165,7 +165,7 @@ def _chunked(sentence: str, kinds: frozenset[str], tag: Tagger) -> tuple[Phrase,
 
 
 def chunk_tree(sentence: str, tag: Tagger | None = None) -> tuple[list[re.Match[str]], Any]:
-    """The tokens of a sentence and NLTK's tree of its chunks, whose leaves are (place of the token, its tag).
+    """Return the tokens of a sentence and NLTK's tree of its chunks, whose leaves are (place of the token, its tag).
 
     Args, Raises: as in `chunk_phrases`.
     """

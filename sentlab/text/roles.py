@@ -33,17 +33,17 @@ class _Piece:
     tags: tuple[str, ...]
 
     def text(self, first: int = 0) -> str:
-        """As the sentence spells it, from one of its tokens on."""
+        """Return the piece as the sentence spells it, from one of its tokens on."""
         return self.tokens[0].string[self.tokens[first].start() : self.tokens[-1].end()]
 
     def verbs(self) -> list[str]:
-        """Its verbs in lower case and without "n't"; of a modal its tag."""
+        """Return the piece's verbs in lower case and without "n't"; of a modal its tag."""
         tagged = [(token[0].lower(), tag) for token, tag in zip(self.tokens, self.tags, strict=True)]
         return [tag if tag == "MD" else _NEGATION.sub("", word) for word, tag in tagged if tag[:2] in ("MD", "VB")]
 
 
 def label_roles(sentence: str, *, tag: Tagger | None = None) -> list[dict[str, str]]:
-    """The predicates of a sentence with their ARG0 (who does it), ARG1 (to whom) and negation, by rules.
+    """Find the predicates of a sentence with their ARG0 (who does it), ARG1 (to whom) and negation, by rules.
 
     - PRED: the last verb of a verb group and its particle. Forms of "be" and modals alone are no predicate.
     - ARGM-NEG: the first "not", "n't" or "never" among the verbs or right before them.

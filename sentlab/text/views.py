@@ -34,12 +34,12 @@ _ATTACHED = ".,;:!?…\"'“”‘’()"
 
 
 def split_words(sentence: str) -> list[str]:
-    """The words of a sentence with the punctuation attached to them; `" ".join` puts them together again."""
+    """Return the words of a sentence with the punctuation attached to them; `" ".join` puts them together again."""
     return sentence.split()
 
 
 def compose(*views: View) -> View:
-    """One view after the other; with none, the words as they are."""
+    """Return a view that applies the views one after the other; with none, it leaves the words as they are."""
 
     def composed(words: Sequence[str], rng: Random) -> list[str]:
         result = list(words)
@@ -65,7 +65,7 @@ def viewed(sentences: Sequence[str], view: View, mask_token: str = MASK) -> list
 
 @lru_cache(maxsize=2**16)
 def wordnet_synonyms(word: str) -> tuple[str, ...]:
-    """The other words of all WordNet senses of a word in any inflection, as base forms, the usual senses first.
+    """Find the other words of all WordNet senses of a word in any inflection, as base forms, the usual senses first.
 
     Some have several words.
 

@@ -42,21 +42,21 @@ class Parts:
         self.index = torch.cat([grid[rows, :end].flatten() for rows, end in zip(self.rows, self.ends, strict=True)])
 
     def flat(self, x: Tensor) -> Tensor:
-        """The places that are computed, part after part: (B, L, ...) -> (P, ...)."""
+        """Select the places that are computed, part after part: (B, L, ...) -> (P, ...)."""
         return x.flatten(0, 1).index_select(0, self.index)
 
     def split(self, flat: Tensor) -> list[Tensor]:
-        """(P, ...) -> for each part its N rows of `end` places, (N, end, ...). The gradients are joined once."""
+        """Split (P, ...) into the N rows of `end` places of each part, (N, end, ...). The gradients are joined once."""
         shapes = [(len(rows), end) for rows, end in zip(self.rows, self.ends, strict=True)]
         pieces = flat.split([rows * end for rows, end in shapes])
         return [piece.unflatten(0, shape) for piece, shape in zip(pieces, shapes, strict=True)]
 
     def vectors(self, made: Sequence[Tensor]) -> Tensor:
-        """What was made of each part's rows, (N, D) each -> (B, D), in the order of the batch."""
+        """Join what was made of each part's rows, (N, D) each -> (B, D), in the order of the batch."""
         return torch.cat([*made]).index_select(0, torch.cat(self.rows).argsort())
 
     def places(self, made: Sequence[Tensor]) -> Tensor:
-        """What was made of each part's places, (N, end, D) each -> (B, L, D). Places of no part are zero."""
+        """Join what was made of each part's places, (N, end, D) each -> (B, L, D). Places of no part are zero."""
         flat = torch.cat([part.flatten(0, 1) for part in made])  # (P, D)
         zeros = flat.new_zeros(self.shape[0] * self.shape[1], *flat.shape[1:])
         return zeros.index_copy(0, self.index, flat).unflatten(0, self.shape)

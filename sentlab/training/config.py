@@ -93,6 +93,10 @@ class TrainConfig:
         if self.batch_size % self.accumulate:
             raise ValueError(f"batch_size {self.batch_size} does not divide into accumulate={self.accumulate} parts")
 
+    def steps_over(self, rows: int) -> int:
+        """Return the number of optimiser steps over so many rows: `steps`, or what `epochs` make, at least one."""
+        return self.steps or max(1, round(self.epochs * (rows // min(self.batch_size, rows))))
+
 
 def _number(name: str, value: Any, rule: Rule) -> Any:
     """Return the value as Python's own int or float, or raise an error that names the setting."""

@@ -60,9 +60,10 @@ def schedule(step: int, steps: int, warmup: float, decay: float | None = None) -
 
 
 def batch_indices(step: int, rows: int, config: TrainConfig) -> np.ndarray:
-    """Row numbers of the batch of `step`: a fresh permutation an epoch, so the place in the data is a pure function.
+    """Return the row numbers of the batch of `step`.
 
-    The rows that do not fill an epoch's last batch wait for another epoch's permutation.
+    Each epoch has a fresh permutation, so the place in the data is a pure function. The rows that do not fill an
+    epoch's last batch wait for another epoch's permutation.
     """
     size = min(config.batch_size, rows)
     epoch, place = divmod(step, rows // size)
@@ -118,7 +119,7 @@ def fit(
     """
     config, rows = config or TrainConfig(), as_rows(rows)
     check_arguments(method, config, dev, resume, overwrite)
-    steps = config.steps or max(1, round(config.epochs * (len(rows) // min(config.batch_size, len(rows)))))
+    steps = config.steps_over(len(rows))
     from accelerate import Accelerator
     from accelerate.utils import DistributedDataParallelKwargs
 

@@ -47,7 +47,7 @@ def mask_tokens(
 
 
 def head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:
-    """Mean cross entropy, in float32, of the logits that a head makes of states.
+    """Compute the mean cross entropy, in float32, of the logits that a head makes of states.
 
     In float32 on a CPU, the logits of a few rows at a time are in memory. Loss and gradients are the same up to
     rounding.
@@ -79,7 +79,7 @@ def _head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tens
 
 
 def split_head(head: nn.Module) -> tuple[nn.Module, nn.Linear] | None:
-    """All that comes before a head's last linear layer, and that layer. None if it is not known to come last."""
+    """Return all that comes before a head's last linear layer, and that layer. None if it is not known to come last."""
     from transformers.models.bert.modeling_bert import BertOnlyMLMHead  # here, so that importing `fit` does not wait
 
     before: nn.Module = nn.Identity()
@@ -92,7 +92,7 @@ def split_head(head: nn.Module) -> tuple[nn.Module, nn.Linear] | None:
 
 
 def masked_lm_loss(lm_head: nn.Module, hidden: Tensor, labels: Tensor, chosen: Tensor) -> Tensor:
-    """Mean cross entropy of predicting the chosen tokens, in nats, with logits at their positions only.
+    """Compute the mean cross entropy of predicting the chosen tokens, in nats, with logits at their positions only.
 
     Args:
         lm_head: maps (N, D) hidden states to (N, V) logits.
@@ -132,7 +132,7 @@ def pair_features(u: Tensor, v: Tensor, features: str = "u,v,|u-v|") -> Tensor:
 
 
 def info_nce(anchors: Tensor, candidates: Tensor, temperature: float) -> Tensor:
-    """Cross entropy of finding each anchor's own candidate among all of them, by cosine, in float32 always.
+    """Compute the cross entropy of finding each anchor's own candidate among all of them, by cosine, in float32 always.
 
     Args:
         anchors: (B, D).

@@ -71,7 +71,7 @@ class _Gather(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        """The gradients that all processes have of this process's rows, added up."""
+        """Add up the gradients that all processes have of this process's rows."""
         total = torch.stack(gradients)
         dist.all_reduce(total)
         return total[dist.get_rank()]

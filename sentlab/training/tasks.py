@@ -28,7 +28,7 @@ class Tasks(Sequence[Row]):
         self.turn, self.corpora = tuple(turn), corpora
 
     def place(self, step: int) -> tuple[int, int, int]:
-        """Which rows the batch of a step is drawn from, and how many batches were drawn from them before.
+        """Return which rows the batch of a step is drawn from, and how many batches were drawn from them before.
 
         Returns:
             The first row, how many rows from there on, and the earlier batches: a pure function of the step.

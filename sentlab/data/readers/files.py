@@ -35,7 +35,7 @@ class Read(NamedTuple, Generic[Row]):
 
 
 def streamed(path: str | Path) -> Iterator[str]:
-    """The lines of a file one by one, without their ends, unpacked, without a byte order mark.
+    """Yield the lines of a file one by one, without their ends, unpacked, without a byte order mark.
 
     Raises:
         ValueError: the file is no UTF-8 (names the line), or is compressed and not whole.
@@ -59,7 +59,7 @@ def _whole_lines(path: str | Path) -> Iterator[str]:
 def columns_of(
     path: str | Path, width: int, expected: str, *, more: bool = False, separator: str | None = "\t"
 ) -> Iterator[tuple[list[str], str]]:
-    """The columns of each line, stripped, and where it stands (`file:line`); there may be `more` than `width`.
+    """Yield the columns of each line, stripped, and where it stands (`file:line`); there may be `more` than `width`.
 
     Raises:
         ValueError: a line has another number; `expected` is what the message says up to the word "found".
@@ -73,7 +73,10 @@ def columns_of(
 
 
 def tab_columns(path: str | Path, names: tuple[str, str, str]) -> Iterator[RawPair]:
-    """Three columns of a tab-separated file with a header row, and where each line stands; quotes are plain text."""
+    """Yield three columns of a tab-separated file with a header row, and where each line stands.
+
+    Quotes are plain text.
+    """
     header = next(streamed(path), "").split("\t")
     a, b, gold = column_places(header, names, path)
     lines = columns_of(path, len(header), f"{len(header)} tab-separated columns,")
@@ -84,7 +87,7 @@ def tab_columns(path: str | Path, names: tuple[str, str, str]) -> Iterator[RawPa
 def csv_columns(
     path: str | Path, names: tuple[str, ...], delimiter: str = ",", *, quotes: bool = True
 ) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Some columns of real CSV with a header row, stripped, and where each record begins (`file:line`).
+    """Yield some columns of real CSV with a header row, stripped, and where each record begins (`file:line`).
 
     Without `quotes` a quote is plain text, and a record is a line.
     """
@@ -106,7 +109,9 @@ def csv_columns(
 
 
 def json_columns(path: str | Path, names: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
-    """Some entries of a JSON object a line, None where one is lacking, and where it stands; blank lines are skipped.
+    """Yield some entries of each line's JSON object, None where one is lacking, and where the line stands.
+
+    Blank lines are skipped.
 
     Raises:
         ValueError: a line is no JSON object, or the first one lacks a name.
@@ -128,7 +133,7 @@ def json_columns(path: str | Path, names: tuple[str, ...]) -> Iterator[tuple[tup
 
 
 def column_places(header: list[str], names: tuple[str, ...], path: str | Path) -> tuple[int, ...]:
-    """Where the named columns are in a header row, all of which must be there."""
+    """Find the places of the named columns in a header row, all of which must be there."""
     found = [name.strip() for name in header]
     lacking = [name for name in names if name not in found]
     if lacking:
@@ -137,7 +142,7 @@ def column_places(header: list[str], names: tuple[str, ...], path: str | Path) -
 
 
 def lines_together(first: str | Path, second: str | Path, last: str | Path) -> Iterator[RawPair]:
-    """The lines of three files that go line by line together, and where each line of the last one stands."""
+    """Yield the lines of three files that go line by line together, and where each line of the last one stands."""
     paths = (first, second, last)
     columns = [list(streamed(path)) for path in paths]
     if len({len(column) for column in columns}) > 1:
@@ -148,7 +153,7 @@ def lines_together(first: str | Path, second: str | Path, last: str | Path) -> I
 
 
 def score_of(text: str, where: str, low: float, high: float, name: str = "score") -> float:
-    """A number on its scale. One outside is an error too, for then a column is mistaken."""
+    """Parse a number on its scale. One outside is an error too, for then a column is mistaken."""
     try:
         score = float(text)
     except ValueError:
@@ -180,7 +185,7 @@ def pair_rows(raw: Iterable[RawPair], row: Callable[[str, str, str, str], Row], 
 
 
 def text_rows(texts: Iterable[str]) -> Read[str]:
-    """Texts without surrounding white space; blank ones are left out and counted."""
+    """Strip surrounding white space from texts; blank ones are left out and counted."""
     stripped = [text.strip() for text in texts]
     kept = [text for text in stripped if text]
     return Read(kept, added_up({"blank line": len(stripped) - len(kept)}))

@@ -30,7 +30,7 @@ _NONTERMINAL = re.compile(r"(?:^|\s)\[\S+\](?:\s|$)")  # [NP], [NP/NP,1]
 
 
 def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[WordPair]:
-    """Pairs of words with a graded similarity: SimLex-999, both halves of WS-353, MEN.
+    """Read pairs of words with a graded similarity: SimLex-999, both halves of WS-353, MEN.
 
     Args:
         path: two words and a score on each line, separated by tabs or else by blanks. SimLex-999 as first released is
@@ -53,10 +53,10 @@ def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[WordPair]:
 
 
 def read_scws(path: str | Path) -> Read[WordPairInContext]:
-    """SCWS, Stanford's contextual word similarities: pairs of words, each marked in a passage; the mean of ten ratings.
+    """Read SCWS, Stanford's contextual word similarities: pairs of words, each marked in a passage.
 
-    Pairs of a word with itself are rows like any other, for their contexts differ. The marks `<b> word </b>` are taken
-    out of the contexts; one blank stands between any two tokens.
+    The score is the mean of ten ratings. Pairs of a word with itself are rows like any other, for their contexts
+    differ. The marks `<b> word </b>` are taken out of the contexts; one blank stands between any two tokens.
 
     Args:
         path: `ratings.txt`: id, word, part of speech, word, part of speech, context, context, mean rating and ten
@@ -74,7 +74,7 @@ def read_scws(path: str | Path) -> Read[WordPairInContext]:
 
 
 def read_semeval_5a(path: str | Path) -> Read[LabelledPair]:
-    """SemEval-2013 task 5(a), part-of-speech tagged: does a word mean the same as a phrase of two words?
+    """Read SemEval-2013 task 5(a), part-of-speech tagged: does a word mean the same as a phrase of two words?
 
     Items that lack a word are left out and counted.
 
@@ -93,7 +93,7 @@ def read_semeval_5a(path: str | Path) -> Read[LabelledPair]:
 
 
 def read_ppdb_bigrams(path: str | Path) -> Read[PhrasePair]:
-    """Paraphrases of two-word phrases by single words, picked from PPDB: equivalences, without a score.
+    """Read paraphrases of two-word phrases by single words, picked from PPDB: equivalences, without a score.
 
     Items that lack a word are left out and counted.
 
@@ -107,7 +107,7 @@ def read_ppdb_bigrams(path: str | Path) -> Read[PhrasePair]:
 
 
 def read_ppdb_synonyms(path: str | Path) -> Read[PhrasePair]:
-    """Synonyms picked from PPDB: equivalences, without a score; each pair once, in whichever order it comes first.
+    """Read synonyms picked from PPDB: equivalences, without a score; each pair once, in whichever order it comes first.
 
     Args:
         path: `ppdb_synonyms.txt`: two words a line, with a blank between them.
@@ -119,7 +119,7 @@ def read_ppdb_synonyms(path: str | Path) -> Read[PhrasePair]:
 
 
 def read_ppdb(path: str | Path) -> Read[PhrasePair]:
-    """The Paraphrase Database 2.0, as section 3.1 of the Universal paper prepares it but for `balanced`.
+    """Read the Paraphrase Database 2.0, as section 3.1 of the Universal paper prepares it but for `balanced`.
 
     Entailment in either direction is `entailment`, in the file's order of phrases. Left out and counted are the labels
     Exclusion and OtherRelated, phrases of more than 6 words, rules with nonterminals such as `[NP/NP,1]`, blank phrases
@@ -153,7 +153,7 @@ def read_ppdb(path: str | Path) -> Read[PhrasePair]:
 
 
 def balanced(pairs: Sequence[PhrasePair], seed: int = 0, most: int | None = None) -> Read[PhrasePair]:
-    """As many pairs of each relation as the rarest one has, drawn at random without replacement, in their given order.
+    """Draw as many pairs of each relation as the rarest one has, at random without replacement; keep their given order.
 
     Args:
         pairs: rows or a corpus.
@@ -179,7 +179,10 @@ def balanced(pairs: Sequence[PhrasePair], seed: int = 0, most: int | None = None
 
 
 def distinct(pairs: Iterable[PhrasePair]) -> Read[PhrasePair]:
-    """Each pair once, whichever way round and whatever its relation: the first stays. Equal phrases are no pair."""
+    """Keep each pair once, whichever way round and whatever its relation: the first stays.
+
+    Equal phrases are no pair.
+    """
     rows: dict[frozenset[str], PhrasePair] = {}
     left_out: Counter[str] = Counter()
     for pair in pairs:

@@ -20,7 +20,7 @@ NLI_LABELS = ("entailment", "neutral", "contradiction")
 
 
 def read_sts(input_path: str | Path, gold_path: str | Path, subset: str = "") -> Read[ScoredPair]:
-    """One sub-set of an STS year in SentEval's layout.
+    """Read one sub-set of an STS year in SentEval's layout.
 
     Args:
         input_path: `STS.input.<set>.txt`: two tab-separated sentences a line (later columns are ignored). Never parsed
@@ -38,7 +38,7 @@ def read_sts(input_path: str | Path, gold_path: str | Path, subset: str = "") ->
 
 
 def read_sts_year(folder: str | Path) -> Read[ScoredPair]:
-    """All sub-sets of an STS year (`STS.input.<set>.txt` with `STS.gs.<set>.txt`), in alphabetical order.
+    """Read all sub-sets of an STS year (`STS.input.<set>.txt` with `STS.gs.<set>.txt`), in alphabetical order.
 
     Raises:
         FileNotFoundError: no input file in the folder, or one without its gold file.
@@ -49,32 +49,32 @@ def read_sts_year(folder: str | Path) -> Read[ScoredPair]:
 
 
 def read_sts_texts(folder: str | Path) -> Read[str]:
-    """Both sentences of every pair of an STS year, scored or not, repeats included. Gold files are not opened."""
+    """Read both sentences of every pair of an STS year, scored or not, repeats included. Gold files are not opened."""
     return files.text_rows(text for path in _year_inputs(folder) for pair in _sts_inputs(path) for text in pair)
 
 
 def read_stsb(path: str | Path) -> Read[ScoredPair]:
-    """STS Benchmark, `sts-{train,dev,test}.csv`: tab-separated in spite of the name, no header, quotes are plain text.
+    """Read STS Benchmark, `sts-{train,dev,test}.csv`: tab-separated in spite of the name, no header.
 
-    Seven columns or more; the fifth is the gold (0 to 5), the sixth and seventh are the sentences. Rows get no
-    `subset`: STS-B is always scored as one set.
+    Quotes are plain text. Seven columns or more; the fifth is the gold (0 to 5), the sixth and seventh are the
+    sentences. Rows get no `subset`: STS-B is always scored as one set.
     """
     lines = files.columns_of(path, 7, "7 tab-separated columns or more,", more=True)
     return scored_pairs((columns[5], columns[6], columns[4], where) for columns, where in lines)
 
 
 def read_sick(path: str | Path) -> Read[ScoredPair]:
-    """SICK relatedness (1 to 5), tab-separated; columns are found by the names in the header row."""
+    """Read SICK relatedness (1 to 5), tab-separated; columns are found by the names in the header row."""
     return scored_pairs(files.tab_columns(path, ("sentence_A", "sentence_B", "relatedness_score")), low=1.0)
 
 
 def read_snli(premises: str | Path, hypotheses: str | Path, labels: str | Path) -> Read[LabelledPair]:
-    """SNLI in SentEval's layout: `s1.<split>`, `s2.<split>` and `labels.<split>`, line by line together."""
+    """Read SNLI in SentEval's layout: `s1.<split>`, `s2.<split>` and `labels.<split>`, line by line together."""
     return labelled_pairs(files.lines_together(premises, hypotheses, labels))
 
 
 def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
-    """SNLI or MNLI as first released (`snli_1.0_*.jsonl`, `multinli_1.0_*.jsonl`): one JSON object a line.
+    """Read SNLI or MNLI as first released (`snli_1.0_*.jsonl`, `multinli_1.0_*.jsonl`): one JSON object a line.
 
     Pairs whose annotators did not agree (`gold_label` is `-`) are left out and counted.
     """
@@ -83,13 +83,13 @@ def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
 
 
 def read_mnli_csv(path: str | Path) -> Read[LabelledPair]:
-    """MNLI as real CSV with a header row that names `premise`, `hypothesis` and `label`."""
+    """Read MNLI as real CSV with a header row that names `premise`, `hypothesis` and `label`."""
     records = files.csv_columns(path, ("premise", "hypothesis", "label"))
     return labelled_pairs((a, b, label, where) for (a, b, label), where in records)
 
 
 def read_quora(path: str | Path, singles: str | Path | None = None) -> Read[DuplicateQuestion]:
-    """Quora question pairs, with a header row that names `question1`, `question2` and `is_duplicate` (0 or 1).
+    """Read Quora question pairs, with a header row that names `question1`, `question2` and `is_duplicate` (0 or 1).
 
     A duplicate pair becomes a question and its duplicate. Of any other pair the second question becomes a distractor
     and the first is not used, for PaSeR (section 4.1) searches all second questions with those first ones that have a
@@ -115,7 +115,7 @@ def read_quora(path: str | Path, singles: str | Path | None = None) -> Read[Dupl
 
 
 def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]:
-    """AskUbuntu questions with the candidates that a search engine found for them, some of which ask the same.
+    """Read AskUbuntu questions with the candidates that a search engine found for them, some of which ask the same.
 
     A question is represented by its title, as usual. A query without a relevant candidate is a row like any other; one
     that needs a question without a title is left out and counted, and so are relevant ids that are no candidates.
@@ -157,12 +157,12 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
 
 
 def read_plain(path: str | Path) -> Read[str]:
-    """Plain text, one sentence a line; blank lines are left out and counted."""
+    """Read plain text, one sentence a line; blank lines are left out and counted."""
     return files.text_rows(streamed(path))
 
 
 def scored_pairs(raw: Iterable[RawPair], *, low: float = 0.0, high: float = 5.0, subset: str = "") -> Read[ScoredPair]:
-    """Raw pairs as ScoredPair rows; a gold outside `low` to `high` is an error, for then a column is mistaken."""
+    """Make ScoredPair rows of raw pairs; a gold outside `low` to `high` is an error, for then a column is mistaken."""
 
     def row(a: str, b: str, gold: str, where: str) -> ScoredPair:
         return ScoredPair(a, b, files.score_of(gold, where, low, high, "gold score"), subset)
@@ -171,7 +171,7 @@ def scored_pairs(raw: Iterable[RawPair], *, low: float = 0.0, high: float = 5.0,
 
 
 def labelled_pairs(raw: Iterable[RawPair]) -> Read[LabelledPair]:
-    """Raw pairs as LabelledPair rows; a label of `-` counts as no gold."""
+    """Make LabelledPair rows of raw pairs; a label of `-` counts as no gold."""
 
     def row(a: str, b: str, gold: str, where: str) -> LabelledPair:
         if gold not in NLI_LABELS:

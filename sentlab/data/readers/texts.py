@@ -21,7 +21,7 @@ MIN_WORDS = 5  # of a sentence to learn from; shorter ones are often pieces, cut
 
 
 def read_sentences(path: str | Path) -> Read[str]:
-    """Sentences to learn from, one a line: each once, blank lines and those of fewer than `MIN_WORDS` words left out.
+    """Read sentences to learn from, one a line, each once; leave out blank lines and those under `MIN_WORDS` words.
 
     Args:
         path: plain text, also compressed as `.gz` or `.xz`.
@@ -30,12 +30,12 @@ def read_sentences(path: str | Path) -> Read[str]:
 
 
 def read_articles(path: str | Path) -> Read[str]:
-    """The sentences of running text, a paragraph a line, cut at `SENTENCE_END`; else as `read_sentences`."""
+    """Read the sentences of running text, a paragraph a line, cut at `SENTENCE_END`; else as `read_sentences`."""
     return _sentences(sentence for line in streamed(path) for sentence in SENTENCE_END.split(line))
 
 
 def read_captions(path: str | Path) -> Read[str]:
-    """Captions of pictures, `Flickr8k.token.txt`: `picture.jpg#0`, a tab (in one line a space) and a caption."""
+    """Read captions of pictures, `Flickr8k.token.txt`: `picture.jpg#0`, a tab (in one line a space) and a caption."""
 
     def caption(line: str, n: int) -> str:
         if found := re.fullmatch(r"\S+#\d+\s+(.+)", line):
@@ -46,7 +46,7 @@ def read_captions(path: str | Path) -> Read[str]:
 
 
 def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
-    """MS MARCO's passage triples, `triples.train.small.tsv`: query, positive and negative passage, separated by tabs.
+    """Read MS MARCO's passage triples, `triples.train.small.tsv`: query, positive and negative passage, tab-separated.
 
     The file has 39,780,811 lines and 27 GB, so it is read line by line and no further than to the limit. Its queries
     and positive passages come again and again; each is in memory once.
@@ -69,7 +69,7 @@ def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
 
 
 def read_wikiqa(questions: str | Path, sentences: str | Path, labels: str | Path) -> Read[Triple]:
-    """WikiQA, tokenised, in three files that go line by line together: `<split>_{a,b}.toks` and `<split>_sim.txt`.
+    """Read WikiQA, tokenised, in three files that go line by line together: `<split>_{a,b}.toks` and `<split>_sim.txt`.
 
     Every sentence that answers its question makes a triple with one that does not: the question's wrong sentences in
     an order that is drawn from the question, one after the other, and again from the first. Sentences that are in no
@@ -79,7 +79,7 @@ def read_wikiqa(questions: str | Path, sentences: str | Path, labels: str | Path
 
 
 def read_wikiqa_tsv(path: str | Path) -> Read[Triple]:
-    """WikiQA as released, `WikiQA-{train,dev,test}.tsv`; columns are found by the names in the header row.
+    """Read WikiQA as released, `WikiQA-{train,dev,test}.tsv`; columns are found by the names in the header row.
 
     They are `Question`, `Sentence` and `Label`; quotes are plain text. Triples are those of `read_wikiqa`.
     """

@@ -95,7 +95,7 @@ def load(name: str, split: str = "test", *, seed: int = 0, size: int | None = No
 
 
 def roles(sentence: str) -> list[dict[str, str]]:
-    """Who does what to whom in a sentence of `toy-sentences` (any split, seed 0, the usual size), by construction.
+    """Return who does what to whom in a sentence of `toy-sentences` (any split, seed 0, usual size), by construction.
 
     Returns:
         One frame, as `grammar.frame` has it: the words of PRED, and of ARG0, ARGM-NEG and ARG1 if they are said.
@@ -253,7 +253,7 @@ def _nli_pairs(split: str, seed: int, rng: Random) -> Iterator[LabelledPair]:
 
 
 def says_more(hypothesis: Scene, premise: Scene, label: str) -> bool:
-    """Whether the hypothesis tells something that does not follow from the premise; no matter for a contradiction."""
+    """Return whether the hypothesis says something that does not follow from the premise; False for a contradiction."""
     if label == "contradiction":
         return False
     roles = [role for role in WEIGHTS if getattr(hypothesis, role)]

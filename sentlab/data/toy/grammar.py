@@ -27,7 +27,7 @@ class Sentence:
 
 
 def forms(scene: Scene) -> tuple[str, ...]:
-    """The syntactic forms in which a scene can be said."""
+    """List the syntactic forms in which a scene can be said."""
     frame = frame_of(scene)
     passive = bool(scene.theme) and "nopassive" not in frame.options
     fronted = bool(scene.place or scene.time)
@@ -51,7 +51,7 @@ def forms(scene: Scene) -> tuple[str, ...]:
 def realise(
     scene: Scene, rng: Random, *, form: str = "", like: Sentence | None = None, unlike: Sentence | None = None
 ) -> str:
-    """The text of `render`."""
+    """Return the text of `render`."""
     return render(scene, rng, form=form, like=like, unlike=unlike).text
 
 
@@ -81,7 +81,7 @@ def render(
 
 
 def frame(sentence: Sentence) -> dict[str, str]:
-    """PropBank's names of the roles -> their words, as the sentence spells them, for each role that it says.
+    """Map PropBank's names of the roles to their words, as the sentence spells them, for each role that it says.
 
     PRED is the event, ARG0 who does it, ARG1 its theme, ARGM-NEG "not". Where the recipient tells the event ("the boy
     got a letter from the nurse"), it is the recipient who does what the verb says.
@@ -123,8 +123,11 @@ class Speaker:
         return lexicon().senses[getattr(self.scene, role)].mark == "+"
 
     def noun(self, role: str, *, definite: bool | None = None, bare: bool = False, ends: bool = False) -> str:
-        """The noun phrase of a role. `bare`: its attribute is said elsewhere; `ends`: the phrase begins or ends its
-        clause, so that its attribute may follow as a relative clause."""
+        """Build the noun phrase of a role.
+
+        `bare`: its attribute is said elsewhere; `ends`: the phrase begins or ends its clause, so that its attribute may
+        follow as a relative clause.
+        """
         sense = lexicon().senses[getattr(self.scene, role)]
         attr = "" if bare or role not in ("agent", "theme") else getattr(self.scene, f"{role}_attr")
         if definite is None:
@@ -158,7 +161,7 @@ class Speaker:
     def verb(
         self, many: bool, *, plain: bool = False, passive: bool = False, converse: bool = False
     ) -> tuple[str, str]:
-        """Auxiliary, `not` included, and main verb; `plain`: none of the verbs that a preposition ends."""
+        """Return the auxiliary, `not` included, and main verb; `plain`: none of the verbs that a preposition ends."""
         usable = tuple(v for v in self.frame_verbs() if not (plain or passive) or v not in self.frame.active_only)
         verb = self.choose(self.frame.converse if converse else usable)
         negation = " not" if self.scene.negated else ""
@@ -175,13 +178,13 @@ class Speaker:
         return lexicon().senses[self.scene.event].words
 
     def phrase(self, many: bool, *, plain: bool = False, passive: bool = False, converse: bool = False) -> Chunks:
-        """Auxiliary, an adverb in the middle if there is one, and the verb."""
+        """Return the auxiliary, an adverb in the middle if there is one, and the verb."""
         auxiliary, main = self.verb(many, plain=plain, passive=passive, converse=converse)
         middle = [("manner", self.manner)] if self.middle else []
         return [("", auxiliary), *middle, ("event", main)]
 
     def objects(self, *, theme: bool = True, dative: bool = False, last: bool = False) -> Chunks:
-        """Theme and recipient behind an active verb."""
+        """Return the theme and the recipient behind an active verb."""
         to = self.scene.recipient
         found: Chunks = [("theme", self.noun("theme", ends=last and not to))] if theme and self.scene.theme else []
         if to:
@@ -193,7 +196,7 @@ class Speaker:
         return [("", "by"), ("agent", self.noun("agent"))] if self.scene.agent else []
 
     def adjuncts(self, front: bool) -> tuple[Chunks, Chunks]:
-        """(what stands before the sentence, what follows it): tool first, the others in any order."""
+        """Return (what stands before the sentence, what follows it): tool first, the others in any order."""
         rng, scene = self.rng, self.scene
         found: Chunks = [(role, self.word(getattr(scene, role))) for role in ("place", "time") if getattr(scene, role)]
         rng.shuffle(found)
@@ -205,7 +208,7 @@ class Speaker:
         return before + [("", ",")] * front, found
 
     def say(self, form: str) -> Sentence:
-        """The sentence in one of the forms that fit its scene."""
+        """Build the sentence in one of the forms that fit its scene."""
         scene, rng = self.scene, self.rng
         self.manner = self.word(scene.manner) if scene.manner else ""
         self.middle = self.manner.endswith("ly") and form != "there is" and rng.random() < 0.6
@@ -250,7 +253,7 @@ class Speaker:
         return self.join(chunks, form, ".")
 
     def join(self, chunks: Chunks, form: str, end: str) -> Sentence:
-        """Text with capital and final mark, and the span of every role in it."""
+        """Join the chunks into a text with capital and final mark, and give the span of every role in it."""
         text, spans = "", []
         for role, part in chunks:
             if part:
@@ -261,7 +264,7 @@ class Speaker:
 
 
 def be(past: bool, many: bool) -> str:
-    """`is`, `are`, `was` or `were`."""
+    """Return `is`, `are`, `was` or `were`."""
     return ("were" if many else "was") if past else ("are" if many else "is")
 
 
@@ -280,7 +283,10 @@ OPENERS: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def asked(scene: Scene, kind: str) -> Scene | None:
-    """What a question of that kind tells of a scene: all but the role it asks for. None if it would be odd to ask."""
+    """Return what a question of that kind tells of a scene: all but the role it asks for.
+
+    None if it would be odd to ask.
+    """
     options = frame_of(scene).options
     if kind == "how":
         hidden = dict.fromkeys(("agent", "agent_attr", "count", "manner", "place", "time"), "")
@@ -294,7 +300,7 @@ def asked(scene: Scene, kind: str) -> Scene | None:
 
 
 def ask(scene: Scene, kind: str, rng: Random, *, unlike: Sentence | None = None) -> Sentence:
-    """A question about a scene.
+    """Ask a question about a scene.
 
     Args:
         scene: what `asked(scene, kind)` returns.

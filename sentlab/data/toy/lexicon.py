@@ -65,13 +65,13 @@ class Lexicon:
     irregular: dict[tuple[str, str], tuple[str, ...]]
 
     def content_words(self) -> frozenset[str]:
-        """Every single word of the lexicon that is not a function word."""
+        """Return every single word of the lexicon that is not a function word."""
         texts = [t for sense in self.senses.values() for t in sense.words]
         texts += [t for frame in self.frames.values() for t in frame.converse]
         return frozenset(word for text in texts for word in text.split()) - FUNCTION_WORDS
 
     def ancestors(self, name: str) -> list[str]:
-        """The sense itself, its hypernym, the hypernym of that one, and so on."""
+        """List the sense itself, its hypernym, the hypernym of that one, and so on."""
         chain = []
         while name:
             chain.append(name)
@@ -238,7 +238,7 @@ def _members(section: str, letter: str, where: str, senses: dict[str, Sense]) ->
 
 
 def inflect(verb: str, form: str) -> str:
-    """A verb, or a verb with its particle, in the form `base`, `s`, `ing`, `past` or `participle`.
+    """Put a verb, or a verb with its particle, into the form `base`, `s`, `ing`, `past` or `participle`.
 
     Raises:
         ValueError: there is no such form.
@@ -277,20 +277,20 @@ def _add_ed(word: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """The plural of a noun; of several words the last one changes."""
+    """Return the plural of a noun; of several words the last one changes."""
     *before, word = noun.split(" ")
     forms = lexicon().irregular.get(("noun", word))
     return " ".join([*before, forms[0] if forms else _add_s(word)])
 
 
 def article(phrase: str) -> str:
-    """`a` or `an`, as the first sound of the phrase wants it."""
+    """Return `a` or `an`, as the first sound of the phrase requires."""
     forms = lexicon().irregular.get(("article", phrase.split(" ")[0]))
     return forms[0] if forms else "an" if phrase[0] in "aeiouAEIOU" else "a"
 
 
 def synonyms(word: str) -> tuple[str, ...]:
-    """The words that the toy world uses in the same sense as `word`, in the same form; some have several words.
+    """Return the words that the toy world uses in the same sense as `word`, in the same form; some have several words.
 
     Nothing for a word that it does not know. A word that is two forms, as "cut" and "mailed" are, gets those of both.
     """

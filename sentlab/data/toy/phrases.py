@@ -16,7 +16,7 @@ Phrase = tuple[str, ...]  # senses in the order of speech, at most one of each k
 
 
 def phrase_similarity(one: Phrase, two: Phrase) -> float:
-    """Similarity of two phrases, 0 to 1: the mean over event, noun and attribute of that of their senses.
+    """Score the similarity of two phrases, 0 to 1: the mean over event, noun and attribute of that of their senses.
 
     It is weighted by `PART_WEIGHTS`. An attribute that only one of them has counts `UNSAID`, another such part 0.
     """
@@ -31,7 +31,7 @@ def phrase_similarity(one: Phrase, two: Phrase) -> float:
 
 
 def relation(one: Phrase, two: Phrase) -> str:
-    """`equivalence`, `entailment` (the second phrase says no more than the first) or `independent`."""
+    """Return `equivalence`, `entailment` (the second phrase says no more than the first) or `independent`."""
     if one == two:
         return "equivalence"
     above = {ancestor for sense in one for ancestor in lexicon().ancestors(sense)}
@@ -84,7 +84,7 @@ def _vary_phrase(phrase: Phrase, rng: Random) -> Phrase:
 
 
 def phrases(split: str, seed: int, rng: Random) -> Iterator[PhrasePair]:
-    """Pairs, the three relations in turn; independent pairs are near misses as often as not."""
+    """Yield pairs, the three relations in turn; independent pairs are near misses as often as not."""
     relations = ("equivalence", "entailment", "independent")
     seen: set[tuple[str, str]] = set()
     for _ in range(1_000_000):
@@ -102,7 +102,7 @@ def phrases(split: str, seed: int, rng: Random) -> Iterator[PhrasePair]:
 
 
 def words(split: str, seed: int, rng: Random) -> Iterator[WordPair]:
-    """Single words on a scale of 0 to 10, all degrees of relatedness in turn until one of them runs out."""
+    """Yield pairs of single words on a scale of 0 to 10, all degrees of relatedness in turn until one runs out."""
     senses = [s for s in lexicon().senses.values() if s.id[0] in "nva" and any(" " not in w for w in s.words)]
     degrees: dict[float, list[tuple[str, str]]] = {}
     for one, two in [(s, s) for s in senses] + list(combinations(senses, 2)):
@@ -139,7 +139,7 @@ def _parts(scene: Scene, sentence: Sentence) -> Iterator[tuple[Phrase, int, int]
 
 
 def contexts(split: str, seed: int, rng: Random) -> Iterator[PhraseInContext]:
-    """Three to five sentences, a place in them, and a phrase that is nearer to that place than to any other."""
+    """Yield three to five sentences, a place in them, and a phrase that is nearer to that place than to any other."""
     stream = scenes(split, f"{seed} toy-contexts")
     while True:
         text, parts = "", []

@@ -60,36 +60,39 @@ class Scene:
 
 
 def refill(scene: Scene, roles: dict[str, str]) -> Scene:
-    """The scene with other fillers for some roles."""
+    """Return the scene with other fillers for some roles."""
     changes: dict[str, Any] = dict(roles)
     return replace(scene, **changes)
 
 
 def frame_of(scene: Scene) -> Frame:
-    """The frame of a scene's event."""
+    """Return the frame of a scene's event."""
     return lexicon().frames[scene.event]
 
 
 def split_of(scene: Scene) -> str:
-    """The split of a scene, by a hash of its core: scenes that differ in circumstances only stay together."""
+    """Return the split of a scene, by a hash of its core: scenes that differ in circumstances only stay together."""
     return split_of_text(scene.core)
 
 
 @cache
 def split_of_text(text: str) -> str:
-    """The split of a text that names a meaning: one in ten is dev, one in ten test. The same on every machine."""
+    """Return the split of a text that names a meaning: one in ten is dev, one in ten test.
+
+    The same on every machine.
+    """
     bucket = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") % 10
     return {8: "dev", 9: "test"}.get(bucket, "train")
 
 
 def pick(rng: Random, options: tuple[str, ...], share: float = 1.0) -> str:
-    """One of the options in `share` of all cases, else nothing."""
+    """Draw one of the options in `share` of all cases, else nothing."""
     return rng.choice(options) if options and (share == 1.0 or rng.random() < share) else ""
 
 
 @cache
 def attributes(noun: str, only: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The adjectives that suit a noun, of all kinds or of some only."""
+    """Return the adjectives that suit a noun, of all kinds or of some only."""
     senses = lexicon().senses
     kinds = {k for k in (senses[noun].kinds if noun else ()) if not only or k in only}
     adjectives = (s for s in senses.values() if s.id[0] == "a" and "#" not in s.id)
@@ -98,14 +101,14 @@ def attributes(noun: str, only: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 @cache
 def times(past: bool) -> tuple[str, ...]:
-    """The times that go with a tense."""
+    """Return the times that go with a tense."""
     senses = lexicon().senses.values()
     return tuple(s.id for s in senses if s.section in TIMES and s.words and (past or s.mark != "<"))
 
 
 @cache
 def numbers() -> tuple[str, ...]:
-    """The number words, `two` and more."""
+    """Return the number words, `two` and more."""
     return tuple(s.id for s in lexicon().senses.values() if s.section == "number" and s.words)
 
 
@@ -115,7 +118,7 @@ def _frame_names() -> tuple[str, ...]:
 
 
 def draw(rng: Random, split: str = "") -> Scene:
-    """A random scene that makes sense, of one split or of any."""
+    """Draw a random scene that makes sense, of one split or of any."""
     scene = _participants(rng)
     while split and split_of(scene) != split:
         scene = _participants(rng)
@@ -154,7 +157,7 @@ def _participants(rng: Random) -> Scene:
 
 
 def scenes(split: str, seed: int | str = 0, size: int | None = None) -> Iterator[Scene]:
-    """Scenes of one split, all of different meaning: `size` of them, or without end."""
+    """Yield scenes of one split, all of different meaning: `size` of them, or without end."""
     if split not in SPLITS:
         raise ValueError(f"split is one of {', '.join(SPLITS)}, not {split!r}")
     rng, seen = Random(f"toy scenes {split} {seed}"), set[tuple[str | bool, ...]]()
@@ -167,18 +170,18 @@ def scenes(split: str, seed: int | str = 0, size: int | None = None) -> Iterator
 
 @cache
 def is_animate(noun: str) -> bool:
-    """Whether a noun is a person or an animal."""
+    """Return whether a noun is a person or an animal."""
     return bool(noun) and not {"n/#person", "n/#animal"}.isdisjoint(lexicon().ancestors(noun))
 
 
 @cache
 def is_person(noun: str) -> bool:
-    """Whether a noun is a person."""
+    """Return whether a noun is a person."""
     return bool(noun) and "n/#person" in lexicon().ancestors(noun)
 
 
 def similarity(one: str, two: str) -> float:
-    """How alike two senses are: `BY_STEPS` between them in the tree of hypernyms; `OPPOSITE` for opposites."""
+    """Score how alike two senses are: `BY_STEPS` between them in the tree of hypernyms; `OPPOSITE` for opposites."""
     return _similarity(*sorted((one, two)))
 
 
@@ -193,7 +196,7 @@ def _similarity(one: str, two: str) -> float:
 
 
 def score(one: Scene, two: Scene) -> float:
-    """Gold similarity of two scenes, 0 to 5, rounded to a tenth.
+    """Compute the gold similarity of two scenes, 0 to 5, rounded to a tenth.
 
     Five times the mean of the similarity of the fillers, over all roles that either scene fills, weighted by `WEIGHTS`.
     A role that only one of them fills counts `UNSAID` times the similarity of the events, but 0 if it is a core role
@@ -236,7 +239,7 @@ def _above(name: str) -> str:
 
 
 def swap(scene: Scene, rng: Random) -> Scene | None:
-    """Agent and theme (or recipient) change places, if each can do what the other does."""
+    """Let agent and theme (or recipient) change places, if each can do what the other does."""
     fillers = frame_of(scene).fillers
     for role in ("theme", "recipient"):
         other = getattr(scene, role)
@@ -249,7 +252,7 @@ def swap(scene: Scene, rng: Random) -> Scene | None:
 
 
 def opposite(scene: Scene, rng: Random) -> Scene | None:
-    """The opposite event, or else the opposite of an attribute or the manner."""
+    """Replace the event by its opposite, or else an attribute or the manner by its opposite."""
     senses = lexicon().senses
     found = [r for r in ("event", *OPPOSABLE) if getattr(scene, r) and senses[getattr(scene, r)].opposite]
     role = "event" if "event" in found else pick(rng, tuple(found))
@@ -282,12 +285,12 @@ def _events(agent: str, theme: str, recipient: str) -> tuple[str, ...]:
 
 
 def negate(scene: Scene, rng: Random) -> Scene | None:
-    """The other polarity."""
+    """Give the scene the other polarity."""
     return replace(scene, negated=not scene.negated)
 
 
 def other(role: str, scene: Scene, rng: Random) -> Scene | None:
-    """Another filler of one role; its attribute goes with it if it does not suit the new one."""
+    """Replace the filler of one role by another; its attribute goes with it if it does not suit the new one."""
     frame = frame_of(scene)
     if role == "event":
         events = tuple(e for e in _events(scene.agent, scene.theme, scene.recipient) if e != scene.event)

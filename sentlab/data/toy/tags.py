@@ -43,7 +43,7 @@ _INSIDE = _NOUNS | {"DT", "JJ", "CD", "RB"}  # what may stand between a verb and
 
 
 def tag(words: Sequence[str]) -> list[str]:
-    """Penn Treebank tags for the words of one sentence or phrase of the toy world.
+    """Return Penn Treebank tags for the words of one sentence or phrase of the toy world.
 
     Args:
         words: words and punctuation marks, in order; capitals do not matter.

@@ -173,6 +173,48 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
     return figure
 
 
+def effects_by_size(claims: Sequence[ClaimResult], sizes: Mapping[str, float]) -> Picture:
+    """Draw the effect of each claim by the size of the encoder, one panel per claim; the paper's is the last point.
+
+    Args:
+        claims: in the order of the panels. Those that no encoder has tested, or without an effect in the paper, are
+            left out.
+        sizes: encoder -> millions of parameters, from small to large. The last one is the paper's.
+
+    Raises:
+        ValueError: no claim is left.
+    """
+    ours = list(sizes)[:-1]
+    shown = [
+        claim
+        for claim in claims
+        if claim.printed is not None and any(name in claim.found and claim.found[name].low is not None for name in ours)
+    ]
+    if not shown:
+        raise ValueError(
+            f"none of these {len(claims)} claims was tested on {', '.join(ours)}: there is nothing to draw"
+        )
+    with canvas(len(shown), width=1.9, height=2.2, columns=4, sharex=True, sharey=False) as (figure, panels):
+        for axes, claim in zip(panels, shown, strict=True):
+            both = [(place, claim.found[name]) for place, name in enumerate(ours) if name in claim.found]
+            tested = [(place, found) for place, found in both if found.low is not None]
+            points = [*((place, found.difference) for place, found in tested), (len(ours), claim.printed)]
+            axes.plot(*zip(*points, strict=True), color=GREY, lw=1, zorder=1)
+            for place, found in tested:
+                axes.plot([place] * 2, [found.low, found.high], color=VERDICTS[found.verdict], lw=2, zorder=2)
+                axes.scatter(place, found.difference, s=38, color=VERDICTS[found.verdict], zorder=3)
+            axes.scatter(len(ours), claim.printed, s=44, marker="D", color="white", ec=GREY, zorder=3)
+            axes.axhline(0, color=GREY, lw=1, ls=":", zorder=1)
+            axes.set_title(fill(claim.text, 21), fontsize="small")
+            axes.set_xticks(
+                range(len(sizes)), [f"{name}\n{size:g} M" for name, size in sizes.items()], fontsize="small"
+            )
+            axes.set(xlim=(-0.5, len(ours) + 0.5))
+        for axes in panels[::4]:
+            axes.set_ylabel("effect × 100")
+    return figure
+
+
 def verdict_counts(counts: pd.DataFrame) -> Picture:
     """Draw how many claims of each paper have each verdict: one bar per paper.
 
