@@ -120,7 +120,12 @@ def test_several_files_are_scored_on_any_scale(files: str, capsys: pytest.Captur
         ("train texts.txt --out mine --method slice --rows texts", "--method slice does not learn from texts"),
         ("train texts.txt --out mine --steps 0 --encoder ENCODER", "steps must be at least 1"),
         ("train triples.jsonl --out mine --method slice --encoder ENCODER", "pooling='mean'"),
+        (
+            "train texts.txt --out mine --dev pairs.csv --eval-every 0 --encoder ENCODER",
+            "eval_every must be at least 1",
+        ),
         ("index texts.txt --out .", "--out . is not empty"),
+        ("index texts.txt --out new --max-size 0 --encoder ENCODER", "max_size"),
         ("index texts.txt --out gone --add --encoder ENCODER", "no folder"),
         ("index texts.txt --out gone --add --max-size 3", "--add takes no --min-size"),
         ("search gone.index phrase --encoder ENCODER", "gone.index"),
@@ -201,7 +206,7 @@ def test_an_interrupted_training_goes_on_by_the_same_command(
     with monkeypatch.context() as patched:
         patched.setattr(SimCSE, "after_step", kill)
         assert main([*asked, "twice"]) == 1
-    assert "goes on from its last checkpoint" in capsys.readouterr().err
+    assert "run the same command to resume from its last checkpoint" in capsys.readouterr().err
     assert not Path("twice").exists()
     assert main([*asked[:2], *asked[4:], "twice"]) == 1
     assert "add --again to train afresh" in capsys.readouterr().err

@@ -70,7 +70,8 @@ def test_both_hold_the_whole_package_and_no_tests_or_chapters(built: Path) -> No
     with zipfile.ZipFile(next(built.glob("*.whl"))) as wheel:
         names = {*wheel.namelist()}
     package = files_of_the_package()
-    assert {"sentlab/py.typed", "sentlab/assets/tiny/model.safetensors", "sentlab/assets/page/widgets.js"} <= package
+    encoders = {f"sentlab/assets/{name}/model.safetensors" for name in ("tiny", "small")}
+    assert {"sentlab/py.typed", *encoders, "sentlab/assets/page/widgets.js"} <= package
     about = {"LICENSE", "README.md", "pyproject.toml", "MANIFEST.in", "PKG-INFO", "setup.cfg"}
     assert {name for name in files if not name.startswith("sentlab.egg-info/")} == package | about
     assert {name for name in names if ".dist-info/" not in name} == package

@@ -110,6 +110,25 @@ def test_jupyterlab_has_the_chapters_in_reading_order() -> None:
     assert [int(number) for number, _ in links] == list(range(1, len(files) + 1))
 
 
+METHODS = ("paser", "universal", "moco", "pseudo-tokens", "slice")
+EXPERIMENTS = ("paser-experiments", "universal-experiments", "ptbert-experiments", "slice-experiments")
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "cells"), [*((name, 1400, 15) for name in METHODS), *((name, 1200, 20) for name in EXPERIMENTS)]
+)
+def test_chapters_are_short_and_end_with_five_lines(name: str, words: int, cells: int) -> None:
+    chapter = nbformat.read(BOOK / f"{name}.ipynb", as_version=4).cells
+    text = "\n".join(cell.source for cell in chapter if cell.cell_type == "markdown")
+    prose = re.sub(r"```(python|bash).*?```", "", text, flags=re.S)
+    assert len(re.findall(r"[^\W\d_][\w'’-]*", prose)) <= words
+    assert len(chapter) <= cells
+    assert "**What you will learn**" in text
+    assert re.search(r"Reading takes \w+ minutes, and running", text)
+    (learned,) = re.findall(r"What you have learned(?:\*\*)?\n\n(.*?)(?:\n\n|\Z)", text, re.S)
+    assert len(re.findall(r"^(?:- |\d\. )", learned, re.M)) == 5
+
+
 def test_references_exist_and_are_complete() -> None:
     entries = ENTRY.findall((BOOK / "references.bib").read_text(encoding="utf-8"))
     keys = [key for key, _ in entries]

@@ -9,8 +9,9 @@ import pytest
 
 from sentlab.encoder import Encoder
 from sentlab.experiments import records
-from sentlab.experiments.records import ScorecardRecord
+from sentlab.experiments.records import LeaderboardRecord, ScorecardRecord, SearchRecord
 from sentlab.experiments.results_rows import NOT_RUN
+from sentlab.report.runs import runs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,21 +30,59 @@ def verdicts() -> dict[str, str]:
 
 
 def test_the_methods_that_it_says_beat_the_raw_vectors_do(page: str, verdicts: dict[str, str]) -> None:
-    (named,) = re.findall(r"((?:[A-Z]\w+, )*[A-Z]\w+ and [A-Z]\w+) beat the raw vectors, as their papers say", page)
+    (named,) = re.findall(r"((?:[A-Z]\w+, )*[A-Z]\w+ and [A-Z]\w+) beat the raw vectors\.", page)
     methods = re.split(r", | and ", named)
     tested = {text.split(" beats ")[0] for text in verdicts if text.endswith("beats the raw [CLS]")}
     assert set(methods) == {name for name in tested if verdicts[f"{name} beats the raw [CLS]"] == "holds"}
     assert {verdicts[f"{name} beats the raw mean"] for name in methods} == {"holds"}
 
 
-def test_slice_finds_phrases_better_than_its_raw_encoder_as_it_says(page: str, verdicts: dict[str, str]) -> None:
-    assert "SLICE finds phrases better than its raw encoder" in page
-    assert verdicts["In one pass, SLICE finds phrases better than the raw encoder"] == "holds"
+def test_slices_similarities_are_better_than_the_raw_encoders_as_it_says(page: str, verdicts: dict[str, str]) -> None:
+    assert "SLICE's similarities, in one pass, follow the gold scores better than its raw encoder's" in page
+    assert verdicts["In one pass, SLICE rates pairs better than the raw encoder"] == "holds"
+    assert "though it finds the true match less often" in page
+    found = [
+        [when.scores["mean"]["stsb-context spans found"] for when in (run.results.before, run.results.after)]
+        for run in runs("tiny-context/span-pair")
+    ]
+    assert all(after < before for before, after in found)
+
+
+def test_the_first_round_lost_at_dropout_0_1_as_it_says(page: str) -> None:
+    assert "Most methods of our first round ended below their start" in page
+    columns = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "board.json").results.columns
+    scores = {name: row.score for name, row in columns["STS"].rows.items()}
+    from_cls = ("SimCSE", "MoCo", "PT-BERT, tokens", "PT-BERT, pooled", "PaSeR")
+    from_mean = ("SBERT-NLI", "Universal", "SLICE", "SLICE, in-batch negatives")
+    lost = [name for name in from_cls if scores[name] < scores["raw [CLS]"]]
+    lost += [name for name in from_mean if scores[name] < scores["raw mean"]]
+    assert len(lost) > (len(from_cls) + len(from_mean)) / 2
+    assert "at that rate SimCSE and MoCo lose with every learning rate that we tried" in page
+    for name in ("simcse", "moco"):
+        search = records.read_as(SearchRecord, ROOT / records.FOLDER / "tiny-sts" / f"{name}.json")
+        trials = [trial for trial in search.results.trials if trial.values["dropout"] == 0.1]
+        start = trials[0].dev  # step 0 is kept
+        assert [trial.step for trial in trials] == [0] * len(trials)
+        assert len(trials) >= 4
+        assert all(trial.last < start for trial in trials)
 
 
 def test_it_says_how_much_of_the_scorecard_is_there(page: str, verdicts: dict[str, str]) -> None:
     missing = sum(verdict == NOT_RUN for verdict in verdicts.values())
     assert ("Most runs are still to be made" in page) == (missing > len(verdicts) / 2)
+
+
+def test_the_scorecard_counts_the_larger_effects_of_the_papers() -> None:
+    text = " ".join((ROOT / "book" / "scorecard.ipynb").read_text(encoding="utf-8").split())
+    (said,) = re.findall(r"In (\d+) of these (\d+) claims the paper's effect is larger", text)
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "tiny.json")
+    assert record.results
+    both = [
+        (claim.printed, claim.found["tiny"].difference)
+        for claim in record.results.claims
+        if claim.printed is not None and "tiny" in claim.found and claim.found["tiny"].low is not None
+    ]
+    assert (int(said[0]), int(said[1])) == (sum(theirs > ours for theirs, ours in both), len(both))
 
 
 def test_its_encoders_are_as_large_as_it_says(page: str) -> None:

@@ -73,7 +73,9 @@ def test_scored_pairs_are_sts() -> None:
 
 def test_questions_are_retrieval() -> None:
     rows = [DuplicateQuestion(f"how to {a}", f"ways to {a}") for a in ("sing", "run fast", "bake bread", "read")]
+    rows.append(DuplicateQuestion("how to swim", "how to swim"))
     found, ranked = evaluate(Letters(), rows), evaluate_retrieval(Letters(), rows)
+    assert found.left_out == {"query whose own text alone is relevant": 1}
     assert found.scores == {"rows map": ranked.map, "rows mrr@10": ranked.mrr}
     assert np.array_equal(found.items, ranked.precisions)
     assert found.gold is None

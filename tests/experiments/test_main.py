@@ -81,9 +81,15 @@ def test_errors_name_the_file_and_what_to_do(
     assert says in capsys.readouterr().err
 
 
-def test_an_unfinished_sweep_is_run(raw: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unfinished_sweep_is_run(
+    raw: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
+    raw["dev"] = ["toy-sts", "toy-words"]
     path = write(tmp_path / "both.json", {"run": raw, "over": {"encoder.pooling": ["cls", "mean"]}}, "sweep")
     assert not recorded.finished(records.read(path), Path(path))
     assert command.main(["sweep", path]) == 0
+    told = capsys.readouterr().out
+    assert "toy-sts-dev" in told
+    assert "toy-words-dev" in told
     assert recorded.finished(records.read(path), Path(path))

@@ -47,6 +47,15 @@ def test_sentences_end_where_they_should() -> None:
     ]
 
 
+def test_the_saved_configuration_names_the_dropout_of_methods(small_encoder_folder: Path, tmp_path: Path) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder)
+    before = encoder.backbone.config.hidden_dropout_prob
+    pretrain.export(encoder, tmp_path / "out")
+    saved = Encoder.from_pretrained(tmp_path / "out").backbone.config
+    assert (saved.hidden_dropout_prob, saved.attention_probs_dropout_prob) == (0.02, 0.02)
+    assert encoder.backbone.config.hidden_dropout_prob == before
+
+
 def test_a_sheet_that_blocks_do_not_fill_is_refused() -> None:
     with pytest.raises(ValueError, match="multiple of 256"):
         pretrain.Sheets(np.arange(4000, dtype=np.uint16), np.arange(0, 4000, 10), 1, 2, size=1000)

@@ -51,7 +51,7 @@ def test_rows_say_what_was_found(place: Path) -> None:
     assert "over learning_rate" in rows["paser/rates"]
     assert "step 0" in rows["raw/one"]
     assert "NOT RUN" in rows["paper-scale/big"]
-    assert "learning_rate=0.1: dev -55.0 (step 0), average 55.0, 1 min" in page
+    assert ">learning_rate=0.1</a>: dev -55.0 (step 0), average 55.0, 1 min" in page
     heads = re.findall(r"<th colspan='5'>([^<]+)", page)
     assert heads == ["PaSeR", "At the papers&#x27; scale"]
 

@@ -76,9 +76,20 @@ def test_effects_are_drawn_with_their_intervals_and_the_paper_s(record: Scorecar
     assert points == [[[6.72, 0]], [[24.8, 0]], [[-1.5, 1]]]
 
 
+def test_effects_by_size_end_with_the_paper_s(record: ScorecardRecord) -> None:
+    (axes,) = plots.effects_by_size(scorecard.claims(record, "PaSeR"), {"tiny": 1.7, "BERT-base": 110}).axes
+    assert axes.get_title("left") == "it beats the mean"  # the only one with both effects
+    joined, interval = axes.lines[:2]
+    assert np.asarray(joined.get_xydata()).tolist() == [[0, 6.72], [1, 24.8]]
+    assert np.asarray(interval.get_xydata()).tolist() == [[0, 5.1], [0, 8.3]]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["tiny\n1.7 M", "BERT-base\n110 M"]
+
+
 def test_nothing_tested_is_an_error_and_not_an_empty_picture(record: ScorecardRecord) -> None:
     with pytest.raises(ValueError, match="none of these 1 claims was tested on tiny"):
         plots.effects(scorecard.claims(record, "SLICE"), "tiny")
+    with pytest.raises(ValueError, match="none of these 1 claims was tested on tiny"):
+        plots.effects_by_size(scorecard.claims(record, "SLICE"), {"tiny": 1.7, "BERT-base": 110})
 
 
 def test_verdicts_are_counted_and_drawn_into_the_file_of_the_settings(record: ScorecardRecord) -> None:
