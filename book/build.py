@@ -37,6 +37,7 @@ BUILT_FROM = BUILD / ".built-from"  # what the finished book was built from
 SETTINGS = ("SENTLAB_PRESET", "SENTLAB_DATA")
 CODE = (
     "sentlab",
+    "book/pictures",
     "book/results",
     "book/trained",
     "book/paper-and-code.toml",
