@@ -12,7 +12,7 @@ import pandas as pd
 from sentlab.experiments.records import Record
 
 # a link as `linked` makes it, or what opens a tag that tables do not have: texts of users are in cells, too
-LINK = r'<a class="sentlab-record" href="records\.ipynb#record-[^"<>]*" title="record [^"<>]*">[^<>]*</a>'
+LINK = r'<a class="sentlab-record" href="records\.ipynb#record-[^"<>]*" title="[^"<>]*">[^<>]*</a>'
 FOREIGN = re.compile(rf"({LINK})|<(?!/?(?:b|br|code|em|mark)>)")
 
 

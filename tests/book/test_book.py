@@ -265,6 +265,12 @@ def test_recorded_numbers_lead_to_their_records(pages: dict[Path, Page]) -> None
     assert unlinked == []
 
 
+def test_pages_show_no_link_as_text(pages: dict[Path, Page]) -> None:
+    # of pages of source, such text is code
+    shown = [path.name for path in pages if path.parent.name == "book" and "&lt;a class=" in path.read_text("utf-8")]
+    assert shown == []
+
+
 def test_pages_describe_their_images(pages: dict[Path, Page]) -> None:
     assert [f"{path.name}: {image}" for path, page in pages.items() for image in page.mute] == []
 
