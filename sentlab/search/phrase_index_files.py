@@ -268,7 +268,12 @@ def commit(folder: Path, stage: Path, extent: Extent, opened: Manifest) -> Manif
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest of the index in a folder; a ValueError if it is none that this version of sentlab wrote."""
+    """Read the manifest of the index in a folder.
+
+    Raises:
+        FileNotFoundError: there is no such folder.
+        ValueError: the folder holds no index, a damaged one, or one that another version of sentlab wrote.
+    """
     if not folder.is_dir():
         raise FileNotFoundError(f"no folder {folder}; give one that PhraseIndex.save has written")
     path = folder / MANIFEST

@@ -35,7 +35,7 @@ def read_articles(path: str | Path) -> Read[str]:
 
 
 def read_captions(path: str | Path) -> Read[str]:
-    """Read captions of pictures, `Flickr8k.token.txt`: `picture.jpg#0`, a tab (in one line a space) and a caption."""
+    """Read captions of pictures, `Flickr8k.token.txt`: `picture.jpg#0`, white space and a caption."""
 
     def caption(line: str, n: int) -> str:
         if found := re.fullmatch(r"\S+#\d+\s+(.+)", line):

@@ -161,7 +161,7 @@ class Speaker:
     def verb(
         self, many: bool, *, plain: bool = False, passive: bool = False, converse: bool = False
     ) -> tuple[str, str]:
-        """Return the auxiliary, `not` included, and main verb; `plain`: none of the verbs that a preposition ends."""
+        """Return the auxiliary, `not` included, and the main verb; `plain` leaves out verbs without a passive."""
         usable = tuple(v for v in self.frame_verbs() if not (plain or passive) or v not in self.frame.active_only)
         verb = self.choose(self.frame.converse if converse else usable)
         negation = " not" if self.scene.negated else ""
@@ -184,7 +184,7 @@ class Speaker:
         return [("", auxiliary), *middle, ("event", main)]
 
     def objects(self, *, theme: bool = True, dative: bool = False, last: bool = False) -> Chunks:
-        """Return the theme and the recipient behind an active verb."""
+        """Return what follows an active verb: theme and recipient, or, with `dative`, recipient and theme."""
         to = self.scene.recipient
         found: Chunks = [("theme", self.noun("theme", ends=last and not to))] if theme and self.scene.theme else []
         if to:
@@ -196,7 +196,7 @@ class Speaker:
         return [("", "by"), ("agent", self.noun("agent"))] if self.scene.agent else []
 
     def adjuncts(self, front: bool) -> tuple[Chunks, Chunks]:
-        """Return (what stands before the sentence, what follows it): tool first, the others in any order."""
+        """Return what stands before the sentence and what follows it: tool, manner, then place or time."""
         rng, scene = self.rng, self.scene
         found: Chunks = [(role, self.word(getattr(scene, role))) for role in ("place", "time") if getattr(scene, role)]
         rng.shuffle(found)
@@ -283,9 +283,9 @@ OPENERS: dict[str, dict[str, tuple[str, ...]]] = {
 
 
 def asked(scene: Scene, kind: str) -> Scene | None:
-    """Return what a question of that kind tells of a scene: all but the role it asks for.
+    """Return what a question of that kind tells of a scene: all but the roles that its answer gives.
 
-    None if it would be odd to ask.
+    `why` asks for no role, so its question tells the whole scene. None if the question would be odd.
     """
     options = frame_of(scene).options
     if kind == "how":

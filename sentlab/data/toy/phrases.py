@@ -102,7 +102,7 @@ def phrases(split: str, seed: int, rng: Random) -> Iterator[PhrasePair]:
 
 
 def words(split: str, seed: int, rng: Random) -> Iterator[WordPair]:
-    """Yield pairs of single words on a scale of 0 to 10, all degrees of relatedness in turn until one runs out."""
+    """Yield pairs of single words with gold of 0 to 10: one pair of each degree in turn, while any are left."""
     senses = [s for s in lexicon().senses.values() if s.id[0] in "nva" and any(" " not in w for w in s.words)]
     degrees: dict[float, list[tuple[str, str]]] = {}
     for one, two in [(s, s) for s in senses] + list(combinations(senses, 2)):

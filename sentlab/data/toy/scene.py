@@ -252,7 +252,7 @@ def swap(scene: Scene, rng: Random) -> Scene | None:
 
 
 def opposite(scene: Scene, rng: Random) -> Scene | None:
-    """Replace the event by its opposite, or else an attribute or the manner by its opposite."""
+    """Replace the event by its opposite, or, if it has none, one attribute or the manner; None if nothing has one."""
     senses = lexicon().senses
     found = [r for r in ("event", *OPPOSABLE) if getattr(scene, r) and senses[getattr(scene, r)].opposite]
     role = "event" if "event" in found else pick(rng, tuple(found))
