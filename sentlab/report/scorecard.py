@@ -37,35 +37,37 @@ def claims(record: ScorecardRecord, paper: str) -> list[ClaimResult]:
     return found
 
 
-def table(record: ScorecardRecord, paper: str, encoder: str = "tiny") -> Any:
-    """Show a paper's claims: the effect that it prints, our effect with its 95% interval, and the verdict.
+def table(record: ScorecardRecord, paper: str) -> Any:
+    """Show a paper's claims: the effect that it prints, and for each encoder our effect, its 95% interval and a verdict.
 
     Args:
         record: with results.
         paper: as the record names it, such as `PaSeR`.
-        encoder: on which the claims were tested.
 
     Example:
-        >>> table(records.read("scorecard/tiny"), "PaSeR")                                     # doctest: +SKIP
+        >>> table(records.read("scorecard/claims"), "PaSeR")                                   # doctest: +SKIP
     """
     asked = {claim.text: claim for claim in record.settings.claims if claim.paper == paper}
+    shown = claims(record, paper)
+    encoders = list(dict.fromkeys(encoder for claim in shown for encoder in claim.found))
     rows = []
-    for claim in claims(record, paper):
-        sides = asked[claim.text].sides.get(encoder)
-        rows.append(
-            {
-                "claim": f"{claim.text} <em>({claim.where})</em>",
-                "paper": "–" if claim.printed is None else f"{claim.printed:+.1f}",
-                "here": _effect(claim.found[encoder], sides.ours.record) if sides and encoder in claim.found else "–",
-                "verdict": claim.verdict(encoder),
-            }
-        )
+    for claim in shown:
+        row = {
+            "claim": f"{claim.text} <em>({claim.where})</em>",
+            "paper": "–" if claim.printed is None else f"{claim.printed:+.1f}",
+        }
+        for encoder in encoders:
+            sides = asked[claim.text].sides.get(encoder)
+            row[encoder] = _effect(claim.found[encoder], sides.ours.record) if sides else "–"
+            row[f"on {encoder}"] = claim.verdict(encoder) if sides or claim.untested else "–"
+        rows.append(row)
 
     def colour(verdict: str) -> str:
         return f"font-weight: 600; color: {COLOURS.get(verdict, 'inherit')}"
 
-    shown = tables.left(pd.DataFrame(rows), f"{paper}: effects, scores × 100; encoder {encoder}")
-    return shown.hide(axis="index").map(colour, subset=["verdict"])
+    caption = f"{paper}: effects, scores × 100"
+    verdicts = [f"on {encoder}" for encoder in encoders]
+    return tables.left(pd.DataFrame(rows), caption).hide(axis="index").map(colour, subset=verdicts)
 
 
 def untested(record: ScorecardRecord) -> dict[str, str]:

@@ -24,7 +24,7 @@ def page() -> str:
 @pytest.fixture(scope="module")
 def verdicts() -> dict[str, str]:
     """The verdict on each claim, with the encoder `tiny`."""
-    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "tiny.json")
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
     assert record.results
     return {claim.text: claim.found["tiny"].verdict for claim in record.results.claims if "tiny" in claim.found}
 
@@ -75,7 +75,7 @@ def test_it_says_how_much_of_the_scorecard_is_there(page: str, verdicts: dict[st
 def test_the_scorecard_counts_the_larger_effects_of_the_papers() -> None:
     text = " ".join((ROOT / "book" / "scorecard.ipynb").read_text(encoding="utf-8").split())
     (said,) = re.findall(r"In (\d+) of these (\d+) claims the paper's effect is larger", text)
-    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "tiny.json")
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
     assert record.results
     both = [
         (claim.printed, claim.found["tiny"].difference)

@@ -15,8 +15,10 @@ from sentlab.recorded import draw
 from sentlab.report import plots, scorecard
 
 SIDES = {"tiny": {"ours": {"record": "tiny-sts/paser"}, "theirs": {"record": "raw/tiny"}}}
+SMALL = {"small": {"ours": {"record": "small-sts/paser"}, "theirs": {"record": "raw/small"}}}
+BOTH = SIDES | SMALL
 ASKED: list[dict[str, Any]] = [
-    {"paper": "PaSeR", "where": "Table 1", "text": "it beats the mean", "sides": SIDES, "tests": [{"corpus": "stsb"}]},
+    {"paper": "PaSeR", "where": "Table 1", "text": "it beats the mean", "sides": BOTH, "tests": [{"corpus": "stsb"}]},
     {"paper": "PaSeR", "where": "Table 8", "text": "m matters", "sides": SIDES, "tests": [{"corpus": "stsb"}]},
     {"paper": "PaSeR", "where": "Table 4", "text": "swaps <help>", "sides": SIDES, "tests": [{"corpus": "stsb"}]},
     {"paper": "SLICE", "where": "Table 1", "text": "people agree", "untested": "there are no people here"},
@@ -35,6 +37,7 @@ def record(tmp_path: Path) -> ScorecardRecord:
         {"claims": ASKED, "max_length": 64, "picture": picture, "resamples": 500, "seed": 0}
     )
     tested = [{"tiny": found} for found in FOUND] + [{}]
+    tested[0]["small"] = Tested(difference=2.0, low=-1.0, high=5.0, p=0.2, verdict="undecided")
     printed = [24.8, None, 0.5, None]
     claims = [
         ClaimResult(**{key: claim[key] for key in ("paper", "where", "text")}, printed=effect, found=found)
@@ -47,10 +50,14 @@ def test_a_table_sets_effects_beside_each_other(record: ScorecardRecord) -> None
     shown = scorecard.table(record, "PaSeR")
     rows = shown.data.to_dict("records")
     assert [row["paper"] for row in rows] == ["+24.8", "–", "+0.5"]
-    assert [row["verdict"] for row in rows] == ["holds", "fails", "not run yet"]
-    assert rows[0]["here"].endswith("+6.7</a> [+5.1, +8.3]")
-    assert 'href="records.ipynb#record-tiny-sts/paser"' in rows[0]["here"]
-    assert rows[2]["here"] == "–"
+    assert [row["on tiny"] for row in rows] == ["holds", "fails", "not run yet"]
+    assert rows[0]["tiny"].endswith("+6.7</a> [+5.1, +8.3]")
+    assert 'href="records.ipynb#record-tiny-sts/paser"' in rows[0]["tiny"]
+    assert rows[2]["tiny"] == "–"
+    assert [row["on small"] for row in rows] == ["undecided", "–", "–"]
+    assert rows[0]["small"].endswith("+2.0</a> [-1.0, +5.0]")
+    assert 'href="records.ipynb#record-small-sts/paser"' in rows[0]["small"]
+    assert rows[1]["small"] == "–"
     page = shown.to_html()
     assert "swaps &lt;help>" in page
     assert scorecard.COLOURS["fails"] in page
@@ -58,7 +65,7 @@ def test_a_table_sets_effects_beside_each_other(record: ScorecardRecord) -> None
 
 def test_what_cannot_be_tested_says_why(record: ScorecardRecord) -> None:
     assert scorecard.untested(record) == {"SLICE: people agree": "there are no people here"}
-    assert scorecard.table(record, "SLICE").data["verdict"].tolist() == ["cannot be tested"]
+    assert scorecard.table(record, "SLICE").data.columns.tolist() == ["claim", "paper"]
 
 
 def test_a_slip_in_a_paper_s_name_names_the_papers(record: ScorecardRecord) -> None:
