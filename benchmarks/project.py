@@ -20,11 +20,12 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from side_by_side import OURS, parser_of, told
+from speed import QUIET
 
 from sentlab.experiments.results_rows import SpeedRow
 
 ROOT = Path(__file__).parents[1]
-OWN = ("OMP_NUM_THREADS", "SENTLAB_DATA", "SENTLAB_PRESET", "NLTK_DATA")
+OWN = ("OMP_NUM_THREADS", "SENTLAB_DATA", "SENTLAB_PRESET", "NLTK_DATA", *QUIET)
 LARGEST, BOOK, TEST = 1.5e9, 8, 4  # goals: bytes; minutes; minutes of CPU time
 
 
