@@ -38,7 +38,7 @@ def claims(record: ScorecardRecord, paper: str) -> list[ClaimResult]:
 
 
 def table(record: ScorecardRecord, paper: str) -> Any:
-    """Show a paper's claims: the effect that it prints, and for each encoder our effect, its 95% interval and a verdict.
+    """Show a paper's claims: the effect that it prints, and for each encoder ours with its 95% interval, and a verdict.
 
     Args:
         record: with results.
