@@ -42,9 +42,9 @@ lab: $(MADE) ## open the chapters in JupyterLab
 results: $(MADE) ## run the recorded results that are missing, and name what cannot be run
 	@$(PY) -m sentlab results
 
-bench: $(MADE) ## time encoding, search, training, start, book and tests; an hour on a quiet machine
+bench: $(MADE) ## time encoding, search, training, start, book and tests; an hour on a quiet machine; OUT=FILE records it
 	@$(PY) -m pip install --disable-pip-version-check --quiet -r benchmarks/requirements.txt
-	@$(PY) benchmarks/speed.py
+	@$(PY) benchmarks/speed.py $(if $(OUT),--out $(OUT))
 
 torture: $(MADE) ## kill, damage, share and soak: what the package promises to survive
 	@failed=0; for name in kills damage concurrency soak; do $(PY) benchmarks/$$name.py || failed=1; done; exit $$failed
