@@ -57,7 +57,10 @@ def test_the_first_round_lost_at_dropout_0_1_as_it_says(page: str) -> None:
     lost = [name for name in from_cls if scores[name] < scores["raw [CLS]"]]
     lost += [name for name in from_mean if scores[name] < scores["raw mean"]]
     assert len(lost) > (len(from_cls) + len(from_mean)) / 2
-    assert "at that rate SimCSE and MoCo lose with every learning rate that we tried" in page
+    assert (
+        "It trained `tiny` with dropout 0.1, and at that rate SimCSE and MoCo lose there with every learning rate"
+        in page
+    )
     for name in ("simcse", "moco"):
         search = records.read_as(SearchRecord, ROOT / records.FOLDER / "tiny-sts" / f"{name}.json")
         trials = [trial for trial in search.results.trials if trial.values["dropout"] == 0.1]
@@ -65,6 +68,20 @@ def test_the_first_round_lost_at_dropout_0_1_as_it_says(page: str) -> None:
         assert [trial.step for trial in trials] == [0] * len(trials)
         assert len(trials) >= 4
         assert all(trial.last < start for trial in trials)
+
+
+def test_small_recovers_at_dropout_0_1_as_the_dropout_trap_says() -> None:
+    text = " ".join((ROOT / "book" / "dropout-trap.ipynb").read_text(encoding="utf-8").split())
+    (said,) = re.findall(
+        r"two of MoCo, 300 steps each, end between ([\d.]+) and ([\d.]+) on dev", text.replace('\\n", "', "")
+    )
+    ends = []
+    for name in ("simcse", "moco"):
+        search = records.read_as(SearchRecord, ROOT / records.FOLDER / "small-sts" / f"{name}.json")
+        ends += [trial.last for trial in search.results.trials if trial.values["dropout"] == 0.1]
+    assert len(ends) == 4
+    assert said == (f"{min(ends):.1f}", f"{max(ends):.1f}")
+    assert min(ends) > runs("raw/small")[0].results.before.scores["cls"]["stsb-dev"]
 
 
 def test_it_says_how_much_of_the_scorecard_is_there(page: str, verdicts: dict[str, str]) -> None:
