@@ -21,6 +21,7 @@ class Preset:
         sentences: corpus of unlabelled sentences to train on.
         dev: corpus whose `dev` split chooses the step to keep.
         tests: corpora whose `test` split is evaluated.
+
         train: how long and how fast.
     """
 

@@ -39,6 +39,7 @@ class Record(BaseModel):
         settings: all that decides the results.
         results: None until it is run.
         provenance: command, device, versions, date, seconds, fingerprints; None until it is run.
+
         name: path of the file below the folder of results, without suffix; not in the file.
         sweep: name of the sweep that it was read with, if any; not in the file, for sweeps share runs.
     """

@@ -172,6 +172,7 @@ class Trial(Typed):
         dev: its best dev score.
         step: where that was.
         last: the dev score after the last step.
+
         rising: the best score is in the last third of the steps, and training longer might find a better one.
         seconds: of the run.
     """
@@ -191,6 +192,7 @@ class SearchResults(Typed):
     Args:
         trials: in order; those with fewer steps first.
         chosen: the setting with the best dev score of the runs in full; None while the search goes on.
+
         edges: settings whose chosen value is at an end of its grid that cannot grow, such as a dropout of 0.
         runs: names of the runs in full with the chosen setting, one for each seed.
     """

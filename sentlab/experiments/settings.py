@@ -176,18 +176,24 @@ class RunSettings(Typed):
         encoder: source, pooling, max_length, device.
         method: name and arguments; null: only evaluate the encoder.
         words: for views and chunks: `nltk` (WordNet, NLTK's tagger, roles by rules) or `toy` (the toy world's).
+
         data: corpus and split to train on; for Universal task -> corpus and split.
         draw: rows and seed: how many rows of that corpus to take at random; null: all.
+
         dropout: probability of every dropout while training, in the encoder and in the method's own layers; null: as
             their configurations say.
         train: arguments of `TrainConfig`; null for a map that is fitted.
+
         dev: corpus whose `dev` split chooses the step to keep (Spearman x 100), or several, whose scores are averaged.
         watch: steps between two measurements of alignment and uniformity on the dev corpus; null: none.
+
         setups: set-ups of `sentlab.evaluation.mining` for phrases in contexts; the first one is used on dev.
         test: corpora whose `test` split is evaluated, before and after training.
+
         heads: those of them for which a head is trained as well (`evaluate_relatedness`).
         poolings: sentence vectors to evaluate besides the encoder's own.
         keep: a sweep keeps the encoders that it trains, for comparisons.
+
         reconstruct: corpora for whose sentences PaSeR's decoder is asked for the masked phrases.
         examples: of the papers, to try: `nearest_questions` (PaSeR, Table 6), `phrase_cosines` (Universal, Table 1).
         threads: CPU threads. The same number gives the same weights, bit for bit.

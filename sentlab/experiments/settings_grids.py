@@ -28,6 +28,7 @@ class SweepSettings(Typed):
     Args:
         run: the settings that all runs have in common, as of a run.
         over: setting, with dots -> values to try: {"method.arguments.m": [0.1, 1.0], "train.seed": [0, 1, 2]}.
+
         chosen_by: the record of a search, whose chosen values take the place of those of `run`; null: none.
     """
 
@@ -64,9 +65,11 @@ class SearchSettings(Typed):
     Args:
         run: the settings that all runs have in common, as of a run; `train.steps` are those of a run in full.
         over: setting, with dots -> its grid: {"train.learning_rate": [1e-4, 3e-4], "dropout": [0.0, 0.05]}.
+
         trials: how many random settings are tried; all of them, if there are no more.
         steps: of such a trial.
         finalists: how many of them are trained in full.
+
         seeds: the chosen setting is trained with each; trials use the first.
         seed: of the random settings.
     """

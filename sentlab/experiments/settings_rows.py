@@ -46,6 +46,7 @@ class ComparisonSettings(Typed):
         comparisons: pairs of a recorded encoder and another.
         test: corpora whose `test` split is scored (Spearman x 100, all pairs of a set together), and averaged.
         resamples: how often pairs are drawn, the same ones for all encoders.
+
         seed: of what is drawn.
     """
 
@@ -119,6 +120,7 @@ class LeaderboardSettings(Typed):
         columns: name -> tests, whose scores are averaged.
         beside: rows that are shown and tested, but are no candidates for the best.
         max_length: tokens of a text that every encoder reads.
+
         resamples: how often items are drawn, the same ones for all rows.
         seed: of what is drawn.
         threads: CPU threads.
@@ -141,6 +143,7 @@ class Printed(Typed):
         ours, theirs: rows of the table.
         column: of both rows.
         theirs_column: of the second row, where it is another one.
+
         within: column -> value, of the rows that count, where a table names rows twice.
         scale: 100 for scores from 0 to 1.
     """
@@ -163,6 +166,7 @@ class Claim(Typed):
         where: the table, figure or section.
         text: the claim in a sentence.
         printed: its effect in the paper; null where the paper gives no number.
+
         tests: on which we test it; scores are averaged.
         sides: encoder, such as `tiny` -> the two records.
         untested: why it cannot be tested here; null where it can.
@@ -191,6 +195,7 @@ class ScorecardSettings(Typed):
         max_length: tokens of a text that every encoder reads.
         picture: the file of a picture of the verdicts; null: none.
         resamples: how often items are drawn.
+
         seed: of what is drawn.
         threads: CPU threads.
     """
@@ -209,6 +214,7 @@ class CostSettings(Typed):
     Args:
         rows: name -> record and pooling; of a sweep the first run counts.
         steps: training steps that are timed; a map is fitted as a whole.
+
         corpus: pairs of whose `dev` split the distinct first texts are encoded, in one call.
         passes: over the texts, after one that warms up. The fastest one counts.
         threads: CPU threads.
@@ -252,10 +258,12 @@ class MapSettings(Typed):
     Args:
         rows: label -> record and pooling, in the order in which they are shown; of a sweep the first run counts.
         topics: classes of events of the toy world, such as `kitchen` and `travel`.
+
         scenes: scenes of each topic, all with other participants.
         wordings: ways to say each scene, so that there are topics x scenes x wordings sentences.
         seed: of the sentences and of UMAP.
         umap: n_neighbors and min_dist.
+
         neighbours: nearest neighbours of each sentence that are kept.
     """
 

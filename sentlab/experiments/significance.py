@@ -45,6 +45,7 @@ class Drawn:
     Args:
         seeds: the mean over tests of each seed, (S,).
         resampled: the mean over tests and seeds in each resample, (R,).
+
         trained: the record that the encoders are of; None where nothing depends on a seed, as without training.
     """
 
@@ -77,6 +78,7 @@ def resample(
         tests: each with the same rows; the scores of a row are averaged over tests.
         resamples: R.
         random: draws the items.
+
         trained: row -> the record that its encoders are of, for every row that depends on a seed.
         progress: show a bar over the resamples.
     """

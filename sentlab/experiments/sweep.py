@@ -74,6 +74,7 @@ def sweep(
         settings: of all runs, and what varies.
         folder: a finished run is a record there, found again by all of its settings.
         again: run the finished ones, too.
+
         chosen: setting -> value, of the search that the settings name.
         progress: show a bar over the runs.
     """

@@ -39,8 +39,10 @@ def compare(
     Args:
         rows: label -> encoder, or the path of its script (`sentlab.report.page.export`), and pooling (`cls` or
             `mean`). The page fetches a script when a reader begins. Rows that share an encoder share its weights.
+
         pairs: label, first and second sentence of each example; the first is shown at the start.
         weights: include the encoders; a later widget of the page with the same encoders needs them no more.
+
         folder: beside the page. The first encoder is included, and the others are scripts in that folder, which the
             page fetches when a reader begins. None includes all of them, 2.3 MB for each encoder of the size of `tiny`.
 
@@ -138,6 +140,7 @@ def decoder(
         checkpoints: label -> the method at that time of its training, in order. The last is shown at the start.
         sentence: shown at the start.
         chosen: numbers of its words that are masked at the start.
+
         folder: as in `compare`, but all checkpoints are scripts, fetched when a reader asks.
 
     Example:
@@ -200,6 +203,7 @@ def widget(
         kind: a function of `widgets.js`, or the name of a script beside it that adds one.
         data: for that function.
         models: whose weights are included, except those in `files`.
+
         files: key of a model -> the path of its script.
     """
     parts = []

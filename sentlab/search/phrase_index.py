@@ -57,6 +57,7 @@ class PhraseIndex:
         encoder: gives each token its vector. SLICE trains one for this.
         min_size: words a span has at least.
         max_size: and at most.
+
         dtype: `float16` or `float32`. The former takes half the space and changes a similarity by about 0.0002.
 
     Raises:
@@ -85,6 +86,7 @@ class PhraseIndex:
 
         Args:
             encoder: with the weights, the tokenizer and the max_length that it was made with.
+
             skip_damaged: True leaves damaged segments out, with a warning that names them. The texts of the others keep
                 their numbers. False: a damaged segment is an error, here or in the first search.
 
@@ -136,6 +138,7 @@ class PhraseIndex:
         Args:
             texts: any iterable; it is read as it is encoded. An empty text counts, and is never found.
             precision: of the encoder's arithmetic, as in `Encoder.encode`: `bfloat16` is quicker where the CPU has AMX.
+
             progress: True shows a bar, False none; None shows one once the work has taken three seconds.
 
         Raises:
@@ -167,9 +170,11 @@ class PhraseIndex:
         Args:
             phrases: Q texts.
             k: hits a phrase; fewer only where there is nothing left that does not overlap.
+
             trim: compare only spans that begin and end as a phrase does: not "of a king,", but "king". Punctuation
                 and some English words are left out at the edges, unless the phrase has one there too.
                 `sentlab.search.edges` lists them. False compares all spans.
+
             starts: for each phrase, the words at which its hits may begin, as integers; words are counted from 0
                 through the whole index, and numbers of no word are ignored. None: any word. Candidates that another
                 library has found are scored exactly by this, see `sentlab.search.scale.span_vectors`.

@@ -8,6 +8,7 @@ A folder of the index holds a manifest and segments, each of some texts::
     segment-HEX/vectors    float16 or float32 (W, D)
     segment-HEX/lengths    float16 (K, W), as `sentlab.search.shortlist` rounds one over the length of each span
     segment-HEX/spans      int32 (W, 2), a word's characters
+
     segment-HEX/words      int64 (n + 1,), each text's first word
     segment-HEX/texts      the texts in UTF-8
     segment-HEX/bytes      int64 (n + 1,), where each text begins

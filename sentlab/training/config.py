@@ -35,23 +35,31 @@ class TrainConfig:
     Args:
         steps: optimiser steps; None: as many as `epochs` takes.
         epochs: passes over the rows, used where `steps` is None.
+
         batch_size: rows a step, over all processes and accumulated parts together. Several processes must be able to
             share it equally. They then have the gradients of one process.
+
         accumulate: parts that a batch is split into, to save memory. Each part counts by its rows. In-batch negatives
             see their own part only, of all processes.
+
         learning_rate: the peak, reached after `warmup` (a fraction of all steps).
         decay: the last fraction of the steps, in which the rate falls linearly to zero; None: all that follow `warmup`.
+
         betas, eps, weight_decay: AdamW's; biases and layer norms are not decayed.
         max_grad_norm: gradients are clipped to this norm; `math.inf`: not clipped.
         eval_every: steps between evaluations on dev; None: only after the last step.
+
         keep: `dev`: end with the weights of the best evaluation, which may be the one before the first step; `last`:
             with those of the last step.
         patience: stop after so many evaluations without a new best; None: never.
+
         seed: of the order of rows and of all that the method draws in `fit`. Weights that a method draws when it is
             made, such as heads and decoders, come before that: call `sentlab.set_seed` before you make it.
+
         precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32. On a CPU bfloat16 needs
             gigabytes of kernels, one for each shape, and is no faster for a small encoder. `fit` refuses it there, but
             for methods that say `few_shapes = True`. The history's `settings["arithmetic"]` says what a run used.
+
         checkpoint_every: steps between checkpoints, where `fit` is given a folder.
 
     Raises:

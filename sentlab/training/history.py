@@ -16,9 +16,11 @@ class History:
     Args:
         settings: the `TrainConfig`, the method's name, and how many rows and steps there were.
         losses: every few steps, `step` and the mean of each named loss over the rows since the last entry.
+
         dev: of each evaluation, `step` and `score`; step 0 is the encoder before training.
         seen: what `on_step` returned, with `step`.
         kept_step: the step whose weights were kept; 0: training found nothing better than its start.
+
         stopped: why the run ended.
         seconds: of training, over all interruptions.
     """

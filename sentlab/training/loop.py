@@ -90,16 +90,21 @@ def fit(
 
     Args:
         method: a `Method`, as those of `sentlab.methods`.
+
         rows: what `method.collate` takes, in any iterable: a list, a `Corpus`, a pandas Series, a generator. A set is
             taken in sorted order. Of `Tasks`, a batch holds rows of one task.
         config: see `TrainConfig`.
+
         dev: encoder -> score, higher is better; must not look at any test set. It is called before the first step too
             where `keep="dev"` or `eval_every` asks for more than the last step. It cannot change the random state.
+
         folder: where `checkpoint.safetensors` and `history.json` go; None: nothing is written.
         resume: go on from the folder's checkpoint if it has one; weights end bit-identical on CPU. The method must be
             made anew, by the same lines.
+
         overwrite: remove the folder's checkpoint and train afresh.
         progress: show a progress bar with the losses.
+
         on_step: called with (step, method) after each step, to watch what training does; must change nothing. What it
             returns, if anything, is kept with the step in the history's `seen` (`sentlab.watch_geometry`).
 
