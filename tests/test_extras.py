@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-OPTIONAL = ("bm25s", "datasets", "matplotlib", "pandas", "pydantic", "scipy", "seaborn", "sklearn", "umap")
+OPTIONAL = ("bm25s", "datasets", "matplotlib", "model2vec", "pandas", "pydantic", "scipy", "seaborn", "sklearn", "umap")
 WITHOUT = f"""
     import sys
 

@@ -21,6 +21,7 @@ import torch
 from tqdm import tqdm
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.static import load
 from sentlab.encoder.vector_maps import postprocessed
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
@@ -93,7 +94,7 @@ def encoding(
 ) -> found.EncodingCost:
     """Measure the sentences a second in the fastest pass, and the MiB at the peak of the first."""
     torch.set_num_threads(threads)
-    encoder = Encoder.from_pretrained(**source)
+    encoder = load(source)
     encoder.pooling = pooling or encoder.pooling
     _, memory = _measured(lambda: encoder.encode(texts, progress=False))
     seconds = min(_measured(lambda: encoder.encode(texts, progress=False))[0] for _ in range(passes))

@@ -21,8 +21,8 @@ import torch
 from tqdm import tqdm
 
 from sentlab.data import Corpus
-from sentlab.encoder import Encoder
 from sentlab.encoder.files import locate
+from sentlab.encoder.static import load
 from sentlab.evaluation import Evaluation, evaluate, gold_of, scores_over
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
@@ -117,7 +117,7 @@ def kept_evaluation(
                 f"{path.parent} has no {test} for {pooling or 'its own pooling'}, and the encoder is gone: "
                 f"train it again with `python -m sentlab run --again {path.parents[1]}.json`"
             )
-        encoder = Encoder.from_pretrained(**{**source, "max_length": max_length})
+        encoder = load({**source, "max_length": max_length})
         encoder.pooling = pooling or encoder.pooling
         items = evaluate(encoder, corpus, setup=test.setup, progress=False).items
         if correlation == "spearman":

@@ -24,6 +24,7 @@ from accelerate import Accelerator
 from sentlab import data, methods
 from sentlab.data import Corpus, PhraseInContext, ScoredPair, published, toy
 from sentlab.encoder import Encoder
+from sentlab.encoder.static import StaticEncoder, load
 from sentlab.encoder.vector_maps import postprocessed
 from sentlab.evaluation import dev_score, evaluate, watch_geometry
 from sentlab.evaluation.inputs import encode_groups
@@ -66,7 +67,9 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
     began, processes = time.monotonic(), Accelerator()  # which chooses this process's GPU
     if again:
         drop_checkpoint(folder, processes)
-    encoder = Encoder.from_pretrained(**settings.encoder.model_dump(exclude_unset=True))
+    encoder: Any = load(settings.encoder.model_dump(exclude_unset=True))
+    if settings.method and isinstance(encoder, StaticEncoder):
+        raise ValueError(f"{path}: {settings.encoder.source} holds static embeddings, which no method trains")
     start = found.EncoderNote(source=settings.encoder.source, fingerprint=weights_fingerprint(encoder), dim=encoder.dim)
     devs = [notes.load(name, "dev") for name in settings.devs]
     tests = [notes.load(name, "test") for name in settings.test]
@@ -284,9 +287,10 @@ EXAMPLES: dict[str, Callable[[Encoder], Any]] = {
 }
 
 
-def weights_fingerprint(encoder: Encoder) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of the backbone's weights."""
+def weights_fingerprint(encoder: Encoder | StaticEncoder) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of the backbone's weights, or of the static embeddings."""
+    weights: Any = encoder if isinstance(encoder, StaticEncoder) else encoder.backbone
     digest = hashlib.sha256()
-    for name, value in sorted(encoder.backbone.state_dict().items()):
-        digest.update(name.encode() + value.detach().cpu().contiguous().numpy().tobytes())
+    for name, value in sorted(weights.state_dict().items()):
+        digest.update(name.encode() + torch.as_tensor(value).detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()[:16]

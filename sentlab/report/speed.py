@@ -39,13 +39,13 @@ def table(record: SpeedRecord, *begins: str) -> Any:
     def colour(goal: str) -> str:
         return f"font-weight: 600; color: {COLOURS[goal.split(':')[0]]}"
 
-    return shown.hide(axis="index").map(colour, subset=["goal"])
+    named = shown.format_index(lambda place: found[place].work)  # by number, because two rows may do the same work
+    return named.map(colour, subset=["goal"])
 
 
 def _cells(row: SpeedRow) -> dict[str, str]:
     (_, ours), *others = row.figures.items()
     return {
-        "work": row.work,
         "threads": str(row.threads),
         "sentlab": f"{ours:,.4g} {row.unit}",
         "beside it": "; ".join(f"{name}: {value:,.4g}" for name, value in others) or "–",

@@ -30,9 +30,9 @@ def test_the_first_page_compares_two_sentences_under_six_encoders(built: Browser
     built.open(page, until="document.querySelector('.sentlab-widget').dataset.done")
     labels = built.texts(".sw-bars > span:nth-child(3n + 1)")
     assert labels == ["raw [CLS]", "raw mean", "SimCSE", "MoCo", "PaSeR", "Universal"]
-    assert [text == "…" for text in numbers(built)] == [False, False, True, True, True, True]
+    assert [text == "–" for text in numbers(built)] == [False, False, True, True, True, True]
     built.click(*built.centre("input[aria-label='first sentence']"))
-    built.wait("![...document.querySelectorAll('.sw-bars .sw-number')].some(node => node.textContent === '…')")
+    built.wait("![...document.querySelectorAll('.sw-bars .sw-number')].some(node => node.textContent === '–')")
     assert len(set(numbers(built))) > 2
     built.get("document.querySelector('input[aria-label=\"second sentence\"]').select()")
     built.write("The bank raised its interest rates.")

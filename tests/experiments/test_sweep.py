@@ -109,7 +109,7 @@ def test_what_cannot_vary_is_refused_when_the_file_is_read(
 
 
 def runs_named_by(path: Path) -> set[str]:
-    """The runs that a record of the book asks for; of a search that has not chosen yet, those that it needs to go on."""
+    """The runs that a record of the book asks for; of a search that has not chosen, those that it needs to go on."""
     record = records.read(path)
     if isinstance(record, records.SearchRecord):
         if record.results is None or record.done:

@@ -32,9 +32,10 @@ def record(rows: list[SpeedRow] | None) -> SpeedRecord:
 
 
 def test_a_row_says_what_was_measured_and_whether_the_goal_was_met() -> None:
-    shown = speed.table(record(ROWS), "Encode").data
+    styled = speed.table(record([*ROWS[:1], *ROWS]), "Encode")
+    assert styled.to_html().count(">Encode 10 sentences</th>") == 2
+    shown = styled.data
     assert shown.iloc[0].to_dict() == {
-        "work": "Encode 10 sentences",
         "threads": "2",
         "sentlab": "1,234 sentences/s",
         "beside it": "another: 500",

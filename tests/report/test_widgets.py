@@ -193,10 +193,10 @@ def test_other_encoders_are_fetched_when_a_reader_begins(
     rows = {"raw": (encoder, "mean"), "other": (other, "mean"), "other [CLS]": (other, "cls")}
     show(browser, tmp_path, widgets.compare(rows, folder="encoders"))
     assert len(list((tmp_path / "encoders").iterdir())) == 1
-    assert [text == "…" for text in browser.texts(".sw-number")] == [False, True, True]
+    assert [text == "–" for text in browser.texts(".sw-number")] == [False, True, True]
     assert (tmp_path / "page.html").stat().st_size < 2.5e6
     browser.click(*browser.centre("input"))
-    browser.wait("![...document.querySelectorAll('.sw-number')].some(node => node.textContent === '…')")
+    browser.wait("![...document.querySelectorAll('.sw-number')].some(node => node.textContent === '–')")
     own = other.encode([*widgets.PAIRS[0][1:]], progress=False)
     expected = float(cosine_similarity(np.asarray(own)[:1], np.asarray(own)[1:])[0])
     assert float(browser.texts(".sw-number")[2].replace("−", "-")) == pytest.approx(expected, abs=0.006)

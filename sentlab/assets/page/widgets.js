@@ -111,9 +111,9 @@ const sentlabWidgets = (() => {
     const choose = make("select", { class: "sw-wide", "aria-label": "example" });
     pairs.forEach((pair, i) => choose.append(make("option", { value: i }, pair.label)));
     const bars = make("div", { class: "sw-bars", "aria-live": "polite" });
-    const cells = rows.map(({ label }) => {
+    const cells = rows.map(({ label, file }) => {
       const fill = make("i");
-      const value = make("span", { class: "sw-number" }, "…");
+      const value = make("span", { class: "sw-number" }, file ? "–" : "…");
       bars.append(make("span", {}, label), make("span", { class: "sw-bar" }, fill), value);
       return { fill, value };
     });
@@ -148,6 +148,9 @@ const sentlabWidgets = (() => {
     [first, second].forEach((input) => input.addEventListener("input", later(update)));
     root.append(labelled("Example", choose), labelled("First sentence", first), labelled("Second sentence", second), bars);
     root.append(make("p", { class: "sw-muted" }, "Cosine of the two vectors; 1 is the same direction."));
+    if (rows.some((row) => row.file)) {
+      root.append(make("p", { class: "sw-muted" }, "–: this encoder loads when you click into a sentence or choose an example."));
+    }
     update();
   }
 

@@ -168,7 +168,8 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
         axes.grid(axis="x", alpha=0.3)
         said = dict.fromkeys(found.verdict for _, found in shown)
         marks = [Line2D([], [], color=VERDICTS[verdict], marker="o", lw=2, label=verdict) for verdict in said]
-        marks.append(Line2D([], [], color="white", marker="D", mec=GREY, ls="", label="in the paper"))
+        if any(claim.printed is not None for claim, _ in shown):
+            marks.append(Line2D([], [], color="white", marker="D", mec=GREY, ls="", label="in the paper"))
         axes.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
     return figure
 
@@ -210,6 +211,7 @@ def effects_by_size(claims: Sequence[ClaimResult], sizes: Mapping[str, float]) -
                 range(len(sizes)), [f"{name}\n{size:g} M" for name, size in sizes.items()], fontsize="small"
             )
             axes.set(xlim=(-0.5, len(ours) + 0.5))
+            axes.margins(y=0.15)
         for axes in panels[::4]:
             axes.set_ylabel("effect × 100")
     return figure

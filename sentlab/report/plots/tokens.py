@@ -11,6 +11,8 @@ from matplotlib.patches import Rectangle
 
 from sentlab.report.plots.style import PALETTE, RANKS, SEAMLESS, canvas
 
+MANY = 30  # words, from which on every second one is named: more do not fit beside each other
+
 
 def attention(weights: Mapping[str, np.ndarray], tokens: Sequence[str], rows: str) -> Figure:
     """Draw what attends to which token, one panel per encoder. Colours are relative to attending to all tokens equally.
@@ -50,11 +52,12 @@ def span_scores(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figur
         grids[name][first + more, first] = found[first, more]
     drawn = list(grids.values())
     low, high = np.nanmin(drawn), np.nanmax(drawn)
-    with canvas(len(scores), width=4.2, height=4.6) as (figure, panels):
+    labels = [word if len(words) < MANY or i % 2 == 0 else "" for i, word in enumerate(words)]
+    with canvas(len(scores), width=4.6, height=5.0) as (figure, panels):
         for axes, (name, grid) in zip(panels, grids.items(), strict=True):
             bar = axes.inset_axes((0.84, 0.5, 0.03, 0.45)) if axes is panels[-1] else None  # where there are no spans
             sns.heatmap(
-                grid, ax=axes, cmap=RANKS, vmin=low, vmax=high, xticklabels=list(words), yticklabels=list(words),
+                grid, ax=axes, cmap=RANKS, vmin=low, vmax=high, xticklabels=labels, yticklabels=labels,
                 cbar=bar is not None, cbar_ax=bar, cbar_kws={"label": "cosine"}, **SEAMLESS,
             )  # fmt: skip
             best, longer = divmod(int(scores[name].argmax()), scores[name].shape[1])

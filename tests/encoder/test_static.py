@@ -1,0 +1,103 @@
+"""Static embeddings of model2vec: means by hand, every evaluation, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from model2vec import StaticModel
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+
+from sentlab import data
+from sentlab.data.rows import Corpus, ScoredPair
+from sentlab.encoder import Encoder
+from sentlab.encoder.static import StaticEncoder, load
+from sentlab.evaluation.sts import evaluate_sts
+from sentlab.experiments.run import run
+
+KNOWN = {"dog": (2, 0), "cat": (1.5, 0.5), "runs": (0, 4)}
+
+
+@pytest.fixture
+def model() -> StaticModel:
+    """A model of three words with known vectors and of the words of toy STS with random ones."""
+    texts = [text for pair in data.load("toy-sts", "test") for text in (pair.text_a, pair.text_b)]
+    others = sorted({word for text in texts for word in re.findall(r"\w+|[^\w\s]+", text)} - set(KNOWN))
+    tokenizer = Tokenizer(WordLevel({word: i for i, word in enumerate(["[UNK]", *KNOWN, *others])}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    drawn = np.random.default_rng(0).normal(size=(len(others), 2))
+    vectors = np.concatenate([[(9, 9)], list(KNOWN.values()), drawn]).astype(np.float32)
+    return StaticModel(vectors, tokenizer, config={"normalize": False})
+
+
+@pytest.fixture
+def folder(model: StaticModel, tmp_path: Path) -> Path:
+    """That model as model2vec saves it."""
+    model.save_pretrained(str(tmp_path / "static"))
+    return tmp_path / "static"
+
+
+def test_a_vector_is_the_mean_of_the_known_words(folder: Path) -> None:
+    encoder = StaticEncoder.from_pretrained(folder)
+    vectors = encoder.encode(["dog runs", "cat", "unheard"])
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (3, encoder.dim)
+    np.testing.assert_allclose(vectors, [[1, 2], [1.5, 0.5], [0, 0]])
+    lengths = np.linalg.norm(encoder.encode(["dog runs", "cat"], normalize=True), axis=1)
+    np.testing.assert_allclose(lengths, 1, atol=1e-6)
+
+
+def test_it_takes_part_in_sts(folder: Path) -> None:
+    rows = [ScoredPair("dog", "cat", 4.0), ScoredPair("dog", "runs", 1.0), ScoredPair("cat", "runs", 2.0)]
+    assert evaluate_sts(
+        StaticEncoder.from_pretrained(folder), Corpus("own", "test", rows, "the test")
+    ).average == pytest.approx(100)
+
+
+def test_load_tells_static_embeddings_from_encoders(folder: Path, small_encoder_folder: Path) -> None:
+    assert isinstance(load({"source": str(folder), "pooling": "mean", "max_length": 64}), StaticEncoder)
+    assert isinstance(load({"source": str(small_encoder_folder), "pooling": "mean"}), Encoder)
+
+
+def record(folder: Path, method: dict[str, str] | None) -> Path:
+    path = folder.parent / "static.json"
+    settings = {
+        "encoder": {"source": str(folder), "pooling": "mean", "max_length": 64},
+        "method": method,
+        "dev": "toy-sts",
+        "test": ["toy-sts"],
+    }
+    if method:
+        settings |= {"data": {"corpus": "toy-sentences"}, "train": {"steps": 1}}
+    path.write_text(json.dumps({"kind": "run", "settings": settings}))
+    return path
+
+
+def test_a_run_records_its_scores_and_its_weights(model: StaticModel, folder: Path) -> None:
+    made = run(record(folder, None), progress=False)
+    assert made.results
+    assert -100 <= made.results.before.scores["mean"]["toy-sts"] <= 100
+    first = made.provenance.encoder.fingerprint
+    other = StaticModel(model.embedding + 1, model.tokenizer, config={"normalize": False})
+    other.save_pretrained(str(folder))
+    assert run(record(folder, None), progress=False).provenance.encoder.fingerprint != first
+
+
+def test_training_it_is_refused(folder: Path) -> None:
+    with pytest.raises(ValueError, match="static embeddings, which no method trains"):
+        run(record(folder, {"name": "SimCSE"}), progress=False)
+
+
+def test_other_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no model of model2vec"):
+        StaticEncoder.from_pretrained(tmp_path)
+
+
+def test_one_string_is_no_list(folder: Path) -> None:
+    with pytest.raises(TypeError, match="put it into a list"):
+        StaticEncoder.from_pretrained(folder).encode("dog runs")
