@@ -57,15 +57,20 @@ def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Record] = ()) -> p
     return pd.DataFrame(rows).agg(["mean", "std"]).apply(text)
 
 
-def side_by_side(parts: Mapping[str, pd.DataFrame | pd.Series], caption: str) -> Any:
+def side_by_side(
+    parts: Mapping[str, pd.DataFrame | pd.Series], caption: str, *, best: Sequence[str] | None = None
+) -> Any:
     """Make a table for a page in which numbers of different origin stand in separate blocks.
 
     Args:
         parts: origin, such as `the paper` -> its numbers, with equal names of rows for equal things. Numbers are shown
             with one decimal, text as in `left`, and what a part does not have as a dash.
         caption: what the numbers are.
+        best: names of columns whose highest number is bold, in each block; None: no column.
     """
     table = _only_known_tags(pd.concat(parts, axis=1))
+    for column in [place for place in table if (place[-1] if isinstance(place, tuple) else place) in (best or ())]:
+        table[column] = _highest_bold(table[column])
     size = "font-size: 0.82em" if table.shape[1] > 6 else "font-size: 0.95em"  # a wide table has to fit the page
     look = [
         {"selector": "th, td", "props": f"white-space: nowrap; text-align: right; padding: 0.3em 0.4em; {size}"},
@@ -94,6 +99,26 @@ def left(table: pd.DataFrame, caption: str = "") -> Any:
     style = [{"selector": "th, td", "props": "text-align: left; vertical-align: top; padding-right: 0.8em"}]
     shown = _only_known_tags(table).style.set_table_styles(style)
     return shown.set_caption(_known(caption)) if caption else shown
+
+
+def _highest_bold(column: pd.Series) -> pd.Series:
+    numbers = column.map(_number)
+    return column.where(
+        numbers != numbers.max(),
+        column.map(lambda cell: f"<b>{cell:.1f}</b>" if _is_number(cell) else f"<b>{cell}</b>"),
+    )
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
+
+
+def _number(cell: Any) -> float:
+    """Return the number that a cell begins with; NaN where there is none."""
+    if _is_number(cell):
+        return float(cell)
+    found = re.match(r"[-+−]?\d+(\.\d+)?", re.sub(r"<[^<>]*>", "", cell)) if isinstance(cell, str) else None
+    return float(found[0].replace("−", "-")) if found else float("nan")
 
 
 def _only_known_tags(table: pd.DataFrame) -> pd.DataFrame:

@@ -15,3 +15,12 @@ def test_tables_of_text_keep_their_links_and_take_a_caption(record: str) -> None
     assert tables.linked("12", record) in page
     assert "<caption>Corpora</caption>" in page
     assert "<caption>" not in tables.left(table).to_html()
+
+
+def test_the_highest_number_of_a_column_is_bold_in_each_block() -> None:
+    ours = pd.DataFrame({"score": [tables.linked("54.3 ± 0.6", "a/b"), "–", "9.9"], "p": ["0.9", "0.1", "0.2"]})
+    paper = pd.DataFrame({"score": [1.25, float("nan"), -7.0]})
+    page = tables.side_by_side({"paper": paper, "ours": ours}, "Scores", best=["score"]).to_html()
+    assert page.count("<b>") == 2
+    assert "<b>1.2</b>" in page
+    assert f"<b>{tables.linked('54.3 ± 0.6', 'a/b')}</b>" in page
