@@ -66,6 +66,7 @@ def side_by_side(
         parts: origin, such as `the paper` -> its numbers, with equal names of rows for equal things. Numbers are shown
             with one decimal, text as in `left`, and what a part does not have as a dash.
         caption: what the numbers are.
+
         best: names of columns whose highest number is bold, in each block; None: no column.
     """
     table = _only_known_tags(pd.concat(parts, axis=1))
