@@ -57,9 +57,11 @@ def test_the_core_trains_encodes_and_searches() -> None:
         ("sentlab.metrics.williams_test(0.5, 0.4, 0.3, 100)", "eval"),
         ("sentlab.plots", "plots"),
         ("sentlab.records", "experiments"),
+        ("from sentlab.encoder.static import load; load({'source': STATIC})", "static"),
     ],
 )
-def test_what_is_absent_is_named_with_its_extra(code: str, extra: str) -> None:
-    run = run_without(code)
+def test_what_is_absent_is_named_with_its_extra(code: str, extra: str, tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text('[{"type": "sentence_transformers.models.StaticEmbedding"}]')
+    run = run_without(f"STATIC = {str(tmp_path)!r}; {code}")
     assert run.returncode != 0
     assert f"sentlab[{extra}]" in run.stderr.splitlines()[-1]
