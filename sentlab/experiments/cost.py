@@ -52,7 +52,7 @@ def cost(path: Path) -> CostRecord:
     spawn = get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as child:
         for name, row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
-            source = encoders_of(row, path)[0]
+            (source,) = encoders_of(row, path, first=True)
             own = first_settings(records.read(records.path_of(row.record, path)))
             if own.method:
                 spent[name] = child.submit(training, own, settings.steps, settings.threads).result()

@@ -12,13 +12,14 @@ from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.settings_rows import RowSettings
 
 
-def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False) -> list[dict[str, Any]]:
+def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False, first: bool = False) -> list[dict[str, Any]]:
     """Return what `Encoder.from_pretrained` takes for the encoders of a row: one, or one per run of a sweep or search.
 
     Args:
         row: names a run, or a sweep or search that keeps its encoders.
         beside: a file in the same folder of results.
         or_items: what an encoder gave the items of tests will do in its place.
+        first: only the first one; the others need not be there.
 
     Raises:
         FileNotFoundError: an encoder is not there; says how to get it.
@@ -46,6 +47,7 @@ def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False) -> li
     else:
         places = [Path("runs") / record.name / ENCODER]
         how = f"run it again: python -m sentlab run --again {path}"
+    places = places[:1] if first else places
     for folder in places:
         if not (folder.is_dir() or (or_items and folder.with_name(ITEMS).is_dir())):
             raise FileNotFoundError(f"the encoder of {record.name} is not in {folder}; {how}")

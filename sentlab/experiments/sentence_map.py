@@ -52,7 +52,7 @@ def sentence_map(path: Path) -> MapRecord:
     record, notes, began = records.read_as(MapRecord, path), Notes(), time.monotonic()
     settings = record.settings
     told = sentences(settings.topics, settings.scenes, settings.wordings, settings.seed)
-    sources = {label: encoders_of(row, path)[0] for label, row in settings.rows.items()}
+    sources = {label: encoders_of(row, path, first=True)[0] for label, row in settings.rows.items()}
     numbers: dict[str, found.MapNumbers] = {}
     drawings: dict[str, found.MapDrawing] = {}
     first: dict[str, np.ndarray] = {}  # the planes of the first row, to which the others are turned
