@@ -19,6 +19,7 @@ def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False, first
         row: names a run, or a sweep or search that keeps its encoders.
         beside: a file in the same folder of results.
         or_items: what an encoder gave the items of tests will do in its place.
+
         first: only the first one; the others need not be there.
 
     Raises:
