@@ -341,7 +341,7 @@ def test_an_encoder_may_be_a_script(browser: Browser, encoder: Encoder, tmp_path
         html = widgets.compare(rows)
     show(browser, tmp_path, html)
     browser.click(*browser.centre("input"))
-    browser.wait("document.querySelectorAll('.sw-number')[1].textContent !== '…'")
+    browser.wait("document.querySelectorAll('.sw-number')[1].textContent !== '–'")
     first, second = browser.texts(".sw-number")
     assert first == second
     assert browser.problems == []

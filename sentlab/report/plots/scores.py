@@ -126,7 +126,9 @@ def leaderboard(columns: Mapping[str, BoardColumn], beside: Sequence[str] = ()) 
         columns: of the results of a leaderboard. A p below 0.05 is significant.
         beside: rows that do not compete; they are grey.
     """
-    with canvas(len(columns), width=2.0, height=4.6, columns=min(5, len(columns))) as (figure, panels):
+    across, rows = min(5, len(columns)), max(len(column.rows) for column in columns.values())
+    wide = {1: 5.0, 2: 3.2, 3: 2.6}.get(across, 2.0)
+    with canvas(len(columns), width=wide, height=1.2 + 0.24 * rows, columns=across) as (figure, panels):
         for axes, (name, column) in zip(panels, columns.items(), strict=True):
             for place, (row, found) in enumerate(column.rows.items()):
                 colour = GREY if row in beside else PALETTE[0]
@@ -134,7 +136,7 @@ def leaderboard(columns: Mapping[str, BoardColumn], beside: Sequence[str] = ()) 
                 axes.plot([found.low, found.high], [place] * 2, color=colour, lw=1.5, zorder=1)
                 axes.scatter(found.score, place, s=34, color=colour if filled else "white", ec=colour, zorder=2)
             axes.set_yticks(range(len(column.rows)), list(column.rows))
-            axes.set(title=name)
+            axes.set_title(fill(name, int(9 * wide)))
             axes.grid(axis="x", alpha=0.3)
         panels[0].invert_yaxis()
     return figure
