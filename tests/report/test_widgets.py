@@ -313,7 +313,7 @@ def test_all_widgets_work_over_http_and_by_keys(
         browser.problems.clear()
         browser.open(f"http://127.0.0.1:{server.server_port}/page.html", until=DONE)
         browser.click(*browser.centre("input[aria-label='first sentence']"))
-        browser.wait("[...document.querySelectorAll('.sw-bars .sw-number')].every(node => node.textContent !== '…')")
+        browser.wait("[...document.querySelectorAll('.sw-bars .sw-number')].every(node => node.textContent !== '–')")
         browser.click(*browser.centre(".sentlab-widget:last-of-type .sw-row ~ div button"))
         browser.wait("document.querySelector('.sw-said')")
         done = "[...document.querySelectorAll('.sentlab-widget')].map(node => Number(node.dataset.done))"
