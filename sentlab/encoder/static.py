@@ -43,7 +43,6 @@ class StaticEncoder:
 
     Args:
         model: a `model2vec.StaticModel`.
-        source: where it comes from, for messages.
 
     Example:
         >>> encoder = StaticEncoder.from_pretrained("runs/static/minilm")                      # doctest: +SKIP
@@ -52,8 +51,8 @@ class StaticEncoder:
 
     pooling = "mean"
 
-    def __init__(self, model: Any, source: str = "") -> None:
-        self.model, self.source = model, source
+    def __init__(self, model: Any) -> None:
+        self.model = model
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> StaticEncoder:
@@ -69,7 +68,7 @@ class StaticEncoder:
             from model2vec import StaticModel
         except ImportError as error:
             raise ImportError(f"{folder} is a model of model2vec: pip install 'sentlab[static]'") from error
-        return cls(StaticModel.from_pretrained(str(folder)), str(folder))
+        return cls(StaticModel.from_pretrained(str(folder)))
 
     @property
     def dim(self) -> int:
@@ -87,8 +86,11 @@ class StaticEncoder:
         Returns:
             float32 (n, D), in the order of the texts.
         """
+        texts = checked(texts)
+        if not texts:
+            return np.zeros((0, self.dim), dtype=np.float32)
         plain = {"max_length": None, "use_multiprocessing": False, "show_progress_bar": bool(progress)}
-        found = self.model.encode(checked(texts), normalize=normalize, **plain)
+        found = self.model.encode(texts, normalize=normalize, **plain)
         return np.asarray(found, dtype=np.float32).reshape(-1, self.dim)
 
     def state_dict(self) -> dict[str, np.ndarray]:

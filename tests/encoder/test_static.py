@@ -48,6 +48,7 @@ def test_a_vector_is_the_mean_of_the_known_words(folder: Path) -> None:
     assert vectors.dtype == np.float32
     assert vectors.shape == (3, encoder.dim)
     np.testing.assert_allclose(vectors, [[1, 2], [1.5, 0.5], [0, 0]])
+    assert encoder.encode([]).shape == (0, encoder.dim)
     lengths = np.linalg.norm(encoder.encode(["dog runs", "cat"], normalize=True), axis=1)
     np.testing.assert_allclose(lengths, 1, atol=1e-6)
 
