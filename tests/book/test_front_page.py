@@ -133,3 +133,15 @@ def test_the_advice_fits_the_leaderboard() -> None:
     assert min(trained, key=trained.__getitem__) == "MoCo"
     speeds = {row: own.sentences_a_second for row, own in cost.encoding.items()}
     assert "model2vec" in max(speeds, key=speeds.__getitem__)
+
+
+def test_pt_berts_effects_are_those_that_two_pages_name() -> None:
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
+    found = {claim.text: claim.found["tiny"] for claim in record.results.claims if "tiny" in claim.found}
+    for other in ("SimCSE", "MoCo"):
+        own = found[f"From the STS sentences, PT-BERT beats {other}"]
+        assert own.verdict == "undecided"
+        said = f"{own.difference:+.1f}, {own.low:.1f} to {own.high:.1f}".replace("-", "−")
+        for name in ("scorecard", "ptbert-experiments"):
+            page = (ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf-8").replace('\\n",\n    "', " ")
+            assert said in page.replace("95% CI ", ""), (name, said)

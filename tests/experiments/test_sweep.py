@@ -109,14 +109,15 @@ def test_what_cannot_vary_is_refused_when_the_file_is_read(
 
 
 def runs_named_by(path: Path) -> set[str]:
-    """The runs that a record of the book asks for; of a search that has not chosen, those that it needs to go on."""
+    """The runs that a record of the book asks for: of a search, its seeds and its trials in full."""
     record = records.read(path)
     if isinstance(record, records.SearchRecord):
-        if record.results is None or record.done:
-            return set(record.results.runs) if record.results else set()
+        if record.results is None:
+            return set()
         settings, full = record.settings, (record.settings.run.train or {})["steps"]
         trials = [trial.values for trial in record.results.trials if trial.steps == full]
-        return {module.run_name(settings.full(values, settings.seeds[0])) for values in trials}
+        tried = {module.run_name(settings.full(values, settings.seeds[0])) for values in trials}
+        return tried | set(record.results.runs)
     assert isinstance(record, records.SweepRecord)
     named = record.settings.chosen_by
     if named is not None and not records.read(records.path_of(named, path)).done:
