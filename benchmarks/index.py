@@ -44,6 +44,10 @@ def make(texts: list[str], encoder: Encoder, folder: Path, precision: str | None
     return index
 
 
+def repeated(phrases: list[str], count: int) -> list[str]:
+    return [phrases[i % len(phrases)] for i in range(count)]
+
+
 def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
     encoder = load_encoder("tiny")
     texts, what = paragraphs(asked.words, encoder)
@@ -67,10 +71,10 @@ def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
             figures={name: round(float(np.median(own)), 2) for name, own in times.items()},
             goal=f"{MORE} times the time of encoding (it takes {longer:.2f} times as long)",
             met=longer <= MORE,
+            memory=memory_of("making", folder, asked),
         )
         index = make(texts, encoder, folder)
-        phrases = drawn_phrases(index)
-        phrases = [phrases[i % len(phrases)] for i in range(asked.phrases)]
+        phrases = repeated(drawn_phrases(index), asked.phrases)
         vectors = np.empty((index.words, encoder.dim), np.float16)
         vectors.fill(1.0)
         times, _ = in_turn(
@@ -81,7 +85,7 @@ def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
             },
             asked.rounds,
         )
-        memory = alone([__file__, "--threads", asked.threads, "--alone", folder]) / 2**20
+        memory = memory_of("one", folder, asked)
         figures = {name: round(float(np.median(own)), 3) for name, own in times.items()}
         size = index.words / 2e6
         yield SpeedRow(
@@ -91,7 +95,7 @@ def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
             figures={name: figures[name] for name in (OURS, "reading all vectors once")},
             goal=f"{ONE * size:.2f} s, which is {ONE} s for 2 million words; {MEMORY} MiB",
             met=figures[OURS] <= ONE * size and memory <= MEMORY,
-            memory=round(memory, 1),
+            memory=memory,
         )
         each = figures["together"] / len(phrases)
         yield SpeedRow(
@@ -101,16 +105,35 @@ def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
             figures={OURS: round(each, 4), "one alone": figures[OURS]},
             goal=f"{EACH * size:.3f} s a phrase, which is {EACH} s for 2 million words",
             met=each <= EACH * size,
+            memory=memory_of("together", folder, asked),
         )
 
 
+def memory_of(work: str, folder: Path, asked: argparse.Namespace) -> float:
+    """The MiB that some work on the index in a folder adds to the memory of a process."""
+    numbers = ["--threads", asked.threads, "--words", asked.words, "--phrases", asked.phrases]
+    return round(alone([__file__, *numbers, "--alone", work, "--folder", folder]) / 2**20, 1)
+
+
+def added(asked: argparse.Namespace) -> int:
+    """The bytes that the work of a child adds to its memory."""
+    encoder = load_encoder("tiny")
+    encoder.encode_tokens(["once"], progress=False)  # loads what is loaded once
+    if asked.alone == "making":
+        texts = paragraphs(asked.words, encoder)[0][::10]
+        with TemporaryDirectory(prefix="sentlab-index-") as place:
+            return most_memory(lambda: make(texts, encoder, Path(place) / "some"))
+    phrases = repeated(drawn_phrases(PhraseIndex.load(asked.folder, encoder)), asked.phrases)
+    phrases = phrases if asked.alone == "together" else phrases[:1]
+    return most_memory(lambda: PhraseIndex.load(asked.folder, encoder).search(phrases, 10))
+
+
 def main() -> int:
-    asked = settled(parser_of(__doc__, words=2_000_000, phrases=64))
+    parser = parser_of(__doc__, words=2_000_000, phrases=64)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    asked = settled(parser)
     if asked.alone:  # the child
-        encoder = load_encoder("tiny")
-        encoder.encode_tokens(["once"], progress=False)  # loads what is loaded once
-        phrase = drawn_phrases(PhraseIndex.load(asked.alone, encoder))[0]
-        print(json.dumps(most_memory(lambda: PhraseIndex.load(asked.alone, encoder).search([phrase], 10))))
+        print(json.dumps(added(asked)))
         return 0
     return told(rows(asked), asked)
 

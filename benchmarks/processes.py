@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from encode import sentences
-from side_by_side import OURS, parser_of, told
+from side_by_side import OURS, added_by, parser_of, told
 from train import median, of_method
 
 from sentlab.experiments.results_rows import SpeedRow
@@ -24,22 +24,26 @@ WANTED = 1.5  # times as fast
 RANK = "LOCAL_RANK"
 
 
-def step(name: str, processes: int, batch: int, steps: int) -> float:
-    """The median seconds of a step."""
+def step(name: str, processes: int, batch: int, steps: int) -> tuple[float, float]:
+    """The median seconds of a step, and the MiB that the steps add to the peak of the first process."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", processes]
     command += [__file__, "--alone", name, "--batch", batch, "--steps", steps]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
     done = subprocess.run([*map(str, command)], stdout=subprocess.PIPE, text=True, check=True, env=environment)
-    return float(json.loads(done.stdout.splitlines()[-1]))
+    seconds, memory = json.loads(done.stdout.splitlines()[-1])
+    return float(seconds), float(memory)
 
 
 def rows(batch: int, steps: int, rounds: int) -> Iterator[SpeedRow]:
     _, what = sentences(batch * steps)
     for name in ("SimCSE", "MoCo"):
         seconds: dict[int, list[float]] = {1: [], 2: []}
+        memory = 0.0
         for turn in range(rounds):
             for processes in (1, 2)[:: -1 if turn % 2 else 1]:
-                seconds[processes].append(step(name, processes, batch, steps))
+                took, added = step(name, processes, batch, steps)
+                seconds[processes].append(took)
+                memory = max(memory, added) if processes == 2 else memory
         ratio = round(float(np.median(np.divide(seconds[1], seconds[2]))), 3)
         yield SpeedRow(
             work=f"A step of {name}, {batch} {what}, tiny, two processes",
@@ -49,6 +53,7 @@ def rows(batch: int, steps: int, rounds: int) -> Iterator[SpeedRow]:
             ratio=ratio,
             goal=f"{WANTED} times as fast as one process",
             met=ratio >= WANTED,
+            memory=memory,
         )
 
 
@@ -60,9 +65,10 @@ def main() -> int:
             os.sched_setaffinity(0, {cores[int(os.environ[RANK]) % len(cores)]})
         asked = parser.parse_args()
         texts, _ = sentences(asked.batch * asked.steps)
-        ends = of_method(asked.alone, texts, asked)()
+        work, ends = of_method(asked.alone, texts, asked), []
+        memory = added_by(lambda: ends.extend(work()))
         if os.environ[RANK] == "0":
-            print(json.dumps(float(np.median(np.diff(ends)))), flush=True)
+            print(json.dumps([float(np.median(np.diff(ends))), memory]), flush=True)
         return 0
     asked = parser.parse_args()
     return told(rows(asked.batch, asked.steps, asked.rounds), asked)

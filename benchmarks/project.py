@@ -9,7 +9,6 @@ without extras and without compiled caches.
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -45,14 +44,20 @@ def installed() -> dict[str, int]:
     return sizes
 
 
-def minutes(target: str) -> tuple[float, float]:
-    """Run a target of the Makefile as a newcomer does; its minutes, and its minutes of CPU time."""
+def costs(target: str) -> tuple[float, float, float]:
+    """Run a target of the Makefile as a newcomer does.
+
+    Returns:
+        Its minutes, its minutes of CPU time, and the MiB of its largest process.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in OWN}
-    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(["make", target], cwd=ROOT, check=True, env=environment)
-    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = spent.ru_utime - before.ru_utime + spent.ru_stime - before.ru_stime
-    return round((time.monotonic() - began) / 60, 1), round(cpu / 60, 1)
+    began = time.monotonic()
+    process = subprocess.Popen(["make", target], cwd=ROOT, env=environment)
+    _, status, spent = os.wait4(process.pid, 0)
+    if status:
+        raise subprocess.CalledProcessError(os.waitstatus_to_exitcode(status), ["make", target])
+    cpu = spent.ru_utime + spent.ru_stime
+    return round((time.monotonic() - began) / 60, 1), round(cpu / 60, 1), round(spent.ru_maxrss / 1024)
 
 
 def rows(threads: int) -> Iterator[SpeedRow]:
@@ -66,7 +71,7 @@ def rows(threads: int) -> Iterator[SpeedRow]:
         met=size < LARGEST,
     )
     for target, wanted, what in (("book", BOOK, "minutes"), ("test", TEST, "minutes of CPU time")):
-        wall, cpu = minutes(target)
+        wall, cpu, memory = costs(target)
         yield SpeedRow(
             work=f"make {target}",
             threads=threads,
@@ -74,6 +79,7 @@ def rows(threads: int) -> Iterator[SpeedRow]:
             figures={OURS: wall, "CPU time": cpu},
             goal=f"{wanted} {what}",
             met=(cpu if "CPU" in what else wall) <= wanted,
+            memory=memory,
         )
 
 

@@ -295,7 +295,8 @@ class SpeedRow(Typed):
         ratio: how many times as fast as the first of the others. None where there is nothing to compare with.
         goal: what was wanted.
         met: whether that was reached.
-        memory: MiB that the work adds to the peak of a process. None where it was not measured.
+        memory: MiB that the work adds to the peak of a process; of `make`, the peak of its largest process. None where
+            it was not measured.
     """
 
     work: str
