@@ -9,7 +9,7 @@ from pydantic import Field
 from sentlab.experiments.settings import Typed
 
 Number = int | float
-When = Literal["before", "after"]
+When = Literal["before", "after", "last"]
 
 
 class CorpusNote(Typed):
@@ -142,12 +142,14 @@ class RunResults(Typed):
     examples: Examples | None = None
 
     def at(self, when: When) -> Measured:
-        """Return what was measured before or after training.
+        """Return what was measured before training, after it, or after its last step where dev chose another.
 
         Raises:
-            KeyError: nothing was trained.
+            KeyError: nothing was trained, or no dev score chose the step.
         """
-        found = self.before if when == "before" else self.after
+        if when == "last" and self.last is None:
+            raise KeyError("the last step was not measured apart: it is, in runs with test sets and keep='dev'")
+        found = {"before": self.before, "after": self.after, "last": self.last}[when]
         if found is None:
             raise KeyError(f"nothing was measured {when} training, for nothing was trained")
         return found

@@ -44,7 +44,7 @@ class Sweep:
 
         Args:
             score: a task of the results, such as `average`, `stsb` or `stsb-dev`.
-            when: `before` or `after` training; None: after, or before where nothing was trained.
+            when: `before` or `after` training, or its `last` step. None: after, or before where nothing was trained.
 
         Raises:
             KeyError: the records have no such score; names those that they have.

@@ -66,13 +66,14 @@ def scores(run: RunRecord, pooling: str | None = None, when: When | None = None)
     Args:
         run: with results.
         pooling: None: that of the encoder itself.
-        when: `before` or `after` training; None: after it, or before it where nothing was trained.
+        when: `before` or `after` training, or its `last` step where dev chose another. None: after it, or before it
+            where nothing was trained.
 
     Returns:
         task -> score, and those of `AVERAGES` whose tasks are all there.
 
     Raises:
-        KeyError: the run has no such pooling, or did not train; names those that it has.
+        KeyError: the run has no such pooling, or did not train; names the poolings that it has.
     """
     results = run.results
     if results is None:
@@ -143,7 +144,7 @@ def recorded(rows: Mapping[str, tuple[Any, ...]], columns: Sequence[str]) -> pd.
     """Return a table of recorded scores: the mean over seeds, with ± its standard deviation, as a link to its record.
 
     Args:
-        rows: name -> runs, a pooling or None, and if need be `before` or `after`; the last two as in `scores`.
+        rows: name -> runs, a pooling or None, and if need be `before`, `after` or `last`, as in `scores`.
         columns: keys of `scores`.
 
     Example:

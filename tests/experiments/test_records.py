@@ -117,6 +117,10 @@ def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert again.provenance_line() == "paser/one: c; d; torch 2; 2026-01-01; 1.0 min"
     with pytest.raises(KeyError, match="nothing was trained"):
         again.results.at("after")
+    with pytest.raises(KeyError, match="last step was not measured"):
+        again.results.at("last")
+    last = Measured(scores={"cls": {"stsb": 1.0}})
+    assert again.results.model_copy(update={"last": last}).at("last") is last
 
 
 def test_names_are_paths_below_the_results(tmp_path: Path) -> None:
