@@ -85,6 +85,8 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
             method = build_method(settings, corpus)(encoder)
             if settings.dropout is not None:
                 set_dropout(method, settings.dropout)
+            if settings.frozen_first is not None:
+                train_own_layers(method, corpus, settings, progress)
             watch = watch_geometry(devs[0], settings.watch) if settings.watch else None
             length = (settings.train or {}).get("steps")
             choose = [dev_score(dev, setup=dev_setup(dev, settings)) for dev in devs]
@@ -189,6 +191,20 @@ def build_method(settings: RunSettings, corpus: Any) -> Any:
         arguments |= {"tasks": list(corpus.corpora), "paraphrases": corpus.corpora.get("pi", ())}
     made = method_class(chosen.name)
     return made(**arguments) if chosen.name in MAPS else partial(made, **arguments)
+
+
+def train_own_layers(method: Any, corpus: Any, settings: RunSettings, progress: bool = True) -> None:
+    """Do the training of the setting `frozen_first`: the method's own layers learn, the encoder stays as it is.
+
+    Raises:
+        ValueError: the method has no layers of its own.
+    """
+    chosen = {**(settings.train or {}), **(settings.frozen_first or {}), "keep": "last", "eval_every": None}
+    method.encoder.requires_grad_(False)
+    if not any(weights.requires_grad for weights in method.parameters()):
+        raise ValueError(f"frozen_first: {type(method).__name__} has no layers besides the encoder that could learn")
+    fit(method, corpus, TrainConfig(**chosen), progress=progress)
+    method.encoder.requires_grad_(True)
 
 
 def measure_once(

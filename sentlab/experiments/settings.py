@@ -184,6 +184,9 @@ class RunSettings(Typed):
             their configurations say.
         train: arguments of `TrainConfig`; null for a map that is fitted.
 
+        frozen_first: a training before that one, in which only the method's own layers learn and the encoder is
+            frozen: the arguments of `TrainConfig` that differ from `train`; null: none. Random heads harm an encoder.
+
         dev: corpus whose `dev` split chooses the step to keep (Spearman x 100), or several, whose scores are averaged.
         watch: steps between two measurements of alignment and uniformity on the dev corpus; null: none.
 
@@ -206,6 +209,7 @@ class RunSettings(Typed):
     draw: Draw | None = None
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     train: Train | None = None
+    frozen_first: Train | None = None
     dev: str | Annotated[list[str], Field(min_length=2)]
     watch: PositiveInt | None = None
     setups: list[Setup] = Field(default=["spans", "full"], min_length=1)
@@ -226,6 +230,8 @@ class RunSettings(Typed):
         if (self.train is None) != (self.method.name in MAPS):
             what = "is fitted, so train must be null" if self.train is not None else "is trained, so train is needed"
             raise ValueError(f"{self.method.name} {what}")
+        if self.frozen_first is not None and self.train is None:
+            raise ValueError(f"frozen_first is for methods that train, and {self.method.name} is fitted")
         if isinstance(self.data, dict) != (self.method.name == "Universal"):
             raise ValueError("data must be task -> corpus for Universal, and one corpus for every other method")
         if self.reconstruct and self.method.name != "PaSeR":

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from sentlab import data
 from sentlab.data import published
@@ -160,6 +161,33 @@ def test_several_tasks_train_one_encoder_and_every_level_is_scored(
     assert found.after.own["toy-sts head"] == 7
     assert found.before != found.after
     assert {"toy-nli-pairs/train", "toy-phrases/dev", "toy-words/test"} <= record.source.data.keys()
+
+
+def test_heads_can_train_first_with_the_encoder_frozen(tmp_path: Path, small_encoder_folder: Path) -> None:
+    changes = {
+        "method": {"name": "Universal", "arguments": {"negatives": 2}},
+        "data": {"nli": {"corpus": "toy-nli-pairs"}, "pi": {"corpus": "toy-phrases"}},
+        "train": {"steps": 1, "batch_size": 4, "learning_rate": 1e-12},  # as good as none, and clipped
+    }
+    own = settings(small_encoder_folder, **changes)
+    start = Encoder.from_pretrained(small_encoder_folder).state_dict()
+    notes = {}
+    for name, first in (("without", {}), ("first", {"frozen_first": {"steps": 4, "learning_rate": 0.01}})):
+        run(write(tmp_path, name, own | first), folder=tmp_path / name)
+        trained = Encoder.from_pretrained(tmp_path / name / "encoder")
+        assert all(torch.allclose(value, start[key], atol=1e-6) for key, value in trained.state_dict().items())
+        notes[name] = [note["steps"] for note in trained.trainings]
+    assert notes == {"without": [1], "first": [4, 1]}
+
+
+def test_frozen_first_needs_layers_besides_the_encoder(tmp_path: Path, small_encoder_folder: Path) -> None:
+    first = {"frozen_first": {"steps": 1}}
+    path = write(tmp_path, "none", settings(small_encoder_folder, method={"name": "MaskedLM"}, **first))
+    with pytest.raises(ValueError, match="MaskedLM has no layers besides the encoder"):
+        run(path, folder=tmp_path / "none")
+    whitening = settings(small_encoder_folder, method={"name": "Whitening"}, train=None, **first)
+    with pytest.raises(ValueError, match="frozen_first is for methods that train"):
+        run(write(tmp_path, "fitted", whitening))
 
 
 def test_phrases_in_contexts_are_scored_in_the_set_ups_that_were_asked_for(tmp_path: Path) -> None:
