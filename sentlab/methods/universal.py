@@ -107,6 +107,9 @@ class Negatives:
 class Universal(nn.Module):
     """Trains `encoder` on rows of `task_rows`.
 
+    The heads start random, and random heads harm the encoder. Train them first with the encoder frozen, as in the
+    example.
+
     Args:
         encoder: trained in place. The paper pools with `mean`.
         pair_features: what the classifiers see of u and v. See `sentlab.training.losses.pair_features`.
@@ -116,6 +119,12 @@ class Universal(nn.Module):
 
     Raises:
         ValueError: unknown tasks or features, `negatives` below 1, or `pi` without paraphrases.
+
+    Example:
+        >>> encoder.requires_grad_(False)                                                      # doctest: +SKIP
+        >>> fit(method, rows, TrainConfig(steps=500, learning_rate=1e-2))                      # doctest: +SKIP
+        >>> encoder.requires_grad_(True)                                                       # doctest: +SKIP
+        >>> fit(method, rows, config)                                                          # doctest: +SKIP
     """
 
     def __init__(
