@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from sentlab.encoder import Encoder
@@ -145,3 +146,30 @@ def test_pt_berts_effects_are_those_that_two_pages_name() -> None:
         for name in ("scorecard", "ptbert-experiments"):
             page = (ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf-8").replace('\\n",\n    "', " ")
             assert said in page.replace("95% CI ", ""), (name, said)
+
+
+def text_of(name: str) -> str:
+    """The text of a chapter, with one space between words."""
+    cells = nbformat.read(ROOT / "book" / f"{name}.ipynb", as_version=4).cells
+    return " ".join("\n".join(cell.source for cell in cells if cell.cell_type == "markdown").split())
+
+
+def test_universals_effects_are_those_that_its_pages_name(page: str) -> None:
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
+    assert record.results
+    found = {claim.text: claim.found["tiny"] for claim in record.results.claims if "tiny" in claim.found}
+    levels = {level: found[f"The three tasks make {level} vectors better"] for level in ("word", "sentence", "phrase")}
+    assert [own.verdict for own in levels.values()] == ["holds", "holds", "undecided"]
+    assert "Universal makes words and sentences better, once its heads have trained." in page
+    own = text_of("universal-experiments").replace("95% CI ", "")
+    for level in levels.values():
+        said = f"{level.difference:.1f} ({level.low:.1f} to {level.high:.1f}".replace("-", "−")
+        assert said in own.replace(" points", ""), said
+    words, sentences = (f"{levels[level].difference:.1f}" for level in ("word", "sentence"))
+    assert f"it raised words by {words} points and sentences by {sentences}" in text_of("which")
+    assert f"Words gain {words} points and sentences {sentences}." in text_of("scorecard")
+    for run in runs("tiny-universal/together"):
+        assert run.results
+        assert run.results.training
+        assert run.results.training.dev[-1].score < run.results.training.dev[0].score - 2
+        assert run.settings.frozen_first is None
