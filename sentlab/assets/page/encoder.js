@@ -134,9 +134,21 @@ function sentlabEncoder(scope) {
     return x;
   }
 
+  /** Numbers in [0, 1), the same ones after the same seed (mulberry32): a page shows the same dropout at each load. */
+  const draws = {
+    state: 0,
+    seed(value) { this.state = value; },
+    next() {
+      this.state = (this.state + 0x6d2b79f5) | 0;
+      let z = Math.imul(this.state ^ (this.state >>> 15), 1 | this.state);
+      z = (z + Math.imul(z ^ (z >>> 7), 61 | z)) ^ z;
+      return ((z ^ (z >>> 14)) >>> 0) / 4294967296;
+    },
+  };
+
   /** Dropout: zero a share p of the numbers, and make up for it in the others; without p, nothing. */
   function drop(x, p) {
-    if (p) for (let i = 0; i < x.length; i++) x[i] = Math.random() < p ? 0 : x[i] / (1 - p);
+    if (p) for (let i = 0; i < x.length; i++) x[i] = draws.next() < p ? 0 : x[i] / (1 - p);
     return x;
   }
 
@@ -375,6 +387,7 @@ function sentlabEncoder(scope) {
         if (load) encoders.set(name, new (load.config.decoder ? PhraseReader : Encoder)(load));
         const encoder = encoders.get(name);
         if (!encoder) throw new Error(`no encoder ${name} was loaded`);
+        if (p) draws.seed(1);
         const result = texts ? texts.map((text) => encoder.encode(text, pooling, p))
           : tokens !== undefined ? encoder.encodeTokens(tokens)
           : read !== undefined ? encoder.read(read, phrases) : true;

@@ -202,7 +202,7 @@ const sentlabWidgets = (() => {
     const wanted = make("input", { type: "text", "aria-label": "phrase", value: phrase });
     const choose = make("select", { "aria-label": "encoder" });
     rows.forEach(({ label }, i) => choose.append(make("option", { value: i }, label)));
-    const range = slider("Longest span", { min: 1, max: longest, step: 1, value: Math.min(8, longest) }, () => update());
+    const range = slider("Longest span", { min: 1, max: longest, step: 1, value: Math.min(10, longest) }, () => update());
     const lit = make("p", { class: "sw-passage" });
     const told = make("p", { class: "sw-muted", "aria-live": "polite" });
     const map = make("svg", { tabindex: 0, role: "application", "aria-label": "all spans; arrow keys walk" });
@@ -395,30 +395,31 @@ const sentlabWidgets = (() => {
       const copies = noisy.map((vector) => cosine(plain[0], vector));
       const rest = far.map((vector) => cosine(plain[0], vector));
       out.replaceChildren(dots([["the same sentence, with dropout", copies, "#d55e00"], ["other sentences, without", rest, "var(--sw-accent)"]]));
-      const nearer = rest.filter((value) => value > copies.reduce((a, b) => a + b) / COPIES).length;
-      told.textContent = `${nearer} of ${rest.length} other sentences are nearer to the sentence than its own copies are on average.`;
+      const middle = copies.slice().sort((a, b) => a - b)[COPIES / 2];
+      const nearer = rest.filter((value) => value > middle).length;
+      told.textContent = `The median copy has ${shown(middle)}. Nearer to the sentence than that: ${nearer} of ${rest.length} other sentences.`;
       root.dataset.done = mine;
     });
 
     function dots(lines) {
       const height = 46;
       const svg = make("svg", { viewBox: `0 0 340 ${lines.length * height + 16}`, role: "img", "aria-label": "cosines with the sentence's vector" });
-      const low = Math.min(0, ...lines.flatMap((line) => line[1]));
-      const x = (value) => 10 + (320 * (value - low)) / (1 - low);
+      const low = -0.2;
+      const x = (value) => 10 + (320 * (Math.max(value, low) - low)) / (1 - low);
       lines.forEach(([label, values, fill], i) => {
         svg.append(make("text", { x: 10, y: i * height + 14 }, label));
         values.forEach((value) => svg.append(make("circle", { cx: x(value), cy: i * height + 30, r: 5, fill, "fill-opacity": 0.55 })));
       });
       const bottom = lines.length * height;
       svg.append(make("line", { x1: 10, x2: 330, y1: bottom, y2: bottom, stroke: "currentColor" }));
-      [low, (1 + low) / 2, 1].forEach((value, i) =>
-        svg.append(make("text", { x: x(value), y: bottom + 13, "text-anchor": ["start", "middle", "end"][i] }, shown(value))));
+      [0, 0.5, 1].forEach((value, i) =>
+        svg.append(make("text", { x: x(value), y: bottom + 13, "text-anchor": ["middle", "middle", "end"][i] }, shown(value))));
       return svg;
     }
 
     own.addEventListener("input", later(update));
     root.append(labelled("Sentence", own), make("div", { class: "sw-row" }, range.node), out, told);
-    root.append(make("p", { class: "sw-muted" }, "Cosine with the sentence's vector without dropout."));
+    root.append(make("p", { class: "sw-muted" }, "Axis: cosine with the sentence's vector without dropout."));
     update();
   }
 
