@@ -72,7 +72,7 @@ def side_by_side(
     table = _only_known_tags(pd.concat(parts, axis=1))
     for column in [place for place in table if (place[-1] if isinstance(place, tuple) else place) in (best or ())]:
         table[column] = _highest_bold(table[column])
-    size = "font-size: 0.82em" if table.shape[1] > 6 else "font-size: 0.95em"  # a wide table has to fit the page
+    size = "font-size: 0.82em" if table.shape[1] > 8 else "font-size: 0.95em"  # a wide table has to fit the page
     look = [
         {"selector": "th, td", "props": f"white-space: nowrap; text-align: right; padding: 0.3em 0.4em; {size}"},
         {"selector": "th.row_heading", "props": "text-align: left; white-space: normal; min-width: 7em"},
@@ -98,7 +98,7 @@ def left(table: pd.DataFrame, caption: str = "") -> Any:
         caption: what it shows.
     """
     style = [{"selector": "th, td", "props": "text-align: left; vertical-align: top; padding-right: 0.8em"}]
-    shown = _only_known_tags(table).style.set_table_styles(style)
+    shown = _only_known_tags(table.rename_axis(index=None)).style.set_table_styles(style)
     return shown.set_caption(_known(caption)) if caption else shown
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 
@@ -58,7 +59,7 @@ def test_planes_show_the_pairs_on_top_of_what_the_classifier_says() -> None:
     (axes,) = figure.axes
     assert axes.get_title(loc="left") == "[u; v]: 67% right"
     assert axes.images[0].get_array().tolist() == plane.tolist()
-    different, alike = (dots.get_offsets().tolist() for dots in axes.collections)
+    different, alike = (dots.get_offsets().tolist() for dots in axes.collections if isinstance(dots, PathCollection))
     assert (alike, different) == ([[0.1, 0.2]], [[0.5, -0.5], [-0.3, 0.9]])
     assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["not alike", "alike"]
 
@@ -197,22 +198,23 @@ def test_attention_is_shown_in_shares_of_attending_to_all_alike() -> None:
 def test_every_span_has_its_cell_and_the_best_one_is_framed() -> None:
     scores = np.array([[0.1, 0.4], [0.2, 0.9], [0.3, -np.inf]])  # of one word and of two, from each word on
     words = ["an", "aged", "horse"]
-    figure = plots.span_scores({"before": scores, "after": scores - 0.5}, words)
-    for axes, moved in zip(figure.axes, (0.0, 0.5), strict=True):
+    figure = plots.span_scores({"before": scores, "after": 2 * scores}, words)
+    for axes, times in zip(figure.axes, (1, 2), strict=True):
         drawn = axes.collections[0].get_array().reshape(3, 3)
         assert drawn.mask.tolist() == [[False, True, True], [False, False, True], [True, False, False]]
-        np.testing.assert_allclose(drawn.compressed(), np.array([0.1, 0.4, 0.2, 0.9, 0.3]) - moved)
+        above = np.array([0.1, 0.4, 0.2, 0.9, 0.3]) - 0.3  # the median
+        np.testing.assert_allclose(drawn.compressed(), times * above, atol=1e-12)
         (frame,) = axes.patches
         assert frame.get_xy() == (1, 2)  # from "aged" to "horse"
-        assert axes.collections[0].get_clim() == pytest.approx((-0.4, 0.9))  # of both panels
+        assert axes.collections[0].get_clim() == pytest.approx((0.0, 1.2))  # of both panels
         assert [label.get_text() for label in axes.get_xticklabels()] == words
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == words
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["before", "after"]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["before: “aged horse”", "after: “aged horse”"]
 
 
 def test_a_text_with_one_span_is_drawn() -> None:
     (axes,) = plots.span_scores({"raw": np.array([[0.5]])}, ["horse"]).axes
-    assert axes.collections[0].get_array().ravel().tolist() == [0.5]
+    assert axes.collections[0].get_array().ravel().tolist() == [0.0]  # it is the median
     assert axes.patches[0].get_xy() == (0, 0)
 
 

@@ -26,14 +26,14 @@ def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str
     Args:
         geometries: encoder -> its `geometry`.
         scores: encoder -> the score that colours its point.
-        label: what the score is.
+        label: what the score is; it stands in brackets.
     """
-    with canvas(1, width=6.0, height=4.4) as (figure, (axes,)):
+    with canvas(1, width=5.4, height=4.4) as (figure, (axes,)):
         x, y = ([getattr(found, name) for found in geometries.values()] for name in ("uniformity", "alignment"))
-        points = axes.scatter(x, y, c=[scores[name] for name in geometries], cmap=SCALE, s=60, zorder=3)
+        axes.scatter(x, y, c=[scores[name] for name in geometries], cmap=SCALE, s=60, zorder=3)
         axes.margins(0.15)
         axes.set(xlabel="uniformity (lower is better)", ylabel="alignment (lower is better)")
-        figure.colorbar(points, label=label)
+        axes.set_title(f"in brackets, and as colour: {label}", fontsize="small")
         figure.tight_layout()  # before labels find their places
         _label_apart(axes, [f"{name} ({scores[name]:.1f})" for name in geometries], list(zip(x, y, strict=True)))
     return figure
@@ -152,6 +152,7 @@ def pair_planes(
     with canvas(len(planes), width=2.9, height=3.1, columns=columns, sharex=True) as (figure, panels):
         for axes, (name, plane) in zip(panels, planes.items(), strict=True):
             axes.imshow(plane, extent=(-1, 1, -1, 1), origin="lower", cmap=RANKS, vmin=0, vmax=1.25)
+            axes.contour(plane, levels=[0.5], extent=(-1, 1, -1, 1), colors="black", linewidths=1.2)
             for found, colour, label in ((False, "white", "not alike"), (True, PALETTE[1], "alike")):
                 x, y = (side[alike == found] for side in pairs)
                 axes.scatter(x, y, s=14, color=colour, edgecolor="0.3", linewidth=0.4, label=label)

@@ -16,15 +16,16 @@ from sentlab.report.plots.style import GREY, PALETTE, RANKS, SEAMLESS, Picture, 
 
 SIGNIFICANT = 0.05  # the level of a test
 # the colours of the verdicts of a scorecard, with a contrast of 4.5 to white, also when the dark page inverts them
-VERDICTS = {"holds": "#00704d", "undecided": "#8a6d00", "fails": "#b8431c", NOT_RUN: "#a3a3a3", UNTESTED: "#d4d4d4"}
+VERDICTS = {"holds": "#00704d", "undecided": "#8a6d00", "fails": "#b8431c", NOT_RUN: "#a3a3a3", UNTESTED: "#ffffff"}
 
 
-def sweep(table: pd.DataFrame, score: str) -> Figure:
+def sweep(table: pd.DataFrame, score: str, reference: tuple[str, float] | None = None) -> Figure:
     """Draw what a setting does to a score: a line over one setting, with the spread over seeds, or a map over two.
 
     Args:
         table: one row per run; every column but `score` and `seed` is a setting, one or two of them.
         score: the column to show.
+        reference: a name and a score for a dashed line to compare with, in a sweep over one setting.
 
     Raises:
         ValueError: the table has no setting, or more than two.
@@ -41,12 +42,18 @@ def sweep(table: pd.DataFrame, score: str) -> Figure:
         elif pd.api.types.is_numeric_dtype(table[settings[0]]):
             axes.errorbar(means.index, means["mean"], means["std"].fillna(0.0), marker="o", color=PALETTE[0], capsize=3)
             axes.set(xlabel=settings[0], ylabel=score, xticks=list(means.index))
+            if reference:
+                axes.axhline(reference[1], color=GREY, ls="--", lw=1, label=reference[0])
         else:
             names = means.index.astype(str)
             axes.errorbar(means["mean"], names, xerr=means["std"].fillna(0.0), fmt="o", color=PALETTE[0], capsize=3)
             axes.invert_yaxis()
             axes.grid(axis="y", alpha=0.3)
             axes.set(xlabel=score)
+            if reference:
+                axes.axvline(reference[1], color=GREY, ls="--", lw=1, label=reference[0])
+        if reference and len(settings) == 1:
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
     return figure
 
 
@@ -119,26 +126,30 @@ def agreement(table: pd.DataFrame, x: str, y: str, hue: str) -> Figure:
     return figure
 
 
-def leaderboard(columns: Mapping[str, BoardColumn], beside: Sequence[str] = ()) -> Picture:
+def leaderboard(columns: Mapping[str, BoardColumn], score: str, beside: Sequence[str] = ()) -> Picture:
     """Draw scores with their intervals, one panel per column. Filled points do not differ significantly from the best.
 
     Args:
         columns: of the results of a leaderboard. A p below 0.05 is significant.
-        beside: rows that do not compete; they are grey.
+        score: what is measured, for the axis, such as `Spearman × 100`.
+        beside: rows that do not compete; they are grey, and stand below the others.
     """
-    across, rows = min(5, len(columns)), max(len(column.rows) for column in columns.values())
-    wide = {1: 5.0, 2: 3.2, 3: 2.6}.get(across, 2.0)
-    with canvas(len(columns), width=wide, height=1.2 + 0.24 * rows, columns=across) as (figure, panels):
+    rows = max(len(column.rows) for column in columns.values())
+    size = {"width": 5.4, "height": 0.9 + 0.26 * rows}
+    with canvas(len(columns), **size, columns=1, sharex=True, sharey=False) as (figure, panels):
         for axes, (name, column) in zip(panels, columns.items(), strict=True):
-            for place, (row, found) in enumerate(column.rows.items()):
+            best_first = sorted(column.rows.items(), key=lambda item: (item[0] in beside, -item[1].score))
+            for place, (row, found) in enumerate(best_first):
                 colour = GREY if row in beside else PALETTE[0]
                 filled = row not in beside and (found.p is None or found.p >= SIGNIFICANT)
                 axes.plot([found.low, found.high], [place] * 2, color=colour, lw=1.5, zorder=1)
                 axes.scatter(found.score, place, s=34, color=colour if filled else "white", ec=colour, zorder=2)
-            axes.set_yticks(range(len(column.rows)), list(column.rows))
-            axes.set_title(fill(name, int(9 * wide)))
+            axes.set_yticks(range(len(best_first)), [row for row, _ in best_first])
+            axes.set(ylim=(len(best_first) - 0.4, -0.6))
+            if len(columns) > 1:
+                axes.set_title(name)
             axes.grid(axis="x", alpha=0.3)
-        panels[0].invert_yaxis()
+        panels[-1].set_xlabel(score)
     return figure
 
 
@@ -156,17 +167,21 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
     shown = [(claim, found) for claim, found in tested if found.difference is not None]
     if not shown:
         raise ValueError(f"none of these {len(claims)} claims was tested on {encoder}: there is nothing to draw")
-    with canvas(1, width=7.6, height=1.3 + 0.4 * len(shown)) as (figure, (axes,)):
+    with canvas(1, width=5.6, height=1.3 + 0.56 * len(shown)) as (figure, (axes,)):
         for place, (claim, found) in enumerate(shown):
             colour = VERDICTS[found.verdict]
+            axes.text(
+                0, place - 0.42, claim.text, transform=axes.get_yaxis_transform(), va="center", fontsize=10,
+                bbox={"color": "white", "pad": 0.5}, zorder=1.5,
+            )  # fmt: skip
             if found.low is not None:
                 axes.plot([found.low, found.high], [place] * 2, color=colour, lw=2, zorder=2)
             axes.scatter(found.difference, place, s=38, color=colour, zorder=3)
             if claim.printed is not None:
                 axes.scatter(claim.printed, place, s=44, marker="D", color="white", ec=GREY, zorder=2)
         axes.axvline(0, color=GREY, lw=1, zorder=1)
-        axes.set_yticks(range(len(shown)), [fill(claim.text, 44) for claim, _ in shown])
-        axes.set(xlabel="difference of the scores × 100", ylim=(len(shown) - 0.4, -0.6))
+        axes.set(xlabel="difference of the scores × 100", ylim=(len(shown) - 0.6, -0.75), yticks=[])
+        axes.spines["left"].set_visible(False)
         axes.grid(axis="x", alpha=0.3)
         said = dict.fromkeys(found.verdict for _, found in shown)
         marks = [Line2D([], [], color=VERDICTS[verdict], marker="o", lw=2, label=verdict) for verdict in said]
@@ -201,21 +216,20 @@ def effects_by_size(claims: Sequence[ClaimResult], sizes: Mapping[str, float]) -
         for axes, claim in zip(panels, shown, strict=True):
             both = [(place, claim.found[name]) for place, name in enumerate(ours) if name in claim.found]
             tested = [(place, found) for place, found in both if found.low is not None]
-            points = [*((place, found.difference) for place, found in tested), (len(ours), claim.printed)]
-            axes.plot(*zip(*points, strict=True), color=GREY, lw=1, zorder=1)
             for place, found in tested:
                 axes.plot([place] * 2, [found.low, found.high], color=VERDICTS[found.verdict], lw=2, zorder=2)
                 axes.scatter(place, found.difference, s=38, color=VERDICTS[found.verdict], zorder=3)
             axes.scatter(len(ours), claim.printed, s=44, marker="D", color="white", ec=GREY, zorder=3)
             axes.axhline(0, color=GREY, lw=1, ls=":", zorder=1)
             axes.set_title(fill(claim.text, 21), fontsize="small")
-            axes.set_xticks(
-                range(len(sizes)), [f"{name}\n{size:g} M" for name, size in sizes.items()], fontsize="small"
-            )
+            ticks = [f"{name}\n{size:g} M" for name, size in sizes.items()]
+            axes.set_xticks(range(len(sizes)), ticks, fontsize="small")
             axes.set(xlim=(-0.5, len(ours) + 0.5))
             axes.margins(y=0.15)
         for axes in panels[::4]:
             axes.set_ylabel("effect × 100")
+        for axes in panels[-4:]:  # the lowest of each column
+            axes.tick_params(labelbottom=True)
     return figure
 
 
@@ -231,7 +245,8 @@ def verdict_counts(counts: pd.DataFrame) -> Picture:
             colour = VERDICTS[str(verdict)]
             if not numbers.any():
                 continue
-            axes.barh(counts.index, numbers, left=left, color=colour, height=0.62, label=verdict, ec="white")
+            edge = {"ec": GREY, "hatch": "////"} if verdict == UNTESTED else {"ec": "white"}
+            axes.barh(counts.index, numbers, left=left, color=colour, height=0.62, label=verdict, **edge)
             for place, (number, start) in enumerate(zip(numbers, left, strict=True)):
                 ink = "black" if verdict in (NOT_RUN, UNTESTED) else "white"
                 if number:
@@ -242,5 +257,5 @@ def verdict_counts(counts: pd.DataFrame) -> Picture:
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.tick_params(axis="y", length=0)
         close = {"columnspacing": 1.0, "handlelength": 1.2, "handletextpad": 0.5}
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(VERDICTS), **close)
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, **close)
     return figure
