@@ -6,13 +6,13 @@ whose weights follow slowly, makes its positive and all negatives. The negatives
 from a queue, those of earlier batches. The queue gives more negatives than a batch holds and costs no encoding.
 
 Differs from the paper:
-  - PT-BERT says of no view what share of the words it changes. Here each view has its own rate (`sentlab.text.views`).
+  - PT-BERT does not say what share of the words a view changes. Here each view has its own rate (`sentlab.text.views`).
   - Eq. 4's M vectors are the queue as it will be with this batch: the batch's own keys, then the newest earlier ones.
     A slot that was never filled is no negative. In MoCo, a new queue holds random vectors.
 
 Differs from the released code:
-  - MoCo's makes all negatives out of the queue, and pushes keys into it inside `forward`. Here the batch's own keys are
-    among the negatives from the first step on. The queue changes in `after_step` alone.
+  - MoCo's code takes all negatives from the queue, and pushes keys into it inside `forward`. Here the batch's own keys
+    are among the negatives from the first step on. The queue changes in `after_step` alone.
 """
 
 from __future__ import annotations
