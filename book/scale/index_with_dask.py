@@ -35,7 +35,7 @@ def main(asked):
     with open(asked.texts, encoding="utf-8") as lines:
         count = -(-sum(1 for _ in lines) // asked.lines)
     parts = Path(f"{asked.out}.parts").resolve()
-    parts.mkdir()
+    parts.mkdir(exist_ok=True)  # with the same --lines it goes on
     here = {
         "n_workers": 2,
         "threads_per_worker": 1,

@@ -59,8 +59,8 @@ def last2(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
 def first_last(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
     """Take the mean of the tokens of the first and the last layer.
 
-    The first LAYER, `hidden_states[1]`, as BERT-flow and SimCSE describe it ("first-last avg."). Code that takes
-    `hidden_states[0]` averages the embedding output instead; that is `embedding_last`, and its figures are others.
+    The first LAYER, `hidden_states[1]`, as BERT-whitening and SimCSE describe it ("first-last avg."). Code that takes
+    `hidden_states[0]` averages the embedding output instead: that is `embedding_last`, with other scores.
     """
     return masked_mean((hidden_states[1] + hidden_states[-1]) / 2, mask)
 

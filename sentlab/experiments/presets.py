@@ -36,7 +36,7 @@ class Preset:
         threads = torch.get_num_threads()
         cpu = f"{threads} CPU thread{'s' if threads > 1 else ''}"
         where = torch.cuda.get_device_name() if torch.cuda.is_available() else cpu
-        return f"preset {self.name}: encoder {self.encoder}, trained on {self.sentences}, on {where}"
+        return f"preset {self.name}: encoder {self.encoder}; methods train on {self.sentences}; {where}"
 
 
 PRESETS = {

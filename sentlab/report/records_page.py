@@ -37,7 +37,7 @@ KINDS = {
     "run": "one training, or an encoder evaluated as it is",
     "sweep": "one run with many settings, or seeds; each a file in sweeps/",
     "search": "settings that are searched on dev, then several seeds of the best; each seed a file in sweeps/",
-    "comparison": "which recorded method is better; without p, intervals count items alone, with p the seeds too",
+    "comparison": "which recorded method is better; a row with p counts seeds and test items, one without p test items",
     "williams": "the same for phrases in contexts: Williams's test",
     "leaderboard": "many recorded encoders on the same tests",
     "scorecard": "what the papers claim, and what holds here",
@@ -253,10 +253,14 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
         what = escape(method_in_words(settings))
         if over:
             what += f"; over {escape(', '.join(name.split('.')[-1] for name in over))}"
+        if isinstance(entry.record, SearchRecord) and entry.record.results and entry.record.results.chosen:
+            chosen = [f"{name.split('.')[-1]}={value}" for name, value in entry.record.results.chosen.items()]
+            what += f"; chosen: {escape(', '.join(chosen))}"
         what += "<br>".join(["", *map(escape, _set_up(settings, seeds))])
         found = [main_scores(run) for run in _runs(entry)]
-        dev = _spread([row.dev for row in found], set(over))
-        score = _spread([row.score for row in found], set(over))
+        varied = set() if isinstance(entry.record, SearchRecord) else set(over)  # its runs differ in their seeds
+        dev = _spread([row.dev for row in found], varied)
+        score = _spread([row.score for row in found], varied)
         steps = {run.results.kept_step for run in _runs(entry) if run.results} - {None}
         if steps:
             dev += f"<br>step {' to '.join(map(str, sorted({min(steps), max(steps)})))}"  # type: ignore[type-var]
@@ -266,7 +270,8 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
         return what, "NOT RUN" if entry.at_paper_scale else "no results yet", "–", "–"
     devices = ", ".join(dict.fromkeys(run.source.device for run in entry.runs))
     when = max(run.source.date for run in entry.runs)
-    return what, dev, score, f"{_time(entry.runs)}<br>{escape(when)}<br>{escape(devices)}"
+    timed = [entry.record] if isinstance(entry.record, SearchRecord) and entry.record.results else entry.runs
+    return what, dev, score, f"{_time(timed)}<br>{escape(when)}<br>{escape(devices)}"
 
 
 def _set_up(settings: RunSettings, seeds: Sequence[int] | None) -> list[str]:

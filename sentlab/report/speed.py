@@ -34,13 +34,14 @@ def table(record: SpeedRecord, *begins: str) -> Any:
         known = dict.fromkeys(row.work.split()[0] for row in record.results.rows)
         raise KeyError(f"no row of {record.name} begins with {' or '.join(begins)}; there are {', '.join(known)}")
     made = pd.DataFrame([_cells(row) for row in found])
-    shown = tables.left(made, f"{record.source.device}, {record.source.date}")
+    device = record.source.device.rsplit(",", 1)[0]  # each row has its own number of threads
+    shown = tables.left(made, f"Recorded on {record.source.date}, {device}")
 
-    def colour(goal: str) -> str:
-        return f"font-weight: 600; color: {COLOURS[goal.split(':')[0]]}"
+    def colour(verdict: str) -> str:
+        return f"font-weight: 600; color: {COLOURS[verdict]}"
 
     named = shown.format_index(lambda place: found[place].work)  # by number, because two rows may do the same work
-    return named.map(colour, subset=["goal"])
+    return named.map(colour, subset=["verdict"])
 
 
 def _cells(row: SpeedRow) -> dict[str, str]:
@@ -49,7 +50,8 @@ def _cells(row: SpeedRow) -> dict[str, str]:
         "threads": str(row.threads),
         "sentlab": f"{ours:,.4g} {row.unit}",
         "beside it": "; ".join(f"{name}: {value:,.4g}" for name, value in others) or "–",
-        "times as fast": "–" if row.ratio is None else f"{row.ratio:.1f}",
+        "times as fast as the first beside it": "–" if row.ratio is None else f"{row.ratio:.1f}",
         "memory, MiB": "–" if row.memory is None else f"{row.memory:,.0f}",
-        "goal": f"{'met' if row.met else 'missed'}: {row.goal}",
+        "verdict": "met" if row.met else "missed",
+        "goal": row.goal,
     }

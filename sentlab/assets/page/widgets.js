@@ -352,10 +352,11 @@ const sentlabWidgets = (() => {
           const y = lines.indexOf(line) * height + 24;
           const sure = line.difference && (line.ends[0] > 0 || line.ends[1] < 0);
           const look = { stroke: sure ? "#d55e00" : "var(--sw-accent)", "stroke-width": 3 };
-          const ends = line.ends.map(shown).join(" to ");
+          const tenths = (number) => number.toFixed(1).replace("-", "−");
+          const ends = line.ends.map(tenths).join(" to ");
           if (kind) svg.append(make("line", { x1: x(0), x2: x(0), y1: y - 6, y2: y + 6, stroke: "currentColor" }));
           svg.append(
-            make("text", { x: 10, y: y - 9 }, `${line.label}: ${shown(line.value)} (${ends})`),
+            make("text", { x: 10, y: y - 9 }, `${line.label}: ${tenths(line.value)} (${ends})`),
             make("line", { x1: x(line.ends[0]), x2: x(line.ends[1]), y1: y, y2: y, ...look }),
             make("circle", { cx: x(line.value), cy: y, r: 4.5, fill: look.stroke })
           );
@@ -366,7 +367,7 @@ const sentlabWidgets = (() => {
 
     again.addEventListener("click", () => { choose(); update(); });
     root.append(make("div", { class: "sw-row" }, range.node, again), out);
-    const how = `Spearman × 100 with 95% intervals from ${RESAMPLES} resamples. Orange: the interval of a difference leaves out 0.`;
+    const how = `Spearman × 100 with 95% intervals from ${RESAMPLES} resamples. Scores share one scale, and differences another, whose upright mark is 0. Orange: the interval of a difference leaves out 0.`;
     root.append(make("p", { class: "sw-muted" }, how));
     choose();
     update();
