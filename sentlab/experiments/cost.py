@@ -25,11 +25,11 @@ from sentlab.encoder.static import load
 from sentlab.encoder.vector_maps import postprocessed
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
-from sentlab.experiments.encoders import encoders_of, first_settings
+from sentlab.experiments.encoders import encoders_of, settings_of
 from sentlab.experiments.records import CostRecord, Notes
 from sentlab.experiments.run import build_method, training_rows
 from sentlab.experiments.settings import RunSettings
-from sentlab.training import TrainConfig, fit, set_seed
+from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 
 WARM = 3  # first steps, which reserve memory
 STATUS = Path("/proc/self/status")
@@ -53,7 +53,7 @@ def cost(path: Path) -> CostRecord:
     with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as child:
         for name, row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
             (source,) = encoders_of(row, path, first=True)
-            own = first_settings(records.read(records.path_of(row.record, path)))
+            own = settings_of(row, path)
             if own.method:
                 spent[name] = child.submit(training, own, settings.steps, settings.threads).result()
             asked = child.submit(encoding, source, row.pooling, texts, settings.passes, settings.threads)
@@ -80,12 +80,14 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
         return found.TrainingCost(minutes=round(seconds / 60, 2), mib=round(memory))
     set_seed(settings.seed)
     trained, asked = method(encoder), TrainConfig(**settings.train)
+    if settings.dropout is not None:
+        set_dropout(trained, settings.dropout)
     config = replace(asked, steps=WARM + steps, eval_every=None, keep="last")
     _, memory = _measured(
         lambda: fit(trained, corpus, config, progress=False, on_step=lambda *_: times.append(time.perf_counter()))
     )
     seconds = float(np.median(np.diff(times)[WARM:]))
-    minutes = seconds * settings.train["steps"] / 60
+    minutes = seconds * asked.steps_over(len(corpus)) / 60
     return found.TrainingCost(seconds_a_step=round(seconds, 3), minutes=round(minutes, 2), mib=round(memory))
 
 

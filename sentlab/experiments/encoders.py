@@ -9,6 +9,7 @@ from typing import Any
 from sentlab.experiments import records, sweep
 from sentlab.experiments.records import ENCODER, ITEMS, SWEEPS, RunRecord, SearchRecord, SweepRecord
 from sentlab.experiments.settings import RunSettings
+from sentlab.experiments.settings_grids import with_values
 from sentlab.experiments.settings_rows import RowSettings
 
 
@@ -35,7 +36,11 @@ def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False, first
         return [settings.encoder.model_dump(exclude_unset=True)]
     if isinstance(record, SweepRecord):
         root = records.root_of(path)
-        runs = [own for own in record.settings.runs(sweep.chosen_for(record, path)) if _has(own, row.where)]
+        runs = [
+            own
+            for own in record.settings.runs(sweep.chosen_for(record, path))
+            if with_values(own, row.where or {}) == own
+        ]
         if not runs:
             raise ValueError(f"no run of {row.record} has {row.trained.removeprefix(row.record).strip()}")
         places = [root / SWEEPS / sweep.run_name(own) / ENCODER for own in runs]
@@ -61,10 +66,6 @@ def items_beside(source: Mapping[str, Any]) -> Path | None:
     return folder.with_name(ITEMS) if (folder.name, folder.parts[-3:-2]) == (ENCODER, (SWEEPS,)) else None
 
 
-def _has(settings: RunSettings, where: Mapping[str, Any]) -> bool:
-    return all(sweep.value_of(settings, name) == value for name, value in where.items())
-
-
 def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str]:
     """Return the rows that depend on a seed, each with its runs; others are not trained, or whiten all texts.
 
@@ -79,6 +80,18 @@ def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str
         if first.method is not None and not (first.method.name == "Whitening" and first.draw is None):
             trained[name] = row.trained
     return trained
+
+
+def settings_of(row: RowSettings, beside: Path) -> RunSettings:
+    """Return the settings of the first encoder of a row, with the values that a search has chosen."""
+    path = records.path_of(row.record, beside)
+    record = records.read(path)
+    if isinstance(record, SweepRecord):
+        runs = record.settings.runs(sweep.chosen_for(record, path))
+        return next(own for own in runs if with_values(own, row.where or {}) == own)
+    if isinstance(record, SearchRecord) and record.results and record.results.chosen:
+        return record.settings.full(record.results.chosen, record.settings.seeds[0])
+    return first_settings(record)
 
 
 def first_settings(record: records.AnyRecord) -> RunSettings:

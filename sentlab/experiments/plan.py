@@ -41,7 +41,6 @@ from sentlab.experiments.settings_rows import RowSettings
 from sentlab.experiments.sweep import chosen_for, runs_of
 
 PAPER_SCALE = "paper-scale"
-LOCKS = Path("runs/locks")  # a file for each record that a process works on
 STATES = ("done", "missing", "not run")
 LONGEST = 400  # characters of an error that are shown
 
@@ -233,7 +232,7 @@ def fill(folder: Path, execute: Callable[[AnyRecord, Path], object]) -> dict[str
     refused = {}
     for entry in tqdm(in_order(waiting), desc="records", unit=" records"):
         try:
-            with FileLock(LOCKS / f"{entry.name.replace('/', '-')}.lock", timeout=0):
+            with FileLock(records.LOCKS / f"{entry.name.replace('/', '-')}.lock", timeout=0):
                 reason = ""
                 if _entry(entry.path, entry.path).runs:
                     continue  # another process has run it

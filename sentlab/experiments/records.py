@@ -26,6 +26,7 @@ from sentlab.experiments import settings_rows as rows
 from sentlab.files import naming, write_json
 
 FOLDER = Path("book/results")
+LOCKS = Path("runs/locks")  # a file for each record or run that a process works on
 SWEEPS = "sweeps"  # folder of the runs of all sweeps
 ENCODER, ITEMS = "encoder", "items"  # in a run's folder: what it has trained, and what that gives the items of tests
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "nltk", "rake-nltk")

@@ -177,6 +177,9 @@ class Trial(Typed):
 
         rising: the best score is in the last third of the steps, and training longer might find a better one.
         seconds: of the run.
+
+        run: its name, which its settings decide.
+        failed: why it gave no score, as where a loss was no longer finite. It then ranks last.
     """
 
     values: dict[str, Any]
@@ -186,6 +189,8 @@ class Trial(Typed):
     last: Number
     rising: bool
     seconds: Number
+    run: str
+    failed: str | None = None
 
 
 class SearchResults(Typed):

@@ -37,12 +37,14 @@ from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.records import ENCODER, ITEMS, SWEEPS, Notes, RunRecord
 from sentlab.experiments.settings import MAPS, MethodSettings, RunSettings, method_class, view_and_rate
+from sentlab.files import write_json
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 
 SENTENCES, BEAMS = 500, 4  # to reconstruct the phrases of: drawn from a corpus, and of the search
+LAST = "last.json"  # what was measured after the last step, until the record has it
 GEOMETRY = ("stsb", "toy-sts")  # the first of these among the test corpora gets its geometry measured
 _raw: dict[str, found.Measured] = {}  # of encoders before training: every run of a sweep begins with the same one
 
@@ -88,17 +90,25 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
             if settings.frozen_first is not None:
                 train_own_layers(method, corpus, settings, progress)
             watch = watch_geometry(devs[0], settings.watch) if settings.watch else None
-            length = (settings.train or {}).get("steps")
+            config = TrainConfig(**settings.train or {})
+            length = config.steps_over(len(corpus))
             choose = [dev_score(dev, setup=dev_setup(dev, settings)) for dev in devs]
 
             def score_dev(trained: Encoder) -> float:
+                if not all(own.isfinite().all() for own in trained.parameters()):
+                    raise FloatingPointError("the weights are no longer finite: take a lower learning rate")
                 return sum(score(trained) for score in choose) / len(choose)
 
+            # a checkpoint belongs to them: neither is in the weights that it begins with
+            first = settings.frozen_first
+            score_dev.fingerprint = (  # type: ignore[attr-defined]
+                f"{[(dev.name, dev_setup(dev, settings)) for dev in devs]}, frozen first: {first}"
+            )
+
             def on_step(step: int, trained: Any) -> Mapping[str, float] | None:
-                if step == length and (settings.train or {}).get("keep") == "dev" and settings.test:
-                    results["last"] = measure(
-                        trained.encoder, poolings_of(trained.encoder, poolings), devs, tests, settings
-                    )
+                if step == length and config.keep == "dev" and settings.test:
+                    own = measure(trained.encoder, poolings_of(trained.encoder, poolings), devs, tests, settings)
+                    write_json(folder / LAST, own.model_dump(mode="json"))
                     trained.train()
                 return watch(step, trained) if watch else None
 
@@ -106,7 +116,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
             history = fit(
                 method,
                 corpus,
-                TrainConfig(**settings.train or {}),
+                config,
                 score_dev,
                 folder=folder,
                 resume=True,
@@ -114,6 +124,8 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
                 on_step=on_step,
             )
             began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
+            if (folder / LAST).exists():  # also where this process was interrupted after the last step
+                results["last"] = found.Measured.model_validate_json((folder / LAST).read_text(encoding="utf-8"))
             results["training"] = found.Training(
                 dev=[found.DevScore(step=int(row["step"]), score=row["score"]) for row in history.dev],
                 geometry=[found.SeenGeometry.model_validate(row) for row in history.seen],
@@ -137,6 +149,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
     record.provenance = notes.provenance(command, seconds, encoder=start, processes=count)
     if processes.is_main_process:
         record.save(path)
+        (folder / LAST).unlink(missing_ok=True)
     return record
 
 
@@ -149,7 +162,7 @@ def poolings_of(encoder: Encoder, asked: Sequence[str]) -> list[str]:
 def drop_checkpoint(folder: Path, processes: Accelerator) -> None:
     """Delete what an earlier run has left to resume from."""
     if processes.is_main_process:
-        for file in folder.glob("checkpoint*"):
+        for file in [*folder.glob("checkpoint*"), *folder.glob(LAST)]:
             file.unlink()
     processes.wait_for_everyone()
 

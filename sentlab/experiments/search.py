@@ -24,7 +24,8 @@ from sentlab.experiments.sweep import finished, run_name
 
 TRIALS = Path("runs/trials")
 GROWTH = 3  # values that a grid may gain
-HIGHEST = {"dropout": 0.5, "decoder_layers": 12}  # of what cannot grow for ever
+LOST = -100.0  # the score of a trial that gave none: no correlation x 100 is lower
+HIGHEST = {"dropout": 0.5, "decoder_layers": 12, "momentum": 0.999, "warmup": 0.9}  # of what cannot grow for ever
 
 
 def search(path: Path, *, again: bool = False) -> SearchRecord:
@@ -38,7 +39,8 @@ def search(path: Path, *, again: bool = False) -> SearchRecord:
     settings, results = record.settings, found.SearchResults()
     if record.results and not again:
         results = found.SearchResults(trials=record.results.trials)
-    hunt = Hunt(record, path, again, list(results.trials))
+    hunt = Hunt(record, path, again)
+    hunt.trials = [trial for trial in results.trials if trial.run == hunt.name_of(trial.values, trial.steps)]
     grid = settings.grid()
     drawn = Random(settings.seed).sample(grid, min(settings.trials, len(grid)))
     for values in tqdm(drawn, desc=f"{record.name}: trials", unit=" trials"):
@@ -90,6 +92,15 @@ class Hunt:
         """Return the trial in full with the best dev score."""
         return max(self.full, key=rank)
 
+    def settings_of(self, values: Mapping[str, Any], steps: int) -> RunSettings:
+        """Return the settings of a trial: those of a run in full where it has as many steps."""
+        settings = self.record.settings
+        return settings.full(values, settings.seeds[0]) if steps == self.length else settings.trial(values)
+
+    def name_of(self, values: Mapping[str, Any], steps: int) -> str:
+        """Return the name of a trial's run. A trial of other settings, which have changed since, has another one."""
+        return run_name(self.settings_of(values, steps))
+
     def in_full(self, values: Mapping[str, Any], seed: int) -> RunRecord:
         """Return a run in full; `again` trains it afresh, once."""
         settings = self.record.settings
@@ -101,26 +112,33 @@ class Hunt:
         for trial in self.trials:
             if (trial.values, trial.steps) == (values, steps):
                 return trial
-        settings, full = self.record.settings, steps == self.length
-        own: RunSettings = settings.full(values, settings.seeds[0]) if full else settings.trial(values)
-        run = finished(own, records.root_of(self.path) / SWEEPS if full else TRIALS, again=self.again)
+        trial = self._tried(values, steps)
+        self.trials.append(trial)
+        self.record.results = found.SearchResults(trials=self.trials)
+        self.record.save(self.path)
+        return trial
+
+    def _tried(self, values: Mapping[str, Any], steps: int) -> found.Trial:
+        own, began = self.settings_of(values, steps), time.monotonic()
+        folder = records.root_of(self.path) / SWEEPS if steps == self.length else TRIALS
+        known: dict[str, Any] = {"values": dict(values), "steps": steps, "run": run_name(own)}
+        try:
+            run = finished(own, folder, again=self.again)
+        except FloatingPointError as error:
+            spent = time.monotonic() - began
+            return found.Trial(**known, dev=LOST, step=0, last=LOST, rising=False, seconds=spent, failed=str(error))
         assert run.results
         assert run.results.training
         curve = run.results.training.dev
         best = max(curve, key=lambda point: point.score)
-        trial = found.Trial(
-            values=dict(values),
-            steps=steps,
+        return found.Trial(
+            **known,
             dev=round(best.score, 3),
             step=best.step,
             last=round(curve[-1].score, 3),
             rising=best.step > 2 / 3 * steps,
             seconds=run.source.seconds,
         )
-        self.trials.append(trial)
-        self.record.results = found.SearchResults(trials=self.trials)
-        self.record.save(self.path)
-        return trial
 
 
 def rank(trial: found.Trial) -> tuple[float, float]:
@@ -151,9 +169,13 @@ def beyond(
             continue
         numbers = sorted(values)
         end, inner = numbers[:2] if chosen[name] == numbers[0] else numbers[:-3:-1]
-        if end == 0 or inner == 0:
+        if end == 0:
             continue
-        value = float(f"{end * end / inner:.3g}")
+        value = float(f"{end * end / inner if inner else 2 * end:.3g}")
+        if all(isinstance(number, int) for number in numbers):  # such as layers, or rows of a batch
+            value = round(value)
+            if value < 1 or value in values:
+                continue
         if value <= HIGHEST.get(name.split(".")[-1], float("inf")):
-            return name, int(value) if isinstance(end, int) and value == int(value) else value
+            return name, value
     return None

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from filelock import FileLock
 from tqdm import tqdm
 
 from sentlab.experiments import records
@@ -90,15 +93,27 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False) 
         again: run it in any case.
     """
     path = Path(folder) / f"{run_name(settings)}.json"
-    if again or not (path.exists() and records.read(path).done):
-        RunRecord(settings=settings).save(path)
-        kept = path.with_suffix("")
-        run(path, folder=kept, again=again, progress=False)
-        if settings.keep:
-            (kept / "checkpoint.safetensors").unlink(missing_ok=True)  # a fitted map has none
-        else:  # the numbers are what a sweep is for
-            shutil.rmtree(kept, ignore_errors=True)
+    with _alone(path.stem):
+        if again or not (path.exists() and records.read(path).done):
+            RunRecord(settings=settings).save(path)
+            kept = path.with_suffix("")
+            run(path, folder=kept, again=again, progress=False)
+            if settings.keep:
+                (kept / "checkpoint.safetensors").unlink(missing_ok=True)  # a fitted map has none
+            else:  # the numbers are what a sweep is for
+                shutil.rmtree(kept, ignore_errors=True)
     return records.read_as(RunRecord, path)
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Wait until no other process does a run of that name, such as for another sweep. Those of one launch share it."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        yield
+        return
+    records.LOCKS.mkdir(parents=True, exist_ok=True)
+    with FileLock(records.LOCKS / f"{name}.lock"):
+        yield
 
 
 def run_sweep(path: Path, *, again: bool = False) -> Sweep:

@@ -214,7 +214,7 @@ def method_in_words(settings: RunSettings) -> str:
         return "no training"
     usual = signature(method_class(settings.method.name)).parameters
     told = [
-        f"{key}={'+'.join(value) if isinstance(value, list) else value}"
+        f"{key}={shown(value)}"
         for key, value in settings.method.arguments.items()
         if value is not None and (key not in usual or value != usual[key].default)
     ]
@@ -251,6 +251,8 @@ def _cells(entry: Entry) -> tuple[str, str, str, str]:
         over = entry.record.settings.over if isinstance(entry.record, SweepRecord | SearchRecord) else {}
         seeds = entry.record.settings.seeds if isinstance(entry.record, SearchRecord) else over.get("train.seed")
         what = escape(method_in_words(settings))
+        if isinstance(entry.record, SweepRecord) and (chosen_by := entry.record.settings.chosen_by):
+            what += f", as {escape(chosen_by)} has chosen"
         if over:
             what += f"; over {escape(', '.join(name.split('.')[-1] for name in over))}"
         if isinstance(entry.record, SearchRecord) and entry.record.results and entry.record.results.chosen:

@@ -30,10 +30,11 @@ def fingerprint(method: Any, rows: Sequence[Any], config: TrainConfig, dev: Any,
 
     The method counts with its class and with the attributes of all its modules, constructor arguments among them. The
     encoder counts with its weights, tokenizer, pooling and length. All rows count, the `TrainConfig`, whether there is
-    a dev function, and the number of processes. Attributes whose name starts with an underscore are left out. So are
-    the weights of heads, decoders and momentum copies, which a checkpoint restores.
+    a dev function (or its attribute `fingerprint`), and the number of processes. Attributes whose name starts with an
+    underscore are left out. So are the weights of heads, decoders and momentum copies, which a checkpoint restores.
     """
-    parts = {"method": _named(type(method)), "dev": dev is not None, "processes": processes}
+    parts = {"method": _named(type(method)), "processes": processes}
+    parts["dev"] = getattr(dev, "fingerprint", dev is not None)  # what it scores on, if it says so
     parts |= {f"method.{name}": value for name, value in _attributes(method)}
     parameters = {name: (tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in method.named_parameters()}
     parts["method.parameters"] = digest([parameters])

@@ -165,7 +165,7 @@ def test_a_record_that_another_process_runs_is_left_to_it(small_encoder_folder: 
     write("mine", settings(encoder=encoder))
     write("theirs/now", settings(encoder=encoder))
     ran: list[str] = []
-    with FileLock(plan.LOCKS / "theirs-now.lock"):
+    with FileLock(records.LOCKS / "theirs-now.lock"):
         refused = plan.fill(records.FOLDER, lambda record, path: ran.append(record.name))
     assert (ran, refused) == (["mine"], {"theirs/now": "another process runs it"})
 

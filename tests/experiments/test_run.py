@@ -14,6 +14,7 @@ from sentlab import data
 from sentlab.data import published
 from sentlab.encoder import Encoder
 from sentlab.experiments import records
+from sentlab.experiments import run as runs
 from sentlab.experiments.results import RunResults
 from sentlab.experiments.run import count_reconstructed, run
 from sentlab.text.phrases import Phrase
@@ -259,3 +260,35 @@ def test_again_trains_afresh_under_the_new_settings(tmp_path: Path, small_encode
     alone = run(write(tmp_path, "b", asked(5.0)), folder=tmp_path / "others")
     assert found_in(changed).training == found_in(alone).training
     assert found_in(changed).after == found_in(alone).after != found_in(first).after
+
+
+def test_a_run_with_another_dev_set_is_not_taken_up(tmp_path: Path, small_encoder_folder: Path) -> None:
+    folder = tmp_path / "runs"
+    run(write(tmp_path, "a", settings(small_encoder_folder)), folder=folder)
+    with pytest.raises(ValueError, match="dev:"):
+        run(write(tmp_path, "a", settings(small_encoder_folder, dev="toy-words")), folder=folder)
+    run(write(tmp_path, "a", settings(small_encoder_folder, poolings=["mean"])), folder=folder)  # measures, trains not
+
+
+def test_the_last_step_is_recorded_also_after_an_interruption(
+    tmp_path: Path, small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = settings(small_encoder_folder)
+    del chosen["train"]["steps"]
+    chosen["train"] |= {"epochs": 1, "batch_size": 1000}
+    path, folder = write(tmp_path, "a", chosen), tmp_path / "runs"
+    whole = found_in(run(path, folder=folder))
+    assert whole.last
+    path, folder, measure = write(tmp_path, "b", chosen), tmp_path / "others", runs.measure
+
+    def interrupted(encoder: Any, *rest: Any) -> Any:
+        if (folder / runs.LAST).exists():
+            raise KeyboardInterrupt
+        return measure(encoder, *rest)
+
+    monkeypatch.setattr(runs, "measure", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(path, folder=folder)
+    monkeypatch.setattr(runs, "measure", measure)
+    assert found_in(run(path, folder=folder)) == whole
+    assert not (folder / runs.LAST).exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,9 @@ from sentlab.data import Corpus, published
 from sentlab.encoder import Encoder
 from sentlab.evaluation.sts import evaluate_sts
 from sentlab.experiments import records
+from sentlab.experiments.encoders import encoders_of
 from sentlab.experiments.leaderboard import kept_evaluation
+from sentlab.experiments.records import ScorecardRecord
 from sentlab.experiments.scorecard import printed_effect, scorecard, verdicts
 from sentlab.experiments.settings_rows import Printed, TestSettings
 from sentlab.experiments.significance import Estimate
@@ -163,3 +166,13 @@ def test_what_encoders_gave_each_item_has_the_scores_of_their_records(real_data:
         for name, score in recorded.items():
             found = kept_evaluation(source, None, tests[name], corpora[tests[name].corpus], 128)
             assert found.score() == pytest.approx(score, abs=0.1), f"{run.name}: {name}"
+
+
+def test_where_may_name_the_data_of_a_run() -> None:
+    record = records.read_as(ScorecardRecord, BOOK / "scorecard" / "claims.json")
+    claim = next(own for own in record.settings.claims if own.text.startswith("Paraphrases make word vectors"))
+    for side in (claim.sides["tiny"].ours, claim.sides["tiny"].theirs):
+        with contextlib.suppress(
+            FileNotFoundError
+        ):  # which runs of the sweep it is, comes before whether they are there
+            assert len(encoders_of(side, BOOK / "scorecard" / "claims.json", or_items=True)) == 3

@@ -20,6 +20,7 @@ from sentlab.experiments import records
 from sentlab.experiments import sweep as sweeps
 from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.leaderboard import kept_evaluation
+from sentlab.experiments.records import RunRecord
 from sentlab.experiments.results import SearchResults, Trial
 from sentlab.experiments.search import Hunt, beyond, rank, search
 from sentlab.experiments.settings_rows import RowSettings, TestSettings
@@ -184,12 +185,41 @@ def test_an_interrupted_search_resumes(path: Path, monkeypatch: pytest.MonkeyPat
     assert len(calls) == before
 
 
+def test_a_search_whose_settings_have_changed_tries_again(path: Path) -> None:
+    search(path)
+    content = json.loads(path.read_text())
+    content["settings"]["run"]["train"]["batch_size"] = 4
+    path.write_text(json.dumps(content))
+    before = {trial["run"] for trial in content["results"]["trials"]}
+    after = search(path).results
+    assert after
+    assert {trial.run for trial in after.trials}.isdisjoint(before)
+    for trial in (trial for trial in after.trials if trial.steps == 4):
+        run = records.read_as(RunRecord, path.parents[1] / "sweeps" / f"{trial.run}.json")
+        assert (run.settings.train or {})["batch_size"] == 4
+
+
+def test_a_trial_without_a_score_ranks_last_and_says_why(path: Path) -> None:
+    content = json.loads(path.read_text())
+    content["settings"]["over"] = {"train.learning_rate": [0.001, 1e30]}
+    content["settings"] |= {"trials": 2, "finalists": 1, "steps": 3}
+    path.write_text(json.dumps(content))
+    results = search(path).results
+    assert results
+    lost = [trial for trial in results.trials if trial.failed]
+    assert {trial.values["train.learning_rate"] for trial in lost} >= {1e30}
+    assert [(trial.dev, trial.last) for trial in lost] == [(-100, -100)] * len(lost)
+    assert results.chosen
+    assert results.chosen["train.learning_rate"] < 1
+
+
 def test_a_grid_grows_where_its_best_value_is_at_an_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A made-up dev score that is best at a rate of 0.1 and at no dropout."""
 
     def made_up(self: Hunt, values: dict[str, Any], steps: int) -> Trial:
         dev = -abs(values["train.learning_rate"] - 0.1) - values["dropout"]
-        found = Trial(values=dict(values), steps=steps, dev=dev, step=0, last=dev, rising=False, seconds=1)
+        run = self.name_of(values, steps)
+        found = Trial(values=dict(values), steps=steps, dev=dev, step=0, last=dev, rising=False, seconds=1, run=run)
         self.trials.append(found)
         return found
 
@@ -219,7 +249,9 @@ def test_a_grid_that_has_grown_stays_so_after_an_interruption(path: Path, monkey
             raise KeyboardInterrupt
         left["before"] -= 1
         dev = -abs(values["train.learning_rate"] - 1) - abs(values["dropout"] - 0.025)
-        self.trials.append(Trial(values=dict(values), steps=steps, dev=dev, step=0, last=dev, rising=False, seconds=1))
+        run = self.name_of(values, steps)
+        made = Trial(values=dict(values), steps=steps, dev=dev, step=0, last=dev, rising=False, seconds=1, run=run)
+        self.trials.append(made)
         self.record.results = SearchResults(trials=self.trials)
         self.record.save(self.path)
         tried.append(values | {"steps": steps})
@@ -253,6 +285,10 @@ def test_a_grid_that_has_grown_stays_so_after_an_interruption(path: Path, monkey
         ([1e-4, 3e-4, 1e-3], 1e-3, 3.33e-3),
         ([1e-4, 3e-4, 1e-3], 1e-4, 3.33e-5),
         ([1, 10], 10, 100),
+        ([2, 3], 3, 4),  # whole numbers stay whole
+        ([2, 3], 2, 1),
+        ([1, 2], 1, None),
+        ([0.0, 0.1], 0.1, 0.2),
         ([0.0, 0.1], 0.0, None),
         (["a", "b"], "a", None),
         ([False, True], True, None),
@@ -265,7 +301,7 @@ def test_the_next_value_is_beyond_the_end_by_the_ratio_there(grid: list[Any], ch
 
 def test_of_trials_that_all_keep_step_0_the_least_harmed_goes_on() -> None:
     far, near = (
-        Trial(values={"rate": rate}, steps=500, dev=50.4, step=0, last=last, rising=False, seconds=1.0)
+        Trial(values={"rate": rate}, steps=500, dev=50.4, step=0, last=last, rising=False, seconds=1.0, run="x")
         for rate, last in ((1e-3, 16.6), (3e-5, 42.7))
     )
     better = near.model_copy(update={"dev": 50.5, "last": 10.0})

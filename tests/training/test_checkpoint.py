@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 import torch
+from accelerate.state import AcceleratorState
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from sentlab import set_seed
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
+from sentlab.evaluation import dev_score
 from sentlab.methods import MoCo, PaSeR, SimCSE, Universal
 from sentlab.methods.universal import task_rows
 from sentlab.text.views import compose, random_deletion, random_swap
@@ -202,3 +204,35 @@ def test_rows_of_every_kind_have_a_hash_of_their_own(encoder: Callable[..., Enco
         [torch.zeros(2), torch.ones(2)],
     ]
     assert len({fingerprint(method, rows, CONFIG, None, 1)["rows"] for rows in kinds}) == len(kinds)
+
+
+def test_another_dev_set_is_another_run(encoder: Callable[..., Encoder], tmp_path: Path) -> None:
+    def dev(of: str) -> Callable[[Encoder], float]:
+        def score(_: Encoder) -> float:
+            return 1.0
+
+        score.fingerprint = of  # type: ignore[attr-defined]
+        return score
+
+    train(SimCSE(encoder()), tmp_path, dev=dev("one corpus"))
+    train(SimCSE(encoder()), tmp_path, dev=dev("one corpus"))
+    with pytest.raises(ValueError, match="dev: 'one corpus' then, 'another' now"):
+        train(SimCSE(encoder()), tmp_path, dev=dev("another"))
+    assert dev_score("toy-sts").fingerprint != dev_score("toy-phrases").fingerprint  # type: ignore[attr-defined]
+
+
+def test_a_launcher_s_own_settings_change_nothing_silently(
+    encoder: Callable[..., Encoder], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def norms() -> Any:
+        set_seed(0)
+        AcceleratorState._reset_state(reset_partial_state=True)
+        return [row["contrastive"] for row in fit(SimCSE(encoder()), ROWS, CONFIG, progress=False).losses]
+
+    usual = norms()
+    monkeypatch.setenv("ACCELERATE_GRADIENT_ACCUMULATION_STEPS", "4")
+    assert norms() == usual
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    with pytest.raises(ValueError, match="mixed_precision='bf16': set it to 'no'"):
+        norms()
+    AcceleratorState._reset_state(reset_partial_state=True)
