@@ -26,7 +26,12 @@ class TokenBatch:
 
 
 def checked(texts: Iterable[str]) -> list[str]:
-    """Return the texts as a list; TypeError for a bare string or an item that is no string (the message says which)."""
+    """Return the texts as a list.
+
+    Raises:
+        TypeError: the texts are one string, or an item is none. The message says which.
+        ValueError: an item holds a character that is none.
+    """
     return list(strings(texts))
 
 
@@ -37,6 +42,10 @@ def strings(texts: Iterable[str]) -> Iterator[str]:
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string: {text!r:.60}")
+        try:
+            text.isascii() or text.encode()
+        except UnicodeEncodeError as error:  # half of a pair, which JSON can escape
+            raise ValueError(f"texts[{i}] holds a character that is none ({error})") from error
         yield text
 
 

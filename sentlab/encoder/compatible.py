@@ -255,5 +255,9 @@ def _ours(encoder: Encoder, keywords: dict[str, Any]) -> dict[str, Any]:
 
 def _unit(vectors: Any) -> Tensor:
     """Vectors (n, D), or one (D,), as float rows (n, D) of length 1; a row of zeros stays."""
-    rows = torch.stack(list(vectors)) if isinstance(vectors, list) and vectors else torch.as_tensor(vectors)
+    rows = (
+        torch.stack([torch.as_tensor(row) for row in vectors])
+        if isinstance(vectors, list) and vectors
+        else torch.as_tensor(vectors)
+    )
     return F.normalize(torch.atleast_2d(rows).float(), dim=-1)

@@ -71,6 +71,7 @@ class Encoder(Compatible):
             raise ValueError("the tokenizer has no fast version (tokenizer.json), so it knows no character offsets")
         if post is not None and post.in_dim != (width := model.config.hidden_size):
             raise ValueError(f"post maps vectors of {post.in_dim} dimensions; this model has {width}")
+        tokenizer.padding_side = "right"  # where [CLS] and the cut of short rows expect no padding on the left
         self.model, self.tokenizer, self.post, self.pseudo = model, tokenizer, post, pseudo
         self.pooling, self.max_length, self.normalize = pooling, max_length, normalize
         self.prompts, self.default_prompt_name = dict(prompts or {}), default_prompt_name
@@ -207,11 +208,11 @@ class Encoder(Compatible):
     def tokenize(self, texts: Iterable[str]) -> dict[str, Tensor]:
         """Turn texts into `input_ids` and `attention_mask`, (B, L) on `device`.
 
-        Texts are cut to max_length, and padded to the longest.
+        Texts are cut to max_length, and padded to the longest. There must be one at least.
         """
-        batch = self.tokenizer(
-            checked(texts), truncation=True, max_length=self.max_length, padding=True, return_tensors="pt"
-        )
+        if not (texts := checked(texts)):
+            raise ValueError("no texts to tokenize")
+        batch = self.tokenizer(texts, truncation=True, max_length=self.max_length, padding=True, return_tensors="pt")
         warn_if_cut(self, batch.encodings)
         return {name: batch[name].to(self.device) for name in ("input_ids", "attention_mask")}
 

@@ -242,6 +242,11 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
         return saved
     # where sentence-transformers has it, up to version 5 and from 6 on
     limits = read("sentence_bert_config.json") or {}
+    if limits.get("do_lower_case"):
+        raise ValueError(
+            f"{place}/sentence_bert_config.json asks for do_lower_case, which only sentence-transformers does: load it "
+            "there, and take Encoder.from_sentence_transformer"
+        )
     saved["max_length"] = limits.get("max_seq_length") or (read("tokenizer_config.json") or {}).get("model_max_length")
     if pooling is None:
         if kinds[:2] != ["Transformer", "Pooling"] or set(kinds[2:]) - {"Normalize"}:

@@ -66,6 +66,8 @@ class ContrastiveTension(nn.Module):
     def __init__(self, encoder: Encoder, *, negatives: int = 7):
         super().__init__()
         check_count(negatives=negatives)
+        if encoder.pooling == "pseudo":
+            raise ValueError("ContrastiveTension trains no pseudo tokens: set the encoder's pooling to another one")
         self.encoder, self.negatives = encoder, negatives
         self.twin = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.pooling, encoder.max_length)
         self.train()

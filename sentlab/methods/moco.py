@@ -95,6 +95,12 @@ class MoCo(nn.Module):
         self._coming: list[Tensor] = []  # keys of this step's batch, or of its parts
         self.to(encoder.device)
 
+    def train(self, mode: bool = True) -> MoCo:
+        """Set the mode as for any module, and forget the keys of losses that no step followed."""
+        super().train(mode)
+        self._coming.clear()
+        return self
+
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
         """Tokenise B sentences; a view is drawn from torch's global generator.
 

@@ -35,6 +35,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.batches import warn_if_cut
 from sentlab.encoder.inference import evaluating
 from sentlab.methods.arguments import check_above_zero, check_count, check_rows, check_share
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder, split_phrases
@@ -134,8 +135,8 @@ class PaSeR(nn.Module):
             raise ValueError(f"decoder_heads={heads} does not divide the encoder's width {dim}")
         self.encoder, self.m, self.n, self.top_phrases, self.mlm = encoder, m, n, top_phrases, mlm
         self.phrases, self.view = phrases, view
-        # a target has fewer tokens than its sentence, and one [SEP] a phrase
-        longest = encoder.max_length + top_phrases
+        self.max_length = encoder.max_length
+        longest = self.max_length + top_phrases  # a target has fewer tokens than its sentence, and one [SEP] a phrase
         self.decoder = PhraseDecoder(dim, longest, layers=decoder_layers, heads=heads, dropout=dropout)
         self.to(encoder.device)
 
@@ -249,6 +250,11 @@ class PaSeR(nn.Module):
         """The token ids of s and s~, their masks and the special tokens, (B, L) each. Also each sentence's phrases in
         text order, with the places of their tokens."""
         check_rows(sentences, str, "PaSeR")
+        if self.encoder.max_length > self.max_length:
+            raise ValueError(
+                f"the encoder reads {self.encoder.max_length} tokens, but this PaSeR was made for {self.max_length}: "
+                "set max_length before you make it"
+            )
         if phrases is not None and len(phrases) != len(sentences):
             raise ValueError(f"{len(phrases)} lists of phrases for {len(sentences)} sentences: give one list for each")
         encoded = self._tokenise(sentences)
@@ -285,7 +291,7 @@ class PaSeR(nn.Module):
         return _copies(ids, masked, mask, masked_mask, special)
 
     def _tokenise(self, texts: Sequence[str]) -> Any:
-        return self.encoder.tokenizer(
+        batch = self.encoder.tokenizer(
             list(texts),
             truncation=True,
             max_length=self.encoder.max_length,
@@ -293,6 +299,8 @@ class PaSeR(nn.Module):
             return_special_tokens_mask=True,
             return_tensors="pt",
         )
+        warn_if_cut(self.encoder, batch.encodings)
+        return batch
 
     def _teacher_inputs(self, targets: Tensor) -> Tensor:
         """The decoder's input at each place, [CLS] or the target before it: (B, T) -> (B, T)."""

@@ -32,7 +32,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.encoder.encoder import checked
+from sentlab.encoder.batches import checked, warn_if_cut
 from sentlab.encoder.pooling import masked_mean
 from sentlab.methods.arguments import check_above_zero, check_count, check_rows
 from sentlab.text.words import word_boundaries
@@ -175,6 +175,7 @@ class SLICE(nn.Module):
         batch = encoder.tokenizer(
             checked(texts), truncation=True, max_length=encoder.max_length, padding=True, return_tensors="pt"
         )
+        warn_if_cut(encoder, batch.encodings)
         tensors = {name: batch[name] for name in ("input_ids", "attention_mask")}
         tensors["units"] = torch.full_like(tensors["input_ids"], -1)
         for row, encoding, text in zip(tensors["units"], batch.encodings, texts, strict=True):
@@ -251,7 +252,8 @@ class StartEnd(SLICE):
         left, right = F.normalize(queries, dim=-1).chunk(2, dim=-1)  # (G, Q, D) each
         from_start, from_end = torch.einsum("gqd,gpwd->gqpw", left, starts), torch.einsum("gqd,gpwd->gqpw", right, ends)
         start_squares, end_squares = (x.square().sum(-1).unsqueeze(1) for x in (starts, ends))  # (G, 1, P, W) each
-        best = queries.new_full((*queries.shape[:2], units.shape[1]), -1.0)  # (G, Q, P)
+        # with a graph, also where no passage has a span
+        best = (0.0 * queries[..., :1] - 1.0).expand(-1, -1, units.shape[1])  # (G, Q, P)
         for size in range(self.min_size, min(self.max_size, len(words)) + 1):
             stop = len(words) + 1 - size
             norms = (start_squares[..., :stop] + end_squares[..., size - 1 :]).sqrt()

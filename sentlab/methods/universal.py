@@ -15,6 +15,8 @@ Differs from the paper:
   - It draws negatives once, from the whole data set. Here they are drawn anew for each batch, from the second sides of
     all pairs. A phrase that is known to be a paraphrase of the target is never drawn.
   - It does not say which pairs of PPDB count as paraphrases in `pi`. Here all rows of the task do.
+  - It builds all pairs first, and a batch has 16 of them. Here a batch of `pi` has B targets, each with its paraphrase
+    and its k negatives: B (1 + k) pairs.
   - Its optimiser is Adam (0.9, 0.98, 1e-9). `TrainConfig(betas=(0.9, 0.98), eps=1e-9, weight_decay=0)` is that one.
 
 Differs from the released code:

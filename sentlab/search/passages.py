@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from unicodedata import category
 
 import numpy as np
 
@@ -30,6 +31,9 @@ def encode_words(
             edges = word_boundaries(passage, offsets)
             if len(edges) > 1:
                 spans = np.stack([offsets[edges[:-1], 0], offsets[edges[1:] - 1, 1]], axis=1)
+                for span in spans:  # a tokenizer may drop the marks that belong to a word's last letter
+                    while span[1] < len(passage) and category(passage[span[1]]).startswith("M"):
+                        span[1] += 1
                 yield number, np.add.reduceat(vectors, edges[:-1]), spans + start
 
 

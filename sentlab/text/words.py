@@ -30,6 +30,9 @@ def word_boundaries(text: str, offsets: np.ndarray) -> np.ndarray:
     first = np.arange(len(text) + 1)  # of each character: where its word begins
     for match in _WORD.finditer(text):
         first[match.start() : match.end()] = match.start()
+    for place in range(len(text) - 1, -1, -1):  # some tokenizers count the space before a word to its first token
+        if text[place].isspace():
+            first[place] = first[place + 1]
     words = first[offsets[:, 0]]  # (T,)
     begins = np.ones(len(words), dtype=bool)
     begins[1:] = words[1:] != words[:-1]

@@ -130,6 +130,12 @@ def fit(
 
     several = DistributedDataParallelKwargs(find_unused_parameters=True)  # such as the heads of other tasks
     accelerator = Accelerator(device_placement=False, kwargs_handlers=[several])
+    accelerator.gradient_accumulation_steps = 1  # `config` says it all, whatever a launcher's own file says
+    if accelerator.mixed_precision != "no":
+        raise ValueError(
+            f"accelerate's own settings ask for mixed_precision={accelerator.mixed_precision!r}: set it to 'no' there, "
+            "and choose TrainConfig(precision=...)"
+        )
     rank, processes = accelerator.process_index, accelerator.num_processes
     check_shares(rows, config, processes)
     if processes > 1:

@@ -313,3 +313,11 @@ def test_a_cpu_without_bfloat16_says_so_and_encodes_in_float32(
 def test_an_unknown_precision_names_those_that_there_are(encoder: Encoder) -> None:
     with pytest.raises(ValueError, match="float32, bfloat16, or None"):
         encoder.encode(TEXTS, precision="float16")
+
+
+def test_texts_that_cannot_be_read_are_named(small_encoder_folder: Path) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    with pytest.raises(ValueError, match=r"texts\[1\] holds a character that is none"):
+        encoder.encode(["a", "b\ud800"])
+    with pytest.raises(ValueError, match="no texts to tokenize"):
+        encoder.tokenize([])

@@ -146,6 +146,13 @@ def test_only_after_step_changes_state(make: Callable[..., MoCo]) -> None:
     assert torch.equal(method.queue.pushed, before["queue.pushed"])
 
 
+def test_a_loss_that_was_only_looked_at_leaves_no_keys_for_training(make: Callable[..., MoCo]) -> None:
+    method = make(queue_size=12)
+    method.loss(method.collate(SENTENCES[:4]))
+    fit(method, SENTENCES, TrainConfig(steps=3, batch_size=4, learning_rate=0.001), progress=False)
+    assert method.queue.pushed == 12
+
+
 def test_accumulated_parts_all_enter_the_queue(make: Callable[..., MoCo]) -> None:
     method = moved(make())
     parts = [method.collate(SENTENCES[:3]), method.collate(SENTENCES[3:])]

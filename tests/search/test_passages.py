@@ -27,3 +27,11 @@ def test_a_long_text_is_searched_to_its_end(small_encoder_folder: Path) -> None:
     last = index._segments[0].spans[-1]
     assert text[last[0] : last[1]] == "."
     assert last[1] == len(text)
+
+
+def test_a_hit_keeps_the_marks_of_its_last_letter(small_encoder_folder: Path) -> None:
+    index = PhraseIndex(Encoder.from_pretrained(small_encoder_folder, device="cpu"))
+    text = "we met in a cafe\u0301, near the sea"
+    index.add([text])
+    ends = {text[span[0] : span[1]] for span in index._segments[0].spans}
+    assert "cafe\u0301" in ends

@@ -34,6 +34,16 @@ def test_words_of_tokens() -> None:
     assert word_boundaries("", np.empty((0, 2), np.int64)).tolist() == [0]
 
 
+def test_a_token_that_begins_with_a_space_belongs_to_the_word_behind_it() -> None:
+    """As the tokenizers of RoBERTa and its like may give them."""
+    text = "The unbelievable dogs play"
+    offsets = np.array([(0, 3), (3, 6), (6, 8), (8, 16), (16, 21), (21, 26)])
+    assert word_boundaries(text, offsets).tolist() == [0, 1, 4, 5, 6]
+    alone = np.array([(0, 3), (3, 4), (4, 6), (6, 16), (16, 21), (21, 26)])  # the space is a token
+    assert word_boundaries(text, alone).tolist() == [0, 1, 4, 5, 6]
+    assert word_boundaries("a ", np.array([(0, 1), (1, 2)])).tolist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
