@@ -11,6 +11,8 @@ Each name is imported when it is first used, so that `import sentlab` is quick a
 """
 
 # ruff: noqa: F401  the imports are for type checkers, which cannot follow __getattr__
+from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +42,11 @@ __all__ = sorted(_PLACES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module 'sentlab' has no attribute {name!r}")
-    return resolve_name(_PLACES[name])
+    if name in _PLACES:
+        return resolve_name(_PLACES[name])
+    if not name.startswith("_") and find_spec(f"{__name__}.{name}"):  # a part that `__all__` does not name
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module 'sentlab' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,13 @@ def main(arguments: Sequence[str]) -> int:
         The exit status: 0, or 1 for a failure, of which one line has been printed. Invalid arguments end the
         program with 2, as argparse does.
     """
-    asked = parser().parse_args(arguments)
+    made = parser()
+    asked, more = made.parse_known_args(arguments)
+    words = getattr(asked, {"search": "phrase", "evaluate": "files"}.get(asked.verb, ""), None)
+    if more and (words is None or any(word.startswith("-") for word in more)):
+        made.error(f"unrecognized arguments: {' '.join(more)}")
+    if words is not None:
+        words += more  # those behind an option, which argparse leaves over
     verb = f"sentlab {asked.verb}"
 
     def tell(message: Warning | str, *_: Any, **__: Any) -> None:
@@ -64,6 +71,8 @@ def train(asked: argparse.Namespace) -> None:
     method, began, out = METHODS[asked.method], time.monotonic(), _out(asked)
     if out.exists() and not (out / "modules.json").is_file() and (out.is_file() or any(out.iterdir())):
         raise FileExistsError(f"--out {out} is no saved encoder and not empty; choose another folder")
+    if Path.cwd().is_relative_to(out.resolve()):
+        raise FileExistsError(f"--out {out} is or holds the working directory; choose another folder")
     kind = asked.rows or ("texts" if method in ON_TEXTS else "triples")
     fitting = ON_TEXTS if kind == "texts" else ON_TRIPLES
     if method not in fitting:
@@ -133,6 +142,8 @@ def evaluate(asked: argparse.Namespace) -> None:
 
     out = _out(asked, ".json") if asked.out else None
     corpora = [_pairs(asked, name, asked.columns, "test") for name in asked.files]
+    if twice := [name for name, count in Counter(corpus.name for corpus in corpora).items() if count > 1]:
+        raise ValueError(f"two of {', '.join(asked.files)} are called {twice[0]}, as their scores would be: rename one")
     encoder = _encoder(asked)
     scores: dict[str, float] = {}
     for corpus in corpora:
@@ -228,6 +239,8 @@ def _out(asked: argparse.Namespace, *endings: str) -> Path:
     out = Path(asked.out).expanduser()
     if endings and out.suffix not in endings:
         raise ValueError(f"--out {out} must end in {' or '.join(endings)}")
+    if endings and out.is_dir():
+        raise IsADirectoryError(f"--out {out} is a folder; name a file")
     return out
 
 

@@ -34,7 +34,8 @@ then in Python: pandas.read_csv("hits.csv")""",
     "page": """
   python -m sentlab page --encoder my-encoder --out my-encoder.html
 then open my-encoder.html in a browser; or write my-encoder.js, and in Python:
-  sentlab.report.widgets.compare({"mine": ("my-encoder.js", "mean")})""",
+  from sentlab.report import widgets
+  widgets.compare({"mine": ("my-encoder.js", "mean")})""",
 }
 
 
@@ -58,7 +59,12 @@ def parser() -> argparse.ArgumentParser:
 
     def reads(own: argparse.ArgumentParser, columns: str) -> None:
         own.add_argument("--columns", type=_columns, metavar="A,B", help=f"columns to read; default: {columns}")
-        own.add_argument("--separator", metavar="S", help="column separator; default: a comma in .csv, a tab in .tsv")
+        own.add_argument(
+            "--separator",
+            type=_separator,
+            metavar="S",
+            help="column separator; default: a comma in .csv, a tab in .tsv",
+        )
         own.add_argument("--no-quotes", action="store_true", help="in .csv and .tsv a quote is plain text")
 
     formats = ".txt, .csv, .tsv or .jsonl, also packed as .gz or .xz, or .parquet"
@@ -99,7 +105,10 @@ def parser() -> argparse.ArgumentParser:
     own.add_argument("--scale", **scale, help="lowest and highest possible score; default: 0,5")
     reads(own, "text_a,text_b,score")
 
-    own = add("index", "Make an index of all phrases of the texts in a file.")
+    own = add(
+        "index",
+        "Make an index of all phrases of the texts in a file. Texts are stripped, and blank ones do not count.",
+    )
     own.add_argument("file", help=formats)
     own.add_argument("--out", required=True, metavar="FOLDER", help="write the index here")
     own.add_argument("--add", action="store_true", help="add to an existing index")
@@ -121,6 +130,13 @@ def parser() -> argparse.ArgumentParser:
     own.add_argument("--out", required=True, metavar="FILE", help=".html, or .js with the weights alone")
     own.add_argument("--name", help="name of the encoder in the page; default: that of the file")
     return whole
+
+
+def _separator(given: str) -> str:
+    separator = {"\\t": "\t", "tab": "\t"}.get(given, given)
+    if len(separator) != 1:
+        raise argparse.ArgumentTypeError(f"expected one character, such as ';' or \\t, got {given!r}")
+    return separator
 
 
 def _columns(given: str) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ def to_disk(path: Path) -> None:
     """Wait until the content of a file, or the list of names in a folder, is on the disk (fsync)."""
     if os.name == "nt" and path.is_dir():
         return  # Windows opens no folders
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    descriptor = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)  # a file may be read-only
     try:
         os.fsync(descriptor)
     finally:

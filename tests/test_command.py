@@ -168,6 +168,23 @@ def test_examples_of_the_help_are_commands(verb: str, capsys: pytest.CaptureFixt
         assert command_line.parser().parse_args(line.replace('"', "").split()).verb == verb
 
 
+def test_words_may_stand_behind_an_option(files: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main("search words.index -k 1 phrase --no-such".split())
+    assert left.value.code == 2
+    assert "unrecognized arguments" in capsys.readouterr().err
+    assert main(["search", "nowhere.index", "-k", "1", "a walk"]) == 1  # read as a phrase
+    assert "nowhere.index" in capsys.readouterr().err
+
+
+def test_two_files_of_one_name_are_not_scored_as_one(files: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other").mkdir()
+    for place in (Path("judged.csv"), Path("other/judged.csv")):
+        place.write_text("text_a,text_b,score\na cat,a dog,3\na car,a bus,4\nred,blue,1\n", encoding="utf-8")
+    assert main(["evaluate", "judged.csv", "other/judged.csv"]) == 1
+    assert "are called judged" in capsys.readouterr().err
+
+
 def test_the_verbs_need_no_optional_package(files: str) -> None:
     code = """
 import sys

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from sentlab.data.readers import files
 from sentlab.data.readers.files import Read
@@ -114,7 +117,8 @@ def _raw(path: Path, names: tuple[str, ...], separator: str | None, quotes: bool
     """The columns of a file's rows, by its ending."""
     ending = next(iter(path.suffixes[-2:-1] if path.suffix in files.PACKED else path.suffixes[-1:]), "").lower()
     if ending in SEPARATORS:
-        return files.csv_columns(path, names, separator or SEPARATORS[ending], quotes=quotes)
+        mark = separator or SEPARATORS[ending]
+        return _told(files.csv_columns(path, names, mark, quotes=quotes), mark)
     if ending == ".jsonl":
         return files.json_columns(path, names)
     if ending == ".parquet" and path.suffix not in files.PACKED:
@@ -124,6 +128,18 @@ def _raw(path: Path, names: tuple[str, ...], separator: str | None, quotes: bool
     if len(names) > 1:
         raise ValueError(f"{path}: a .txt holds one text a line, not {', '.join(names)}; use .tsv, .csv or .jsonl")
     return (((line,), f"{path}:{n}") for n, line in enumerate(files.streamed(path), 1))
+
+
+def _told(raw: Raw, mark: str) -> Raw:
+    """The same rows. Warns where quotes that are plain text may have joined several rows into one."""
+    for values, where in raw:
+        if mark == "\t" and any(mark in value and "\n" in value for value in values):
+            warnings.warn(
+                f"{where}: a quoted field holds a tab and a line break, so several rows may have become one; if quotes "
+                "are plain text in this file, pass quotes=False (--no-quotes)",
+                stacklevel=2,
+            )
+        yield values, where
 
 
 def _of_parquet(path: Path, names: tuple[str, ...]) -> Raw:
@@ -158,7 +174,11 @@ def _of_table(table: Any, names: tuple[str, ...], where: str) -> Iterator[tuple[
         raise TypeError(f"{where}: the {type(table).__name__} is a stream or has no columns; load it whole first")
     if lacking := [name for name in names if name not in known]:
         raise ValueError(f"{where}: no column {', '.join(lacking)} in {known}")
+    if twice := [name for name in names if known.count(name) > 1]:
+        raise ValueError(f"{where}: more than one column is called {twice[0]}")
     columns = [table[name] for name in names]
+    if bare := [name for name, column in zip(names, columns, strict=True) if isinstance(column, str)]:
+        raise TypeError(f"{where}: the column {bare[0]} is one string; put it into a list")
     columns = [column.to_pylist() if hasattr(column, "to_pylist") else list(column) for column in columns]
     if len({len(column) for column in columns}) > 1:
         raise ValueError(f"{where}: the columns {', '.join(names)} are of {[len(column) for column in columns]} rows")
@@ -203,7 +223,9 @@ def _scale(scale: tuple[float, float]) -> tuple[float, float]:
 def _missing(value: Any) -> bool:
     # NaN alone differs from itself; pandas.NA refuses to be a truth value
     return (
-        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+        value is None
+        or type(value).__name__ in ("NAType", "NaTType")
+        or (isinstance(value, float | np.floating) and value != value)
     )
 
 

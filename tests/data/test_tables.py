@@ -141,3 +141,24 @@ def test_arguments_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         from_file(tmp_path / "gone.csv")
     with pytest.raises(FileNotFoundError, match="is a folder"):
         from_file(tmp_path)
+
+
+def test_plain_quotes_of_a_tsv_that_merge_rows_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text('text\tscore\n"Stop, he said.\t1\nSecond row.\t2\nShe said: go!"\t3\nlast\t4\n')
+    with pytest.warns(UserWarning, match=r"a.tsv:2: .*quotes=False \(--no-quotes\)"):
+        assert len(from_file(path)) == 2
+    assert len(from_file(path, quotes=False)) == 4
+
+
+def test_blank_lines_of_a_csv_are_skipped(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text\nfoo\n\nbar\n\n")
+    assert from_file(tmp_path / "a.csv").rows == ("foo", "bar")
+
+
+def test_columns_that_cannot_be_told_apart_are_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="more than one column is called text"):
+        from_table(pandas.DataFrame([["a", "b"]], columns=["text", "text"]))
+    with pytest.raises(TypeError, match="the column text is one string"):
+        from_table({"text": "hello"})

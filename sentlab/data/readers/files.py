@@ -89,6 +89,7 @@ def csv_columns(
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield some columns of real CSV with a header row, stripped, and where each record begins (`file:line`).
 
+    Blank lines are skipped.
     Without `quotes` a quote is plain text, and a record is a line.
     """
     text = io.StringIO("".join(_whole_lines(path)), newline="")
@@ -100,12 +101,16 @@ def csv_columns(
         places = column_places(header, names, path)
         start = reader.line_num + 1
         for record in reader:
+            if not record:  # a blank line
+                start = reader.line_num + 1
+                continue
             if len(record) != len(header):
                 raise ValueError(f"{path}:{start}: expected {len(header)} columns, found {len(record)}")
             yield tuple(record[place].strip() for place in places), f"{path}:{start}"
             start = reader.line_num + 1
     except csv.Error as error:
-        raise ValueError(f"{path}:{start}: not valid CSV ({error})") from error
+        plain = "; if quotes are plain text in this file, pass quotes=False (--no-quotes)" if quotes else ""
+        raise ValueError(f"{path}:{start}: not valid CSV ({error}){plain}") from error
 
 
 def json_columns(path: str | Path, names: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
