@@ -59,6 +59,14 @@ STYLE = """<style>
 #all-records td:nth-child(2) { min-width: 11em; }
 #all-records details { margin-top: 0.3em; }
 #all-records :target { outline: 2px solid; outline-offset: 2px; }
+#all-records [hidden] { display: none; }
+@media (max-width: 600px) {
+  #all-records, #all-records tbody, #all-records tr, #all-records td { display: block; }
+  #all-records thead { display: none; }
+  #all-records td:nth-child(3)::before { content: "dev: "; }
+  #all-records td:nth-child(4)::before { content: "test: "; }
+  #all-records code { overflow-wrap: anywhere; white-space: normal; }
+}
 #find { width: 100%; margin-bottom: 1em; padding: 0.3em; }
 </style>"""
 # shows the records that hold every word
