@@ -65,14 +65,14 @@ def main(arguments: Sequence[str]) -> int:
 
 def train(asked: argparse.Namespace) -> None:
     from sentlab import methods
+    from sentlab.encoder.saving import target_of
     from sentlab.evaluation import dev_score
     from sentlab.training import TrainConfig, fit, set_seed
 
     method, began, out = METHODS[asked.method], time.monotonic(), _out(asked)
     if out.exists() and not (out / "modules.json").is_file() and (out.is_file() or any(out.iterdir())):
         raise FileExistsError(f"--out {out} is no saved encoder and not empty; choose another folder")
-    if Path.cwd().is_relative_to(out.resolve()):
-        raise FileExistsError(f"--out {out} is or holds the working directory; choose another folder")
+    target_of(out)  # refuses the working directory before the work
     kind = asked.rows or ("texts" if method in ON_TEXTS else "triples")
     fitting = ON_TEXTS if kind == "texts" else ON_TRIPLES
     if method not in fitting:

@@ -13,10 +13,11 @@ from torch.nn import functional as F
 
 from sentlab.encoder.batches import TokenBatch, checked, distinct, warn_if_cut
 from sentlab.encoder.compatible import Compatible, takes_their_keywords
-from sentlab.encoder.files import BUNDLED, load_parts, locate, naming_settings, positions
+from sentlab.encoder.files import BUNDLED, load_parts, locate, naming_settings
 from sentlab.encoder.fingerprint import fingerprint
 from sentlab.encoder.inference import computed, drop_recording_hooks
-from sentlab.encoder.pooling import POOLINGS
+from sentlab.encoder.model_parts import lm_head_of, positions
+from sentlab.encoder.pooling import POOLINGS, unknown_pooling
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.saving import save
 from sentlab.encoder.vector_maps import Flow, Whitening
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["Encoder", "checked"]
 
 DEFAULT_POOLING, DEFAULT_MAX_LENGTH = "cls", 64
-# In most masked-LM models the head is what is left without the backbone; in this one a bare function sits in between.
-HEAD_MODULES = {"distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")}
 
 
 class Encoder(Compatible):
@@ -71,7 +70,7 @@ class Encoder(Compatible):
             raise ValueError("the tokenizer has no fast version (tokenizer.json), so it knows no character offsets")
         if post is not None and post.in_dim != (width := model.config.hidden_size):
             raise ValueError(f"post maps vectors of {post.in_dim} dimensions; this model has {width}")
-        tokenizer.padding_side = "right"  # where [CLS] and the cut of short rows expect no padding on the left
+        tokenizer.padding_side = "right"  # the first column is [CLS]'s, and a part of a batch keeps the first columns
         self.model, self.tokenizer, self.post, self.pseudo = model, tokenizer, post, pseudo
         self.pooling, self.max_length, self.normalize = pooling, max_length, normalize
         self.prompts, self.default_prompt_name = dict(prompts or {}), default_prompt_name
@@ -146,7 +145,7 @@ class Encoder(Compatible):
     @pooling.setter
     def pooling(self, name: str) -> None:
         if name not in POOLINGS and (name != "pseudo" or self.pseudo is None):
-            raise ValueError(_unknown(name))
+            raise ValueError(unknown_pooling(name))
         self._pooling = name
 
     @property
@@ -167,11 +166,7 @@ class Encoder(Compatible):
     @property
     def lm_head(self) -> nn.Module | None:
         """The masked-LM head, (..., D) -> (..., V) logits; None if the checkpoint has none. It shares its modules."""
-        if self.model is self.backbone:
-            return None
-        rest = {name: part for name, part in self.model.named_children() if part is not self.backbone}
-        names = HEAD_MODULES.get(self.model.config.model_type) or [n for n in rest if list(rest[n].parameters())]
-        return rest[names[0]] if len(names) == 1 else nn.Sequential(*(rest[name] for name in names))
+        return lm_head_of(self.model, self.backbone)
 
     @property
     def dim(self) -> int:
@@ -235,7 +230,7 @@ class Encoder(Compatible):
         if pooling == "pseudo" and self.pseudo is not None:
             return self.pseudo(hidden_states[-1], attention_mask)
         if pooling not in POOLINGS:
-            raise ValueError(_unknown(pooling))
+            raise ValueError(unknown_pooling(pooling))
         return POOLINGS[pooling](hidden_states, attention_mask)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, pooling: str | None = None) -> Tensor:
@@ -352,8 +347,3 @@ class Encoder(Compatible):
         """Return what pickle, torch.save, copy and deepcopy keep."""
         drop_recording_hooks(self.model)
         return self.__dict__ | {"_modules": dict(self._modules)}  # so that a copy may get another `post`
-
-
-def _unknown(pooling: str) -> str:
-    need = "; that needs an encoder that PTBERT has trained" if pooling == "pseudo" else ""
-    return f"unknown pooling {pooling!r}{need}; choose one of {', '.join(POOLINGS)}"

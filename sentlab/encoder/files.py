@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
@@ -192,17 +192,6 @@ def load_tokenizer(place: str, hub: dict[str, Any]) -> PreTrainedTokenizerBase:
             f"{place} holds no tokenizer: its vocabulary has {len(vocabulary)} special tokens and no words. {copy}"
         )
     return tokenizer
-
-
-def positions(backbone: nn.Module) -> int:
-    """Return the longest input.
-
-    RoBERTa and MPNet count positions from padding_idx + 1 on, so they have fewer than rows.
-    """
-    table = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
-    if isinstance(table, nn.Embedding):
-        return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
-    return backbone.config.max_position_embeddings  # type: ignore[union-attr,return-value]
 
 
 def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict[str, Any]:

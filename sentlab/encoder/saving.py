@@ -38,9 +38,7 @@ know it and refuses the folder. The model loaded alone, as by transformers, give
 
 def save(encoder: Encoder, folder: str | Path) -> None:
     """Write an encoder to a folder; see `Encoder.save`."""
-    target = Path(os.path.realpath(Path(folder).expanduser()))
-    if Path.cwd().is_relative_to(target):
-        raise FileExistsError(f"{target} is or holds the working directory, which save would replace; choose a new one")
+    target = target_of(folder)
     with replacing(target, full=True) as new:
         with quiet():
             encoder.model.save_pretrained(new)
@@ -52,6 +50,14 @@ def save(encoder: Encoder, folder: str | Path) -> None:
             weights.chmod(mode)
         if target.exists():
             _check_replaced(target, new)
+
+
+def target_of(folder: str | Path) -> Path:
+    """Return where `save` writes, and refuse the working directory, which it would replace."""
+    target = Path(os.path.realpath(Path(folder).expanduser()))
+    if Path.cwd().is_relative_to(target):
+        raise FileExistsError(f"{target} is or holds the working directory, which save would replace; choose a new one")
+    return target
 
 
 def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:

@@ -178,5 +178,5 @@ def dev_score(
         found = evaluate(encoder, corpus, setup=setup, progress=progress)
         return found.score() if found.gold is None else 100 * metrics.spearman(found.items, found.gold)
 
-    score.fingerprint = f"{corpus.fingerprint}, {setup}"  # type: ignore[attr-defined]  # so that `fit` knows another one
+    score.fingerprint = f"{corpus.fingerprint}, {setup}"  # type: ignore[attr-defined]  # as of `sts_dev`
     return score

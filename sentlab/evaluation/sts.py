@@ -119,7 +119,12 @@ def sts_dev(rows: Rows, *, progress: bool | None = False) -> Callable[[TextEncod
         progress: as in `evaluate_sts`; no bar by default, for `fit` shows one.
     """
     corpus = one_corpus(rows, ScoredPair)
-    return lambda encoder: evaluate_sts(encoder, corpus, progress=progress).average
+
+    def score(encoder: TextEncoder) -> float:
+        return evaluate_sts(encoder, corpus, progress=progress).average
+
+    score.fingerprint = corpus.fingerprint  # type: ignore[attr-defined]  # a checkpoint belongs to its dev set
+    return score
 
 
 LEVELS = 5  # gold 0-1, 1-2, ... 4-5

@@ -36,11 +36,7 @@ def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False, first
         return [settings.encoder.model_dump(exclude_unset=True)]
     if isinstance(record, SweepRecord):
         root = records.root_of(path)
-        runs = [
-            own
-            for own in record.settings.runs(sweep.chosen_for(record, path))
-            if with_values(own, row.where or {}) == own
-        ]
+        runs = runs_of_row(row, record, path)
         if not runs:
             raise ValueError(f"no run of {row.record} has {row.trained.removeprefix(row.record).strip()}")
         places = [root / SWEEPS / sweep.run_name(own) / ENCODER for own in runs]
@@ -82,13 +78,17 @@ def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str
     return trained
 
 
+def runs_of_row(row: RowSettings, record: SweepRecord, path: Path) -> list[RunSettings]:
+    """Return the settings of the runs of a sweep that a row means; `path` is that of the sweep."""
+    return [own for own in record.settings.runs(sweep.chosen_for(record, path)) if with_values(own, row.where) == own]
+
+
 def settings_of(row: RowSettings, beside: Path) -> RunSettings:
     """Return the settings of the first encoder of a row, with the values that a search has chosen."""
     path = records.path_of(row.record, beside)
     record = records.read(path)
     if isinstance(record, SweepRecord):
-        runs = record.settings.runs(sweep.chosen_for(record, path))
-        return next(own for own in runs if with_values(own, row.where or {}) == own)
+        return runs_of_row(row, record, path)[0]
     if isinstance(record, SearchRecord) and record.results and record.results.chosen:
         return record.settings.full(record.results.chosen, record.settings.seeds[0])
     return first_settings(record)

@@ -31,10 +31,15 @@ def encode_words(
             edges = word_boundaries(passage, offsets)
             if len(edges) > 1:
                 spans = np.stack([offsets[edges[:-1], 0], offsets[edges[1:] - 1, 1]], axis=1)
-                for span in spans:  # a tokenizer may drop the marks that belong to a word's last letter
-                    while span[1] < len(passage) and category(passage[span[1]]).startswith("M"):
-                        span[1] += 1
+                spans[:, 1] = [behind_marks(passage, end) for end in spans[:, 1].tolist()]
                 yield number, np.add.reduceat(vectors, edges[:-1]), spans + start
+
+
+def behind_marks(text: str, end: int) -> int:
+    """Return the end of a word with the marks of its last letter, which some tokenizers leave out."""
+    while end < len(text) and category(text[end]).startswith("M"):
+        end += 1
+    return end
 
 
 def passages(encoder: Encoder, texts: list[str]) -> list[tuple[int, int, int]]:

@@ -30,10 +30,12 @@ def word_boundaries(text: str, offsets: np.ndarray) -> np.ndarray:
     first = np.arange(len(text) + 1)  # of each character: where its word begins
     for match in _WORD.finditer(text):
         first[match.start() : match.end()] = match.start()
-    for place in range(len(text) - 1, -1, -1):  # some tokenizers count the space before a word to its first token
-        if text[place].isspace():
-            first[place] = first[place + 1]
-    words = first[offsets[:, 0]]  # (T,)
+    starts = offsets[:, 0].copy()
+    for token, place in enumerate(starts.tolist()):  # some tokenizers count the space before a word to its first token
+        while place < len(text) and text[place].isspace():
+            place += 1
+        starts[token] = place
+    words = first[starts]  # (T,)
     begins = np.ones(len(words), dtype=bool)
     begins[1:] = words[1:] != words[:-1]
     return np.append(np.flatnonzero(begins), len(offsets))

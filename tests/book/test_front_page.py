@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from statistics import fmean
 
 import nbformat
 import pytest
 
+from sentlab.data import published
 from sentlab.encoder import Encoder
 from sentlab.experiments import records
 from sentlab.experiments.records import CostRecord, LeaderboardRecord, ScorecardRecord, SearchRecord
 from sentlab.experiments.results_rows import NOT_RUN
-from sentlab.report.runs import runs, scores
+from sentlab.report.runs import AVERAGES, best_on_dev, runs, scores
 
+CELLS = {  # of Universal, Table 2
+    "sentences": [*(f"sts{year}" for year in range(12, 17)), "stsb", "sick"],
+    "words": AVERAGES["words"],
+}
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -186,3 +193,43 @@ def test_universals_effects_are_those_that_its_pages_name(page: str) -> None:
         assert run.results.training
         assert run.results.training.dev[-1].score < run.results.training.dev[0].score - 2
         assert run.settings.frozen_first is None
+
+
+def written_in(name: str) -> str:
+    """The text of a chapter on one line."""
+    cells = json.loads((ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    return " ".join(" ".join("".join(cell["source"]) for cell in cells).split())
+
+
+def test_numbers_in_sentences_are_those_of_the_records() -> None:
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
+    claims = {claim.text: claim for claim in record.results.claims}
+    page = written_in("paser-experiments")
+    for other in ("SimCSE", "whitening"):
+        own = claims[f"PaSeR ranks Quora's questions better than {other}"].found["tiny"]
+        assert f"{own.difference:+.1f}, {own.low:.1f} to {own.high:.1f}" in page
+    sick = {
+        name: fmean(scores(run)["sick"] for run in found)
+        for name, found in {
+            "whitening": [best_on_dev("tiny-sts/whitening")],
+            "flow": runs("tiny-sts/flow"),
+            "PaSeR": runs("tiny-sts/paser"),
+        }.items()
+    }
+    said = f"({sick['whitening']:.1f} and {sick['flow']:.1f} against {sick['PaSeR']:.1f})"
+    assert f"On SICK whitening and flow are higher {said}" in page
+    slice_, sbert = claims["In one pass, SLICE rates pairs better than SBERT on the same data"], "9.0 points ahead"
+    assert f"{slice_.printed:.1f} points ahead" == sbert
+    assert sbert in written_in("scorecard")
+    contexts = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "contexts.json")
+    columns = contexts.results.columns
+    ngrams, spans = columns["a pass for each n-gram"].rows["raw mean"], columns["one pass, spans"].rows["SLICE"]
+    assert f"{ngrams.score:.1f} even for the raw encoder, and {spans.score:.1f} for SLICE" in written_in("leaderboard")
+    board = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "sentences.json")
+    found = {row: own.score for row, own in board.results.columns["STS"].rows.items()}
+    assert f"the raw mean {found['raw mean'] - found['small: raw mean']:.1f} lower" in written_in("which")
+    assert all(0.8 < found[f"small: {name}"] - found[name] < 2.2 for name in ("SimCSE", "MoCo"))
+    means = {
+        name: published.table("universal", 2).loc["BERT-base mean", columns].mean() for name, columns in CELLS.items()
+    }
+    assert f"{means['sentences']:.1f} on sentences and {means['words']:.1f} on words" in written_in("scorecard")

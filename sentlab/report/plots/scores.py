@@ -23,9 +23,10 @@ def sweep(table: pd.DataFrame, score: str, reference: tuple[str, float] | None =
     """Draw what a setting does to a score: a line over one setting, with the spread over seeds, or a map over two.
 
     Args:
-        table: one row per run; every column but `score` and `seed` is a setting, one or two of them.
+        table: one row per run. Every column but `score` and `seed` is a setting. There are one or two of them.
         score: the column to show.
-        reference: a name and a score for a dashed line to compare with, in a sweep over one setting.
+
+        reference: the name and the score of a dashed line. It is for sweeps over one setting.
 
     Raises:
         ValueError: the table has no setting, or more than two.

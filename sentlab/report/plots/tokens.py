@@ -33,7 +33,6 @@ def attention(weights: Mapping[str, np.ndarray], tokens: Sequence[str], rows: st
             axes.tick_params(axis="x", rotation=90)
         bar = panels[-1].inset_axes((1.04, 0.0, 0.05, 1.0))  # outside, so that all panels are equally wide
         figure.colorbar(panels[-1].collections[0], cax=bar, extend="both", label="weight ÷ equal share")
-
     return figure
 
 
