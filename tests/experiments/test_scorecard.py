@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sentlab import data
@@ -15,12 +17,13 @@ from sentlab.data import Corpus, published
 from sentlab.encoder import Encoder
 from sentlab.evaluation.sts import evaluate_sts
 from sentlab.experiments import records
-from sentlab.experiments.encoders import encoders_of
+from sentlab.experiments.encoders import encoders_of, runs_of_row
 from sentlab.experiments.leaderboard import kept_evaluation
-from sentlab.experiments.records import ScorecardRecord
+from sentlab.experiments.records import LeaderboardRecord, ScorecardRecord, SweepRecord
 from sentlab.experiments.scorecard import printed_effect, scorecard, verdicts
-from sentlab.experiments.settings_rows import Printed, TestSettings
+from sentlab.experiments.settings_rows import Printed, RowSettings, TestSettings
 from sentlab.experiments.significance import Estimate
+from sentlab.experiments.sweep import run_name, runs_of
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
 
@@ -166,6 +169,57 @@ def test_what_encoders_gave_each_item_has_the_scores_of_their_records(real_data:
         for name, score in recorded.items():
             found = kept_evaluation(source, None, tests[name], corpora[tests[name].corpus], 128)
             assert found.score() == pytest.approx(score, abs=0.1), f"{run.name}: {name}"
+
+
+def scores_of_runs(side: RowSettings, test: TestSettings, path: Path) -> list[float | int | None]:
+    """What the runs of a row say themselves; None where a run was not measured so."""
+    place = records.path_of(side.record, path)
+    record, runs = records.read(place), runs_of(place)
+    if isinstance(record, SweepRecord):
+        names = [run_name(own) for own in runs_of_row(side, record, place)]
+        runs = [run for run in runs if run_name(run.settings) in names]
+    name = f"{test} pearson" if test.setup else str(test)
+    found = []
+    for run in runs:
+        assert run.results
+        scores = run.results.final.scores
+        found.append(scores.get(side.pooling or next(iter(scores)), {}).get(name))
+    return found
+
+
+def test_leaderboards_are_not_older_than_their_runs() -> None:
+    """A run that is trained again has other scores; the records cut at 64 tokens, so scores may differ by 0.1."""
+    compared = 0
+    for record in records.load("leaderboard/*", BOOK):
+        if not isinstance(record, LeaderboardRecord):
+            continue
+        assert record.results
+        path = BOOK / f"{record.name}.json"
+        tests = [test for column in record.settings.columns.values() for test in column]
+        for test, (row, side) in itertools.product(tests, record.settings.rows.items()):
+            own = scores_of_runs(side, test, path)
+            if None not in own:
+                compared += 1
+                assert record.results.tests[str(test)][row] == pytest.approx(own, abs=0.1), (record.name, row)
+    assert compared > 90
+
+
+def test_the_scorecard_is_not_older_than_its_runs() -> None:
+    path, compared = BOOK / "scorecard" / "claims.json", 0
+    record = records.read_as(ScorecardRecord, path)
+    assert record.results
+    for claim, result in zip(record.settings.claims, record.results.claims, strict=True):
+        for encoder, pair in claim.sides.items():
+            if (difference := result.found[encoder].difference) is None:
+                continue
+            means = [
+                [np.mean(own) for test in claim.tests if None not in (own := scores_of_runs(side, test, path))]
+                for side in (pair.ours, pair.theirs)
+            ]
+            if all(len(own) == len(claim.tests) for own in means):
+                compared += 1
+                assert difference == pytest.approx(np.mean(means[0]) - np.mean(means[1]), abs=0.1), claim.text
+    assert compared > 20
 
 
 def test_where_may_name_the_data_of_a_run() -> None:
