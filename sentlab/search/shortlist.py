@@ -150,6 +150,7 @@ class _Shortlist:
         reach, queries = WORDS + max_size - 1, self.queries / part.scale
         # new memory for each chunk would take longer than the work on it
         vectors, inverse = torch.empty(reach, self.queries.shape[1]), torch.empty(max_size, WORDS)
+        products = torch.empty(min(QUERIES, len(queries)) * reach)
         for begin in range(0, len(part.vectors), WORDS):
             own = part.vectors[begin : begin + reach]
             count = min(WORDS, len(part.vectors) - begin)
@@ -162,7 +163,9 @@ class _Shortlist:
                 lengths.nan_to_num_(0.0)
             here = np.arange(part.first + begin, part.first + begin + count)
             for row in range(0, len(queries), QUERIES):
-                dots = queries[row : row + QUERIES] @ vectors[: count + max_size - 1].T
+                some, words = queries[row : row + QUERIES], vectors[: count + max_size - 1]
+                dots = products[: len(some) * len(words)].view(len(some), len(words))
+                torch.mm(some, words.T, out=dots)
                 for group in part.groups:
                     start, stop, _ = group.queries.indices(len(queries))
                     start, stop = max(start, row), min(stop, row + len(dots))
@@ -232,13 +235,18 @@ def _exact_scores(query: Tensor, number: int, part: Texts, starts: np.ndarray, m
         starts: (M,), words of the part.
     """
     found, last = torch.empty(len(starts), max_size, dtype=torch.float64), max(0, len(part.vectors) - 1)
-    sizes, group = np.arange(max_size), _group(part, number)
+    sizes, group, exact = np.arange(max_size), _group(part, number), query.double()
     for first in range(0, len(starts), WINDOWS):
         own = starts[first : first + WINDOWS]
         words = np.minimum(own[:, None] + sizes, last)  # (m, K): the last words of the spans
-        sums = torch.from_numpy(np.asarray(part.vectors[words.ravel()], np.float64)).view(*words.shape, -1).cumsum(1)
-        norms = sums.norm(dim=2)
-        scores = (sums @ query.double() / norms).masked_fill_(norms == 0, 0.0)
+        vectors = part.vectors[words.ravel()].reshape(*words.shape, -1)
+        sums = torch.zeros(len(own), len(query), dtype=torch.float64)
+        scores, norms = torch.empty(2, *words.shape, dtype=torch.float64)
+        for size in sizes:  # a word more each time: the sums of all sizes would not fit into the caches
+            sums += torch.from_numpy(vectors[:, size].astype(np.float64))
+            norms[:, size] = sums.norm(dim=1)
+            scores[:, size] = sums @ exact
+        scores = (scores / norms).masked_fill_(norms == 0, 0.0)
         ends = part.texts[np.searchsorted(part.texts, own, side="right")]
         barred = own[:, None] + sizes >= ends[:, None]
         if group.begins is not None and group.ends is not None:

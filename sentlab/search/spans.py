@@ -251,16 +251,15 @@ def _exactly(queries: Tensor, tokens: Tensor, starts: Tensor, size: int) -> Tens
 
 
 def greedy(starts: Tensor, scores: Tensor, k: int, min_size: int) -> list[tuple[float, int, int]]:
-    """Pick the best k spans that do not overlap: from `starts` (M,) on, with the scores (M, K) of all sizes."""
-    values = scores.flatten().numpy()
-    begin = starts.repeat_interleave(scores.shape[1]).numpy()
-    length = np.tile(np.arange(min_size, min_size + scores.shape[1]), len(starts))
+    """Pick the best k spans that do not overlap: from `starts` (M,), rising, with the scores (M, K) of all sizes."""
+    values, begins, sizes = scores.flatten().numpy(), starts.numpy(), scores.shape[1]
     hits: list[tuple[float, int, int]] = []
     taken: set[int] = set()
-    for i in np.lexsort((length, begin, -values)):
-        place = range(int(begin[i]), int(begin[i] + length[i]))
-        if np.isneginf(values[i]) or len(hits) == k:
+    for i in np.argsort(-values, kind="stable"):  # of equals the first, then the shortest
+        if len(hits) == k or values[i] == -np.inf:
             break
+        start = int(begins[i // sizes])
+        place = range(start, start + min_size + int(i % sizes))
         if taken.isdisjoint(place):
             hits.append((float(values[i]), place.start, place.stop))
             taken.update(place)
