@@ -246,6 +246,7 @@ def _segment_to_disk(place: Path) -> None:
 def staging(folder: Path) -> Iterator[Path]:
     """Remove what killed processes have left, and yield a folder to write segments in, which goes at the end."""
     clear(folder)  # of a save
+    clear(folder / MANIFEST)  # of the last commit, after which there may be nothing more to add
     with FileLock(folder / LOCK, timeout=SECONDS):  # under which segments appear and are committed
         committed = {extent.name for extent in read_manifest(folder).segments}
         for path in folder.iterdir():
