@@ -68,6 +68,11 @@ def load(name: str, split: str = "test", folder: Folder = None) -> Corpus[Any]:
         ValueError: unknown name or split, or a file that is not as its format says (names file and line).
         FileNotFoundError: the corpus is nowhere to be found; the message says where was looked and what to do.
         LookupError: `lexical-relations`, and NLTK has no WordNet.
+
+    Example:
+        >>> pairs = sentlab.data.load("toy-sts", "test")
+        >>> type(pairs[0]).__name__, pairs.source
+        ('ScoredPair', 'toy world, seed 0')
     """
     if name in toy.NAMES:
         return _toy(name, split)

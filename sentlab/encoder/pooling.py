@@ -23,14 +23,24 @@ Pooling = Callable[[HiddenStates, Tensor], Tensor]
 
 
 def masked_mean(tokens: Tensor, mask: Tensor) -> Tensor:
-    """Take the mean over the unmasked tokens: (B, L, D), (B, L) -> (B, D); zeros where all is masked."""
+    """Take the mean over the unmasked tokens: (B, L, D), (B, L) -> (B, D); zeros where all is masked.
+
+    Example:
+        >>> masked_mean(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]]))
+        tensor([[2.]])
+    """
     kept = tokens.masked_fill(~mask.bool().unsqueeze(-1), 0.0)  # (B, L, D); also hides inf or nan in padding
     count = mask.bool().sum(dim=1, keepdim=True)  # (B, 1)
     return kept.sum(dim=1) / count.clamp(min=1)
 
 
 def masked_max(tokens: Tensor, mask: Tensor) -> Tensor:
-    """Take the maximum over unmasked tokens in each dimension: (B, L, D), (B, L) -> (B, D); zeros if all is masked."""
+    """Take the maximum over unmasked tokens in each dimension: (B, L, D), (B, L) -> (B, D); zeros if all is masked.
+
+    Example:
+        >>> masked_max(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]]))
+        tensor([[3.]])
+    """
     padding = ~mask.bool().unsqueeze(-1)  # (B, L, 1)
     highest = tokens.masked_fill(padding, torch.finfo(tokens.dtype).min).amax(dim=1)  # (B, D)
     return highest.masked_fill(padding.all(dim=1), 0.0)

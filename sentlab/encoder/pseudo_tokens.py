@@ -31,6 +31,10 @@ def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None)
         (B, N, M); the weights of a query add up to 1, or are all 0 where all keys are padding.
 
     Source: PT-BERT, Eq. 2.
+
+    Example:
+        >>> attention_weights(torch.zeros(1, 2), torch.ones(1, 4, 2)).tolist()  # a query that favours no key
+        [[[0.25, 0.25, 0.25, 0.25]]]
     """
     scores = queries @ keys.transpose(-1, -2) / math.sqrt(keys.shape[-1])  # (B, N, M)
     if mask is None:

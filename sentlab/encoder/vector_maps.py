@@ -48,6 +48,12 @@ class Whitening(nn.Module):
         dim: K, the directions that are kept, at least 1; None: all, K = D.
 
     Source: Su et al. (2021), Algorithm 1.
+
+    Example:
+        >>> vectors = torch.randn(500, 3) * torch.tensor([1.0, 2.0, 5.0])
+        >>> white = Whitening().fit(vectors)(vectors)
+        >>> torch.allclose(white.T.cov(), torch.eye(3), atol=0.01)
+        True
     """
 
     def __init__(self, dim: int | None = None):
@@ -267,9 +273,9 @@ def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[
         sentences: N texts. A text that occurs twice counts twice.
 
     Example:
-        >>> white = postprocessed(encoder, Whitening(64), sentences)
+        >>> white = postprocessed(sentlab.Encoder.from_pretrained(pooling="mean"), Whitening(32), sentences)
         >>> white.dim
-        64
+        32
     """
     result = copy.copy(encoder)
     result.post, result.prompts = None, dict(encoder.prompts)

@@ -31,8 +31,8 @@ class UnderDropout:
         ValueError: p is out of range.
 
     Example:
-        >>> for p in (0.0, 0.02, 0.1):
-        ...     print(p, sentlab.evaluate_sts(UnderDropout(encoder, p), "stsb"))
+        >>> noisy = UnderDropout(sentlab.Encoder.from_pretrained(), 0.1)
+        >>> result = sentlab.evaluate_sts(noisy, pairs, progress=False)
     """
 
     def __init__(self, encoder: Encoder, p: float, *, seed: int = 0) -> None:

@@ -113,8 +113,8 @@ def evaluate(
         ValueError: no evaluation fits the rows; the rows have no use for `setup` or `train`; or as the evaluations.
 
     Example:
-        found = evaluate(encoder, "stsb")
-        found.scores["stsb"], found.score(np.arange(100))  # all pairs, and the first hundred
+        >>> found = evaluate(sentlab.Encoder.from_pretrained(pooling="mean"), "toy-sts", progress=False)
+        >>> all_pairs, first_hundred = found.scores["toy-sts"], found.score(np.arange(100))
     """
     corpus = one_corpus(rows, *KINDS, folder=folder)
     name, kind, left_out = corpus.name, type(corpus[0]), dict(corpus.left_out)

@@ -27,6 +27,10 @@ def spearman(x: Any, y: Any) -> float:
 
     Raises:
         ValueError: lengths differ, fewer than two values, or a value is not finite.
+
+    Example:
+        >>> sentlab.metrics.spearman([1.0, 2.0, 3.0], [10.0, 30.0, 20.0])
+        0.5
     """
     x, y = _paired(x, y)
     return _correlation(ranks(x), ranks(y))
@@ -47,7 +51,12 @@ def ranks(values: np.ndarray) -> np.ndarray:
 
 
 def pearson(x: Any, y: Any) -> float:
-    """Compute Pearson's linear correlation of two vectors (n,). Returns and raises as `spearman`."""
+    """Compute Pearson's linear correlation of two vectors (n,). Returns and raises as `spearman`.
+
+    Example:
+        >>> round(sentlab.metrics.pearson([1.0, 2.0, 3.0], [2.0, 4.0, 5.0]), 4)
+        0.982
+    """
     return _correlation(*_paired(x, y))
 
 
@@ -55,6 +64,10 @@ def cosine_similarity(x: Any, y: Any) -> np.ndarray:
     """Compute the cosine of each row of x (n, D) with the same row of y (n, D): float64 (n,).
 
     It is 0 where a row is all zero.
+
+    Example:
+        >>> sentlab.metrics.cosine_similarity([[1.0, 0.0], [0.0, 2.0]], [[1.0, 1.0], [0.0, 1.0]]).round(4).tolist()
+        [0.7071, 1.0]
     """
     x, y = _paired_rows(x, y)
     norms = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)  # (n,)
@@ -70,6 +83,10 @@ def alignment(x: Any, y: Any, alpha: float = 2.0) -> float:
 
     Args:
         x, y: (n, D), row i of x belongs to row i of y.
+
+    Example:
+        >>> round(sentlab.metrics.alignment([[1.0, 0.0]], [[0.0, 1.0]]), 4)  # a pair at a right angle
+        2.0
     """
     x, y = _paired_rows(_unit_rows(x, "x"), _unit_rows(y, "y"))
     return float((np.linalg.norm(x - y, axis=1) ** alpha).mean())
@@ -83,6 +100,10 @@ def uniformity(x: Any, t: float = 2.0) -> float:
 
     Args:
         x: (n, D), n at least 2.
+
+    Example:
+        >>> round(sentlab.metrics.uniformity([[1.0, 0.0], [-1.0, 0.0]]), 4)  # opposite directions
+        -8.0
     """
     x = _unit_rows(x, "x")
     n = len(x)
@@ -108,13 +129,22 @@ def average_precision(flags: Any) -> float:
 
     Returns:
         A value in [0, 1]; 0 where nothing is relevant.
+
+    Example:
+        >>> round(sentlab.metrics.average_precision([1, 0, 1]), 4)  # (1/1 + 2/3) / 2
+        0.8333
     """
     hits = np.flatnonzero(_flags(flags)) + 1  # places counted from 1
     return float((np.arange(1, len(hits) + 1) / hits).mean()) if len(hits) else 0.0
 
 
 def reciprocal_rank(flags: Any, at: int | None = None) -> float:
-    """Return 1 / place of the first relevant candidate, counted from 1; 0 if none is in the first `at` (None: all)."""
+    """Return 1 / place of the first relevant candidate, counted from 1; 0 if none is in the first `at` (None: all).
+
+    Example:
+        >>> sentlab.metrics.reciprocal_rank([0, 1, 1])
+        0.5
+    """
     if at is not None and at < 1:
         raise ValueError(f"at must be 1 or more, or None; it is {at}")
     hits = np.flatnonzero(_flags(flags)[:at])
@@ -136,6 +166,11 @@ def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float,
 
     Raises:
         ValueError: a correlation is outside [-1, 1], the three cannot hold together, or n is below 4.
+
+    Example:
+        >>> t, p = sentlab.metrics.williams_test(r_xa=0.80, r_xb=0.70, r_ab=0.90, n=100)
+        >>> round(t, 2), p < 0.05
+        (3.67, True)
     """
     if n < 4:
         raise ValueError(f"n must be 4 or more, it is {n}")
@@ -169,6 +204,14 @@ def bootstrap_interval(
 
     Raises:
         ValueError: lengths differ, or a resample has no defined statistic (too few items, or nearly all the same).
+
+    Example:
+        >>> random = np.random.default_rng(0)
+        >>> gold = random.normal(size=200)
+        >>> found = gold + random.normal(size=200)
+        >>> low, high = sentlab.metrics.bootstrap_interval(sentlab.metrics.spearman, gold, found)
+        >>> low < sentlab.metrics.spearman(gold, found) < high
+        True
     """
     columns = [as_array(array) for array in arrays]
     lengths = {len(column) for column in columns}
@@ -199,6 +242,15 @@ def paired_bootstrap(
 
     Returns:
         (difference, low, high).
+
+    Example:
+        >>> random = np.random.default_rng(0)
+        >>> gold = random.normal(size=200)
+        >>> a, b = gold + random.normal(size=200), gold + 2 * random.normal(size=200)  # b has twice the noise.
+
+        >>> difference, low, high = sentlab.metrics.paired_bootstrap(sentlab.metrics.spearman, gold, a, b)
+        >>> 0 < low < difference < high
+        True
     """
 
     def difference(gold: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:

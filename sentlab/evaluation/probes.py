@@ -164,6 +164,10 @@ def relatedness_targets(scores: Any) -> np.ndarray:
         float32 (n, 5).
 
     Source: Tai et al. (2015), section 4.2, for scores from 1 on; SentEval's `encode_labels` for all.
+
+    Example:
+        >>> relatedness_targets([3.5]).tolist()
+        [[0.0, 0.0, 0.5, 0.5, 0.0]]
     """
     scores = metrics.as_array(scores).astype(np.float64)
     outside = scores[~((scores >= 0) & (scores <= BINS))]

@@ -167,6 +167,12 @@ def nearest(
 
     Raises:
         ValueError: there is no query or no text, or k is below 1.
+
+    Example:
+        >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")
+        >>> table = nearest(encoder, ["He plays a guitar."], ["The guitar is old.", "It rains."], k=1, progress=False)
+        >>> list(table.columns)
+        ['text', 'cosine']
     """
     asked, texts = list(dict.fromkeys(queries)), list(dict.fromkeys(corpus))
     if not asked or not texts or k < 1:

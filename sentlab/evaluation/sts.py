@@ -85,6 +85,12 @@ def evaluate_sts(
         ValueError: unknown aggregation or correlation, no tasks, a task named twice, rows that are no ScoredPair, or a
             gold that is no number from 0 to 5 (names the row).
         FileNotFoundError: a task's data is nowhere to be found.
+
+    Example:
+        >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")
+        >>> result = sentlab.evaluate_sts(encoder, "toy-sts", progress=False)
+        >>> list(result.scores), 0 < result.average < 100
+        (['toy-sts'], True)
     """
     if aggregation not in ("all", "mean", "wmean"):
         raise ValueError(f"aggregation must be all, mean or wmean; it is {aggregation!r}")
@@ -107,6 +113,12 @@ def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = No
     Args:
         encoder, progress: as in `evaluate_sts`.
         rows: a corpus, the name of one, whose `test` split is loaded, or a list of ScoredPair rows.
+
+    Example:
+        >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")
+        >>> pairs = sentlab.data.load("toy-sts", "test")[:10]
+        >>> sentlab.pair_cosines(encoder, pairs, progress=False).shape
+        (10,)
     """
     return metrics.cosine_similarity(*encode_pairs(encoder, [one_corpus(rows, ScoredPair)], progress)[0])
 
@@ -117,6 +129,11 @@ def sts_dev(rows: Rows, *, progress: bool | None = False) -> Callable[[TextEncod
     Args:
         rows: a corpus or a list of ScoredPair rows.
         progress: as in `evaluate_sts`; no bar by default, for `fit` shows one.
+
+    Example:
+        >>> dev = sentlab.sts_dev(sentlab.data.load("toy-sts", "dev"))
+        >>> -100 < dev(sentlab.Encoder.from_pretrained(pooling="mean")) < 100
+        True
     """
     corpus = one_corpus(rows, ScoredPair)
 

@@ -43,6 +43,11 @@ def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
         A float32 scalar in nats, also inside autocast.
 
     Source: ConSERT, Eq. 1; Chen et al. (2020), "SimCLR", Eq. 1.
+
+    Example:
+        >>> near, far = torch.eye(3), torch.eye(3).roll(1, dims=0)
+        >>> nt_xent(torch.eye(3), near, 0.1) < nt_xent(torch.eye(3), far, 0.1)
+        tensor(True)
     """
     with torch.autocast(u.device.type, enabled=False):
         h = F.normalize(torch.cat([u, v]).float(), dim=-1)  # (2B, D)
@@ -103,6 +108,10 @@ class ConSERT(nn.Module):
     Raises:
         ValueError: unknown views, an argument out of range, or an encoder whose backbone has no `embeddings` module
             (for `shuffle`: none with a table of positions).
+
+    Example:
+        >>> method = sentlab.methods.ConSERT(sentlab.Encoder.from_pretrained(pooling="mean"))
+        >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
     """
 
     def __init__(

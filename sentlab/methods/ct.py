@@ -61,6 +61,10 @@ class ContrastiveTension(nn.Module):
     Args:
         encoder: trained in place. It is the second copy, and the one to use afterwards.
         negatives: non-identical pairs for each identical one, the paper's K. Below 1 is a ValueError.
+
+    Example:
+        >>> method = sentlab.methods.ContrastiveTension(sentlab.Encoder.from_pretrained(pooling="mean"))
+        >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
     """
 
     def __init__(self, encoder: Encoder, *, negatives: int = 7):

@@ -31,8 +31,8 @@ class MaskedLM(nn.Module):
         ValueError: the encoder has no masked-LM head.
 
     Example:
-        method = sentlab.methods.MaskedLM(encoder)
-        sentlab.fit(method, sentences)
+        >>> method = sentlab.methods.MaskedLM(sentlab.Encoder.from_pretrained())
+        >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
     """
 
     def __init__(self, encoder: Encoder):

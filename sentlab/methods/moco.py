@@ -70,6 +70,12 @@ class MoCo(nn.Module):
 
     Raises:
         ValueError: names an argument out of range.
+
+    Example:
+        >>> method = sentlab.methods.MoCo(sentlab.Encoder.from_pretrained(), queue_size=32)
+        >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
+        >>> method.encoder.encode(["The old farmer sold his horse."]).shape
+        (1, 128)
     """
 
     def __init__(

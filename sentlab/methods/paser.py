@@ -57,6 +57,10 @@ def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
         A memory of four vectors for each sentence, (B, 4, D).
 
     Source: PaSeR, Eq. 2.
+
+    Example:
+        >>> decoding_signal(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, -1.0]]), m=10, n=0.5).tolist()
+        [[[1.0, 2.0], [1.0, -1.0], [0.0, 30.0], [0.5, 1.0]]]
     """
     return torch.stack([e, e_masked, m * (e - e_masked).abs(), n * (e * e_masked).abs()], dim=1)
 
@@ -97,6 +101,14 @@ class PaSeR(nn.Module):
     Raises:
         ValueError: names an argument out of range. Also an encoder without a masked-LM head, heads that do not divide
             its width, or word embeddings of another width than the encoder.
+
+    Example:
+        >>> encoder = sentlab.Encoder.from_pretrained()
+        >>> method = sentlab.methods.PaSeR(encoder, decoder_layers=2)
+
+        >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
+        >>> encoder.encode(["The old farmer sold his horse."]).shape  # the decoder is no part of it
+        (1, 128)
     """
 
     def __init__(

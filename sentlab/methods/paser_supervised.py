@@ -41,6 +41,10 @@ class SupervisedPaSeR(nn.Module):
         ValueError: names an argument out of range. See also `PaSeR`.
 
     Source: PaSeR, Eq. 5. The contrastive loss is Eq. 5 of Gao et al. (2021).
+
+    Example:
+        >>> method = sentlab.methods.SupervisedPaSeR(sentlab.Encoder.from_pretrained(), decoder_layers=2)
+        >>> history = sentlab.fit(method, triples, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
     """
 
     def __init__(self, encoder: Encoder, *, alpha: float = 0.1, temperature: float = 0.05, **generative: Any):

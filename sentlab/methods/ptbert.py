@@ -61,6 +61,12 @@ class PTBERT(MoCo):
     Raises:
         ValueError: names an argument out of range, or the encoder's pooling reads more than the last layer. The encoder
             is left unchanged.
+
+    Example:
+        >>> method = sentlab.methods.PTBERT(sentlab.Encoder.from_pretrained(), pseudo_tokens=16)
+        >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
+        >>> method.encoder.pooling  # encode gives h
+        'pseudo'
     """
 
     def __init__(

@@ -43,6 +43,12 @@ class SimCSE(nn.Module):
 
     Raises:
         ValueError: names an argument out of range, or `mlm` is given without a masked-LM head.
+
+    Example:
+        >>> method = sentlab.methods.SimCSE(sentlab.Encoder.from_pretrained())
+        >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
+        >>> method.encoder.encode(["The old farmer sold his horse."]).shape
+        (1, 128)
     """
 
     def __init__(self, encoder: Encoder, *, temperature: float = 0.05, mlm: float = 0.0, view: View | None = None):

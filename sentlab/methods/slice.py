@@ -94,6 +94,12 @@ def best_span_similarities(queries: Tensor, tokens: Tensor, units: Tensor, min_s
         (G, Q, P), (1 + cosine) / 2 in [0, 1]. It is 0 where a passage has no span.
 
     Source: SLICE, section 3.1, sim_true and sim_false.
+
+    Example:
+        >>> tokens = torch.eye(4)[None, None]  # a passage of four words, one token each
+        >>> query = (tokens[0, 0, 1] + tokens[0, 0, 2])[None, None]  # as its second and third
+        >>> best_span_similarities(query, tokens, torch.arange(4)[None, None], 1, 3).round(decimals=4)
+        tensor([[[1.]]])
     """
     tokens = tokens.masked_fill((units < 0).unsqueeze(-1), 0.0)
     start, end = find_best_spans(queries, tokens, units, min_size, max_size)
@@ -119,9 +125,14 @@ class SLICE(nn.Module):
         words: True keeps the sub-words of a word together. False takes spans of tokens.
 
     Raises:
-        ValueError: another pooling, sizes that are not 1 <= min_size <= max_size, or a scale that is not above 0.
+        ValueError: another pooling, a min_size below 1 or above max_size, or a scale that is not above 0.
 
     Source: SLICE, section 3.1.
+
+    Example:
+        >>> method = sentlab.methods.SLICE(sentlab.Encoder.from_pretrained(pooling="mean"))
+        >>> history = sentlab.fit(method, triples, sentlab.TrainConfig(steps=2, batch_size=4), progress=False)
+        >>> vectors, offsets = method.encoder.encode_tokens(["The old farmer sold his horse."], progress=False)[0]
     """
 
     def __init__(
@@ -223,6 +234,9 @@ class WholePassage(SLICE):
 
     With `in_batch` it decides, beside `SLICE`, what comes from the spans and what from the negatives. `min_size` and
     `max_size` have no effect.
+
+    Example:
+        >>> method = sentlab.methods.WholePassage(sentlab.Encoder.from_pretrained(pooling="mean"))
     """
 
     def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
@@ -236,6 +250,9 @@ class StartEnd(SLICE):
     """SLICE with another span vector, as in DensePhrases: the vectors of its first and its last token side by side.
 
     Source: Lee et al. (2021), "Learning Dense Representations of Phrases at Scale", section 3; SLICE, section 5.
+
+    Example:
+        >>> method = sentlab.methods.StartEnd(sentlab.Encoder.from_pretrained(pooling="mean"))
     """
 
     def _phrases(self, tokens: Tensor, units: Tensor) -> Tensor:

@@ -123,10 +123,15 @@ class Universal(nn.Module):
         ValueError: unknown tasks or features, `negatives` below 1, or `pi` without paraphrases.
 
     Example:
-        >>> encoder.requires_grad_(False)                                                      # doctest: +SKIP
-        >>> fit(method, rows, TrainConfig(steps=500, learning_rate=1e-2))                      # doctest: +SKIP
-        >>> encoder.requires_grad_(True)                                                       # doctest: +SKIP
-        >>> fit(method, rows, config)                                                          # doctest: +SKIP
+        >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")
+        >>> rows = task_rows(pi=paraphrases, ptc=paraphrases)
+        >>> method = Universal(encoder, tasks=("pi", "ptc"), paraphrases=paraphrases)  # No NLI here.
+
+        >>> encoder = encoder.requires_grad_(False)
+        >>> heads = sentlab.fit(method, rows, sentlab.TrainConfig(steps=4, batch_size=8), progress=False)
+
+        >>> encoder = encoder.requires_grad_(True)  # Now all is trained.
+        >>> history = sentlab.fit(method, rows, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
     """
 
     def __init__(

@@ -62,6 +62,12 @@ class PhraseIndex:
 
     Raises:
         ValueError: sizes or a dtype that there are not.
+
+    Example:
+        >>> index = sentlab.PhraseIndex(sentlab.Encoder.from_pretrained(pooling="mean"))
+        >>> index.add(["The farmer sold the brown horse at the market.", "A man plays the guitar."], progress=False)
+        >>> index.search(["guitar"], k=1)[0][0].words
+        'guitar'
     """
 
     _scratch: weakref.finalize | None = None  # removes the folder of an index that is not saved

@@ -71,6 +71,12 @@ def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 
         ValueError: shapes, sizes or boundaries that do not fit, or values that are not finite.
 
     Source: SLICE, section 3.1: max over spans(S) of the cosine with the mean of the span's vectors.
+
+    Example:
+        >>> tokens = np.eye(4)  # a text of four tokens
+        >>> found = sentlab.spans.best_spans(tokens[1:3].sum(0, keepdims=True), tokens)
+        >>> int(found.start[0]), int(found.end[0]), round(float(found.score[0]), 4)
+        (1, 3, 1.0)
     """
     text = _Text(queries, tokens, min_size, max_size, boundaries)
     best = text.queries.new_full((len(text.queries),), -torch.inf)
@@ -93,6 +99,11 @@ def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 2
     Returns:
         (T, K), K = max_size - min_size + 1: in row i and column k the span of min_size + k tokens from token i on, -inf
         where the text ends before. With boundaries (W, K), of words.
+
+    Example:
+        >>> scores = sentlab.spans.span_scores(np.array([1.0, 0.0]), np.eye(2), max_size=2)
+        >>> scores.round(4).tolist()  # a row for each first token; no span of two begins at the last one
+        [[1.0, 0.7071], [0.0, -inf]]
     """
     text = _Text(query[None], tokens, min_size, max_size, boundaries)
     scores = text.queries.new_full((len(text.tokens), max_size - min_size + 1), -torch.inf)

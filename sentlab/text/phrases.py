@@ -81,6 +81,10 @@ def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
         ValueError: `top` is not positive.
 
     Source: Rose et al. (2010), "Automatic keyword extraction from individual documents"; PaSeR, section 3.1.1.
+
+    Example:
+        >>> [phrase.text for phrase in rake_phrases("The old farmer sold his brown horse at the market.")]
+        ['old farmer sold', 'brown horse', 'market']
     """
     if top is not None and top < 1:
         raise ValueError(f"top must be at least 1 (or None for all phrases), got {top}")
@@ -148,6 +152,11 @@ def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: 
         LookupError: NLTK's tagger is needed, and its data are missing.
 
     Source: PaSeR (Wu and Zhao 2022), section 3.1.1, with chunks in the place of the sub-trees of a full parse.
+
+    Example:
+        >>> phrases = chunk_phrases("The old farmer sold the brown horse.", ["NP"], tag=sentlab.data.toy.tag)
+        >>> sorted(phrase.text for phrase in phrases)
+        ['The old farmer', 'the brown horse']
     """
     if isinstance(kinds, str) or not kinds or not set(kinds) <= set(CHUNKS):
         raise ValueError(f"kinds must be some of {', '.join(CHUNKS)} in a tuple, got {kinds!r}")
@@ -240,6 +249,15 @@ def mask_spans(
         has none.
 
     Source: PaSeR (Wu and Zhao 2022), section 3.1.2.
+
+    Example:
+        >>> tokenizer = sentlab.Encoder.from_pretrained().tokenizer
+        >>> encoded = tokenizer("The farmer sold his horse.", return_offsets_mapping=True)
+        >>> phrase = rake_phrases("The farmer sold his horse.")[1]  # "horse".
+
+        >>> ids, places = mask_spans(encoded["input_ids"], encoded["offset_mapping"], [phrase], tokenizer.mask_token_id)
+        >>> tokenizer.decode(ids)
+        '[CLS] the farmer sold his [MASK]. [SEP]'
     """
     masked, positions = list(input_ids), []
     for phrase in phrases:

@@ -75,6 +75,10 @@ def label_roles(sentence: str, *, tag: Tagger | None = None) -> list[dict[str, s
         LookupError: NLTK's tagger is needed, and its data are missing.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4, with these rules in the place of a trained labeller.
+
+    Example:
+        >>> label_roles("The farmer did not sell the horse.", tag=sentlab.data.toy.tag)
+        [{'ARG0': 'The farmer', 'PRED': 'sell', 'ARGM-NEG': 'not', 'ARG1': 'the horse'}]
     """
     return [dict(frame) for frame in _labelled(sentence, tag)]
 

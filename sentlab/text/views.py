@@ -124,6 +124,10 @@ def random_deletion(words: Sequence[str], rng: Random, *, rate: float = 0.1, kee
     Args, Raises: as in `synonym_replacement`.
 
     Source: Wei and Zou (2019), section 2, "random deletion".
+
+    Example:
+        >>> random_deletion("The old farmer sold his horse".split(), Random(0), rate=0.3)
+        ['The', 'old', 'farmer', 'his', 'horse']
     """
     _changes(words, rate)
     places = _free(words, keep)
@@ -140,6 +144,10 @@ def random_swap(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: C
 
     Source: Wei and Zou (2019), section 2, "random swap"; PaSeR calls it token reordering. PT-BERT (Table 3, "reorder")
     does not say how it reorders; this stands in for it too.
+
+    Example:
+        >>> random_swap("The old farmer sold his horse".split(), Random(0))
+        ['The', 'old', 'farmer', 'horse', 'his', 'sold']
     """
     swapped, places = list(words), _free(words, keep)
     for _ in range(_changes(words, rate) if len(places) > 1 else 0):
@@ -156,6 +164,10 @@ def random_duplication(
     Args, Raises: as in `synonym_replacement`.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4 and Table 3, "duplication"; the paper gives no rate.
+
+    Example:
+        >>> random_duplication("The old farmer sold his horse".split(), Random(0))
+        ['The', 'old', 'farmer', 'sold', 'sold', 'his', 'horse']
     """
     changes, places = _changes(words, rate), _free(words, keep)
     doubled = set(rng.sample(places, min(changes, len(places))))
@@ -168,6 +180,10 @@ def random_crop(words: Sequence[str], rng: Random, *, rate: float = 0.1) -> list
     Args, Raises: as in `synonym_replacement`.
 
     Source: SimCSE (Gao et al. 2021), Table 1, "crop"; PT-BERT repeats the numbers in Table 4.
+
+    Example:
+        >>> random_crop("The old farmer sold his horse".split(), Random(0), rate=0.4)
+        ['old', 'farmer', 'sold', 'his']
     """
     fallen = min(_changes(words, rate), max(0, len(words) - 1))
     start = rng.randint(0, fallen)
@@ -187,6 +203,12 @@ def srl_guided(words: Sequence[str], rng: Random, *, roles: Callable[[str], Sequ
             Take `sentlab.text.roles.label_roles`, or `sentlab.data.toy.roles`, which is exact.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4, "SRL-guided augmentation".
+
+    Example:
+        >>> frame = {"ARG0": "the farmer", "PRED": "sold", "ARG1": "the horse"}
+        >>> words = "Yesterday the farmer sold the horse".split()
+        >>> " ".join(srl_guided(words, Random(0), roles=lambda sentence: [frame]))
+        'the farmer sold the horse'
     """
     _refuse_text(words)
     frames = [frame for frame in roles(" ".join(words)) if frame.get("PRED")]

@@ -26,6 +26,10 @@ def word_boundaries(text: str, offsets: np.ndarray) -> np.ndarray:
 
     Returns:
         int64 (W + 1,), from 0 to T, for `best_spans`; a punctuation mark is a word, and so is an emoji.
+
+    Example:
+        >>> word_boundaries("isn't it", np.array([[0, 3], [3, 5], [6, 8]]))  # two tokens make the first word
+        array([0, 2, 3])
     """
     first = np.arange(len(text) + 1)  # of each character: where its word begins
     for match in _WORD.finditer(text):

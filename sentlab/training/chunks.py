@@ -22,8 +22,10 @@ class Parts:
         width: L, the padded length of the batch.
 
     Example:
+        >>> lengths, x, model = torch.tensor([2, 3]), torch.ones(2, 3, 4), torch.nn.Identity()
         >>> parts = Parts(lengths, x.shape[1])
-        >>> states = parts.places([model(part) for part in parts.split(parts.flat(x))])
+        >>> parts.places([model(part) for part in parts.split(parts.flat(x))]).shape
+        torch.Size([2, 3, 4])
     """
 
     def __init__(self, lengths: Tensor, width: int) -> None:
@@ -76,6 +78,8 @@ def encode_in_parts(
         The vectors, (B, D), and the last hidden states, (B, L, D), which may be zero at padding.
 
     Example:
+        >>> encoder = sentlab.Encoder.from_pretrained()
+        >>> batch = encoder.tokenizer(["A dog runs.", "It rains."], padding=True, return_tensors="pt")
         >>> vectors, hidden = encode_in_parts(encoder, batch["input_ids"], batch["attention_mask"])
     """
     parts = Parts(mask.sum(1), mask.shape[1])

@@ -65,6 +65,10 @@ class TrainConfig:
     Raises:
         TypeError: a setting that is not a number where it has to be one.
         ValueError: a number out of range, or a choice that there is not. The message names the setting.
+
+    Example:
+        >>> sentlab.TrainConfig(steps=300, learning_rate=3e-4, eval_every=100, keep="dev").steps
+        300
     """
 
     steps: int | None = None

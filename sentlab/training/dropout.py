@@ -22,8 +22,10 @@ def set_dropout(module: nn.Module, p: float) -> None:
         ValueError: p is out of range.
 
     Example:
-        method = sentlab.methods.PaSeR(encoder)
-        set_dropout(method, 0.0)
+        >>> method = sentlab.methods.PaSeR(sentlab.Encoder.from_pretrained())
+        >>> set_dropout(method, 0.02)
+        >>> set(dropout_of(method).values())
+        {0.02}
     """
     if not 0 <= p < 1:
         raise ValueError(f"p must be at least 0 and below 1, got {p!r}")

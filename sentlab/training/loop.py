@@ -119,8 +119,12 @@ def fit(
         FloatingPointError: a loss or dev score is not finite; names it and the step.
 
     Example:
-        method = sentlab.methods.SimCSE(encoder)
-        history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=300))
+        >>> method = sentlab.methods.SimCSE(sentlab.Encoder.from_pretrained())
+        >>> config = sentlab.TrainConfig(steps=4, batch_size=8, eval_every=2, keep="dev")
+
+        >>> history = sentlab.fit(method, sentences, config, sentlab.sts_dev(pairs), progress=False)
+        >>> [point["step"] for point in history.dev]  # Step 0 is a candidate.
+        [0, 2, 4]
     """
     config, rows = config or TrainConfig(), as_rows(rows)
     check_arguments(method, config, dev, resume, overwrite)

@@ -32,6 +32,12 @@ def mask_tokens(
         ValueError: the shapes differ or the rate is no probability.
 
     Source: Devlin et al. (2019), "BERT", section 3.1 and appendix A.1.
+
+    Example:
+        >>> ids, special = torch.tensor([[2, 10, 11, 3]]), torch.tensor([[1, 0, 0, 1]])
+        >>> corrupted, chosen = mask_tokens(ids, special, mask_token_id=4, vocab_size=100, rate=1.0)
+        >>> chosen.tolist()
+        [[False, True, True, False]]
     """
     if input_ids.shape != special_mask.shape:
         raise ValueError(f"input_ids {tuple(input_ids.shape)} and special_mask {tuple(special_mask.shape)} must agree")
@@ -124,6 +130,10 @@ def pair_features(u: Tensor, v: Tensor, features: str = "u,v,|u-v|") -> Tensor:
         ValueError: an unknown feature, one named twice, or none.
 
     Source: Conneau et al. (2017), "Supervised Learning of Universal Sentence Representations", section 3.1.
+
+    Example:
+        >>> pair_features(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 2.0]]))
+        tensor([[1., 2., 3., 2., 2., 0.]])
     """
     names = [name.strip() for name in features.split(",")]
     if not set(names) <= FEATURES.keys() or len(set(names)) < len(names):
@@ -148,6 +158,11 @@ def info_nce(anchors: Tensor, candidates: Tensor, temperature: float) -> Tensor:
 
     Source: van den Oord et al. (2018), "Representation Learning with Contrastive Predictive Coding", Eq. 4, with the
         similarity of SimCSE, Eqs. 1 and 5.
+
+    Example:
+        >>> found, missed = torch.eye(3), torch.eye(3).roll(1, dims=0)  # each candidate is at its place, or at the next
+        >>> info_nce(torch.eye(3), found, 0.05) < info_nce(torch.eye(3), missed, 0.05)
+        tensor(True)
     """
     if anchors.ndim != 2 or anchors.shape[1:] != candidates.shape[1:] or len(candidates) < len(anchors):
         raise ValueError(

@@ -23,8 +23,8 @@ def set_seed(seed: int) -> None:
         ValueError: the seed is out of range.
 
     Example:
-        sentlab.set_seed(0)
-        method = sentlab.methods.PaSeR(encoder)
+        >>> sentlab.set_seed(0)
+        >>> method = sentlab.methods.PaSeR(sentlab.Encoder.from_pretrained())  # its decoder is the same every time
     """
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed must be at least 0 and below 2**32, got {seed!r}")
