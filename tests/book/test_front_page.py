@@ -15,7 +15,7 @@ from sentlab.encoder import Encoder
 from sentlab.experiments import records
 from sentlab.experiments.records import CostRecord, LeaderboardRecord, ScorecardRecord, SearchRecord
 from sentlab.experiments.results_rows import NOT_RUN
-from sentlab.report.runs import AVERAGES, best_on_dev, runs, scores
+from sentlab.report.runs import AVERAGES, best_on_dev, runs, scores, values
 
 CELLS = {  # of Universal, Table 2
     "sentences": [*(f"sts{year}" for year in range(12, 17)), "stsb", "sick"],
@@ -89,6 +89,29 @@ def test_small_recovers_at_dropout_0_1_as_the_dropout_trap_says() -> None:
     assert len(ends) == 4
     assert said == (f"{min(ends):.1f}", f"{max(ends):.1f}")
     assert min(ends) > runs("raw/small")[0].results.before.scores["cls"]["stsb-dev"]
+
+
+def test_what_the_scorecard_says_of_small() -> None:
+    text = written_in("scorecard")
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
+    found = {own.text: own.found["small"] for own in record.results.claims if "small" in own.found}
+    assert {own.verdict for own in found.values()} == {"holds", "fails"}
+    assert found["SimCSE is slightly better than PaSeR"].verdict == "fails"
+    points = {what: found[f"PaSeR beats the raw {what}"].difference for what in ("[CLS]", "mean")}
+    assert f"PaSeR {points['[CLS]']:.1f} points, SimCSE and MoCo about eleven" in text
+    assert f"five to six points, and PaSeR {points['mean']:.1f}" in text
+    ahead = -found["SimCSE is slightly better than PaSeR"].difference
+    assert f"PaSeR is {ahead:.1f} points ahead of SimCSE" in text
+    for name in ("paser", "moco"):
+        for run in runs(f"small-sts/{name}"):
+            assert run.results.kept_step <= 300
+            best, last = (scores(run, None, when)["average"] for when in ("after", "last"))
+            assert 2 <= round(best - last) <= 6
+    search = records.read_as(SearchRecord, ROOT / records.FOLDER / "small-sts" / "paser.json")
+    assert search.results.chosen == {"train.learning_rate": 0.001, "dropout": 0.0}
+    drawn, (*late,) = search.results.trials[:8], [t for t in search.results.trials[8:] if t.steps == 300]
+    assert [trial.values["dropout"] for trial in late] == [0.02, 0.02]
+    assert max(trial.dev for trial in late) <= sorted(trial.dev for trial in drawn)[-2]
 
 
 def test_pasers_points_are_those_of_the_records(page: str) -> None:
@@ -229,6 +252,10 @@ def test_numbers_in_sentences_are_those_of_the_records() -> None:
     found = {row: own.score for row, own in board.results.columns["STS"].rows.items()}
     assert f"the raw mean {found['raw mean'] - found['small: raw mean']:.1f} lower" in written_in("which")
     assert all(0.8 < found[f"small: {name}"] - found[name] < 2.2 for name in ("SimCSE", "MoCo"))
+    paser = {size: values(f"{size}-sts/paser").mean() for size in ("tiny", "small")}
+    lower = f"{paser['tiny'] - paser['small']:.1f} lower"
+    assert f"PaSeR {lower}" in written_in("which")
+    assert f"With {paser['small']:.1f} points it scores {lower} than on `tiny`" in written_in("scorecard")
     means = {
         name: published.table("universal", 2).loc["BERT-base mean", columns].mean() for name, columns in CELLS.items()
     }
