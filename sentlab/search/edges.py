@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+
+from sentlab.search.shortlist import Group
 
 PUNCTUATION, NEVER_FIRST, NEVER_LAST = 1, 2, 4  # bits of a word's kind
 FIRST, LAST = PUNCTUATION | NEVER_FIRST, PUNCTUATION | NEVER_LAST  # kinds that a hit does not begin, or end, with
@@ -72,3 +76,21 @@ def phrase_kinds(phrase: str, spans: np.ndarray) -> tuple[int, int]:
     ends = np.array([spans[0], spans[-1]])
     first, last = word_kinds(np.frombuffer(raw, np.uint8), np.array([0, len(raw)]), np.array([0, 2]), ends).tolist()
     return first, last
+
+
+def groups(kinds: np.ndarray, allowed: Sequence[tuple[int, int]], trim: bool) -> list[Group]:
+    """Return what spans may begin and end with, for each group of phrases with the same edges.
+
+    Args:
+        kinds: (W,), of each word, see `word_kinds`.
+        allowed: of each phrase, in rising order, the kinds that its spans may begin and end with.
+        trim: False lets them begin and end with any word.
+    """
+    if not trim:
+        return [Group(slice(None))]
+    found, first = [], 0
+    for (begin, end), count in sorted(Counter(allowed).items()):
+        ragged = FIRST & ~begin, LAST & ~end
+        found.append(Group(slice(first, first + count), *((kinds & own) == 0 for own in ragged)))
+        first += count
+    return found

@@ -19,7 +19,6 @@ import operator
 import warnings
 import weakref
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from pathlib import Path
 from tempfile import gettempdir
@@ -38,7 +37,7 @@ from sentlab.search import phrase_index_files as files
 from sentlab.search.hits import Found, Hit
 from sentlab.search.passages import encode_words
 from sentlab.search.phrase_index_files import DTYPES, Manifest, Segment
-from sentlab.search.shortlist import Group, Texts, best_in
+from sentlab.search.shortlist import Texts, best_in
 from sentlab.search.spans import check_sizes
 
 CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of work on one core
@@ -203,7 +202,14 @@ class PhraseIndex:
         order = sorted(range(len(phrases)), key=allowed.__getitem__)  # phrases with equal edges are searched together
         begins = None if starts is None else [np.asarray(starts[number], np.int64) for number in order]
         texts = [
-            Texts(own.vectors, own.words, own.lengths, own.extent.scale, own.first_word, _edges(own, allowed, trim))
+            Texts(
+                own.vectors,
+                own.words,
+                own.lengths,
+                own.extent.scale,
+                own.first_word,
+                edges.groups(own.kinds, allowed, trim),
+            )
             for own in self._sound(read=True)
         ]
         found: list[list[Hit]] = [[]] * len(phrases)
@@ -326,18 +332,6 @@ class PhraseIndex:
         text = int(np.searchsorted(segment.words, first, side="right")) - 1
         begin, stop = int(segment.spans[first, 0]), int(segment.spans[last, 1])
         return Hit.of(segment.first_text + text, segment.text(text), begin, stop, similarity)
-
-
-def _edges(segment: Segment, allowed: list[tuple[int, int]], trim: bool) -> list[Group]:
-    """What the spans of a segment may begin and end with, for each group of the phrases in the order of `allowed`."""
-    if not trim:
-        return [Group(slice(None))]
-    groups, first = [], 0
-    for (begin, end), count in sorted(Counter(allowed).items()):
-        ragged = edges.FIRST & ~begin, edges.LAST & ~end
-        groups.append(Group(slice(first, first + count), *((segment.kinds & kinds) == 0 for kinds in ragged)))
-        first += count
-    return groups
 
 
 def _groups(texts: Iterable[str]) -> Iterator[list[str]]:

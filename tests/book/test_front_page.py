@@ -13,9 +13,9 @@ import pytest
 from sentlab.data import published
 from sentlab.encoder import Encoder
 from sentlab.experiments import records
-from sentlab.experiments.records import CostRecord, LeaderboardRecord, ScorecardRecord, SearchRecord
+from sentlab.experiments.records import CostRecord, LeaderboardRecord, RunRecord, ScorecardRecord, SearchRecord
 from sentlab.experiments.results_rows import NOT_RUN
-from sentlab.report.runs import AVERAGES, best_on_dev, runs, scores, values
+from sentlab.report.runs import AVERAGES, best_on_dev, dev_of, runs, scores, values
 
 CELLS = {  # of Universal, Table 2
     "sentences": [*(f"sts{year}" for year in range(12, 17)), "stsb", "sick"],
@@ -109,9 +109,16 @@ def test_what_the_scorecard_says_of_small() -> None:
             assert 2 <= round(best - last) <= 6
     search = records.read_as(SearchRecord, ROOT / records.FOLDER / "small-sts" / "paser.json")
     assert search.results.chosen == {"train.learning_rate": 0.001, "dropout": 0.0}
-    drawn, (*late,) = search.results.trials[:8], [t for t in search.results.trials[8:] if t.steps == 300]
-    assert [trial.values["dropout"] for trial in late] == [0.02, 0.02]
-    assert max(trial.dev for trial in late) <= sorted(trial.dev for trial in drawn)[-2]
+    finalists = sorted((trial for trial in search.results.trials if trial.steps == 300), key=lambda trial: trial.dev)[
+        -2:
+    ]
+    late = runs("small-sts/paser-dropout")
+    assert {run.settings.dropout for run in late} == {0.02}
+    assert max(dev_of(run) for run in late) <= finalists[0].dev
+    first = max((trial for trial in search.results.trials if trial.steps == 2000), key=lambda trial: trial.dev)
+    assert f"kept step {first.step} and scored {first.dev:.1f} on dev" in text
+    other = records.read_as(RunRecord, ROOT / records.FOLDER / "sweeps" / "PaSeR-e0b3c9c1efcb.json")
+    assert f"one seed of it scores {scores(other)['average']:.1f}" in text
 
 
 def test_pasers_points_are_those_of_the_records(page: str) -> None:
