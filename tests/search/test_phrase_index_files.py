@@ -232,6 +232,15 @@ def test_a_kill_at_any_moment_leaves_the_old_index_or_the_new(saved: Path, tmp_p
     assert seen == [TEXTS] * committed + [[*TEXTS, "new"]] * (len(seen) - committed)
 
 
+def test_what_a_kill_after_the_last_commit_leaves_goes(encoder: Encoder, saved: Path) -> None:
+    left = saved / ".phrases.json.0123abcd.new"
+    left.mkdir()
+    (left / "alive").touch()
+    PhraseIndex.load(saved, encoder).add([])  # the manifest is not written again
+    assert not left.exists()
+    assert texts_of(saved) == TEXTS
+
+
 @forks
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("how", ["save", "merge"])
