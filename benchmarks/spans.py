@@ -81,10 +81,10 @@ def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
             memory=memory[OURS],
         )
         if asked.threads > 1:
-            yield with_one_thread(work, asked_for[OURS], asked)
+            yield with_one_thread(work, asked_for[OURS], memory[OURS], asked)
 
 
-def with_one_thread(work: str, search: Callable[[], Spans], asked: argparse.Namespace) -> SpeedRow:
+def with_one_thread(work: str, search: Callable[[], Spans], memory: float, asked: argparse.Namespace) -> SpeedRow:
     """The same search with fewer threads."""
 
     def at(threads: int) -> Callable[[], Spans]:
@@ -101,7 +101,9 @@ def with_one_thread(work: str, search: Callable[[], Spans], asked: argparse.Name
     figures = {name: round(float(np.median(times)), 4) for name, times in seconds.items()}
     # what is as fast differs by a few per cent from round to round
     goal, met = "no slower than with one thread", ratio >= 0.95
-    return SpeedRow(work=work, threads=asked.threads, unit="s", figures=figures, ratio=ratio, goal=goal, met=met)
+    return SpeedRow(
+        work=work, threads=asked.threads, unit="s", figures=figures, ratio=ratio, goal=goal, met=met, memory=memory
+    )
 
 
 def main() -> int:
