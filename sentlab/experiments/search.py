@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +21,7 @@ from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.records import SWEEPS, Notes, RunRecord, SearchRecord
 from sentlab.experiments.settings import RunSettings
-from sentlab.experiments.sweep import finished, run_name
+from sentlab.experiments.sweep import finished, run_name, shared
 
 TRIALS = Path("runs/trials")
 GROWTH = 3  # values that a grid may gain
@@ -56,7 +57,8 @@ def search(path: Path, *, again: bool = False) -> SearchRecord:
         name, value = grown
         over[name].append(value)
         hunt.try_out({**chosen.values, name: value}, hunt.length)
-    runs = [hunt.in_full(chosen.values, seed) for seed in tqdm(settings.seeds, desc=f"{record.name}: seeds")]
+    with tqdm(total=len(settings.seeds), desc=f"{record.name}: seeds") as bar:
+        runs = shared(partial(hunt.in_full, chosen.values), settings.seeds, bar)
     edges = [name for name, values in over.items() if at_end(values, chosen.values[name])]
     names = [run_name(run.settings) for run in runs]
     record.results = found.SearchResults(trials=hunt.trials, chosen=chosen.values, edges=edges, runs=names)
@@ -101,11 +103,11 @@ class Hunt:
         """Return the name of a trial's run. A trial of other settings, which have changed since, has another one."""
         return run_name(self.settings_of(values, steps))
 
-    def in_full(self, values: Mapping[str, Any], seed: int) -> RunRecord:
+    def in_full(self, values: Mapping[str, Any], seed: int, *, wait: bool = True) -> RunRecord:
         """Return a run in full; `again` trains it afresh, once."""
         settings = self.record.settings
         afresh = self.again and seed != settings.seeds[0]  # the first was a trial
-        return finished(settings.full(values, seed), records.root_of(self.path) / SWEEPS, again=afresh)
+        return finished(settings.full(values, seed), records.root_of(self.path) / SWEEPS, again=afresh, wait=wait)
 
     def try_out(self, values: Mapping[str, Any], steps: int) -> found.Trial:
         """Train with these values for so many steps, unless that was done, and write the trial into the record."""

@@ -10,14 +10,15 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from filelock import FileLock
+from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from sentlab.experiments import records
@@ -71,29 +72,50 @@ def sweep(
     chosen: Mapping[str, Any] | None = None,
     progress: bool = True,
 ) -> Sweep:
-    """Run every combination of the given values.
+    """Run every combination of the given values. Several processes can share the work: each takes whole runs.
 
     Args:
         settings: of all runs, and what varies.
         folder: a finished run is a record there, found again by all of its settings.
         again: run the finished ones, too.
-
         chosen: setting -> value, of the search that the settings name.
         progress: show a bar over the runs.
     """
-    runs = tqdm(settings.runs(chosen), desc="sweep", unit=" runs", disable=not progress)
-    return Sweep(settings.over, [finished(own, folder, again=again) for own in runs])
+    runs = settings.runs(chosen)
+    with tqdm(total=len(runs), desc="sweep", unit=" runs", disable=not progress) as bar:
+        return Sweep(settings.over, shared(partial(finished, folder=folder, again=again), runs, bar))
 
 
-def finished(settings: RunSettings, folder: str | Path, *, again: bool = False) -> RunRecord:
+def shared(work: Callable[..., RunRecord], runs: Sequence[Any], bar: tqdm) -> list[RunRecord]:
+    """Do all runs, and leave those that other processes do to the end, when they are waited for.
+
+    Args:
+        work: does a run; takes `wait`, as `finished` does.
+    """
+    done: dict[int, RunRecord] = {}
+    for wait in (False, True):
+        for number, own in enumerate(runs):
+            if number in done:
+                continue
+            with suppress(Timeout):
+                done[number] = work(own, wait=wait)
+                bar.update()
+    return [done[number] for number in range(len(runs))]
+
+
+def finished(settings: RunSettings, folder: str | Path, *, again: bool = False, wait: bool = True) -> RunRecord:
     """Return the record of a run with results: found by all of its settings, or made now.
 
     Args:
         folder: where the record is; what it trains stays beside it if its settings say `keep`.
         again: run it in any case.
+        wait: for another process that does this run now.
+
+    Raises:
+        filelock.Timeout: another process does it, and it is not waited for.
     """
     path = Path(folder) / f"{run_name(settings)}.json"
-    with _alone(path.stem):
+    with _alone(path.stem, wait):
         if again or not (path.exists() and records.read(path).done):
             RunRecord(settings=settings).save(path)
             kept = path.with_suffix("")
@@ -106,13 +128,13 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False) 
 
 
 @contextmanager
-def _alone(name: str) -> Iterator[None]:
-    """Wait until no other process does a run of that name, such as for another sweep. Those of one launch share it."""
+def _alone(name: str, wait: bool) -> Iterator[None]:
+    """Keep other processes from a run of that name, such as for another sweep. Those of one launch share it."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         yield
         return
     records.LOCKS.mkdir(parents=True, exist_ok=True)
-    with FileLock(records.LOCKS / f"{name}.lock"):
+    with FileLock(records.LOCKS / f"{name}.lock", timeout=-1 if wait else 0):
         yield
 
 

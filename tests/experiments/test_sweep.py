@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from sentlab.experiments import records
 from sentlab.experiments import sweep as module
@@ -69,6 +70,27 @@ def test_every_combination_is_run_once_and_an_interrupted_sweep_goes_on(
     assert len(calls) == 9
     with pytest.raises(KeyError, match="toy-sts-dev"):
         found.table("stsb")
+
+
+def test_processes_share_a_sweep_and_wait_for_each_others_runs_at_the_end(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, run, order = of(settings, {"train.seed": [0, 1, 2]}), module.run, []
+    names = [module.run_name(own) for own in asked.runs()]
+    theirs = FileLock(records.LOCKS / f"{names[0]}.lock")  # another process does the first run
+
+    def watched(path: Path, **more: object) -> records.Record:
+        order.append(path.stem)
+        if path.stem == names[2]:
+            theirs.release()  # it was killed
+        return run(path, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "run", watched)
+    records.LOCKS.mkdir(parents=True)
+    with theirs:
+        found = sweep(asked, progress=False)
+    assert order == [names[1], names[2], names[0]]
+    assert [record.settings.train["seed"] for record in found.records] == [0, 1, 2]  # type: ignore[index]
 
 
 def test_a_recorded_sweep_is_read_when_all_its_runs_are_there(settings: dict[str, Any], tmp_path: Path) -> None:
