@@ -2,7 +2,7 @@
 
     python benchmarks/project.py [--threads 2]
 
-It needs no other program beside it, and takes about 20 minutes. The size is that of the package and all that it needs,
+It needs no other program beside it, and takes about 15 minutes. The size is that of the package and all that it needs,
 without extras and without compiled caches.
 """
 
