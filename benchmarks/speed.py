@@ -3,7 +3,8 @@
     python benchmarks/speed.py [--out book/results/speed/cpu.json]
 
 Each program runs in a process of its own, with one thread, and where it matters with two. Set SENTLAB_DATA for the real
-texts. Nothing else should run on the machine. It takes about 35 minutes on two cores; exit status 1 says that a goal is missed.
+texts. Nothing else should run on the machine. It takes about 35 minutes on two cores; exit status 1 says that a goal is
+missed.
 """
 
 from __future__ import annotations

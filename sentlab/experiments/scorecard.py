@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -132,10 +133,10 @@ def printed_effect(cells: Printed) -> float:
     for name, value in cells.within.items():
         table = table[table[name] == value]
     ours, theirs = (
-        table.loc[row, column]
+        fmean(table.loc[row, [column] if isinstance(column, str) else column])
         for row, column in ((cells.ours, cells.column), (cells.theirs, cells.theirs_column or cells.column))
     )
-    return cells.scale * (float(ours) - float(theirs))
+    return cells.scale * (ours - theirs)
 
 
 def sides_of(claim: Claim) -> list[RowSettings]:

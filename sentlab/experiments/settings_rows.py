@@ -141,9 +141,8 @@ class Printed(Typed):
     Args:
         paper, table: such as `paser` and `1`.
         ours, theirs: rows of the table.
-        column: of both rows.
+        column: of both rows; of several columns the mean counts.
         theirs_column: of the second row, where it is another one.
-
         within: column -> value, of the rows that count, where a table names rows twice.
         scale: 100 for scores from 0 to 1.
     """
@@ -152,7 +151,7 @@ class Printed(Typed):
     table: str
     ours: str
     theirs: str
-    column: str
+    column: str | list[str]
     theirs_column: str | None = None
     within: dict[str, str] = Field(default_factory=dict)
     scale: int = 1

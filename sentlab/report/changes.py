@@ -20,7 +20,7 @@ import pandas as pd
 
 from sentlab.experiments import records
 from sentlab.experiments import sweep as sweeps
-from sentlab.experiments.records import RunRecord, SweepRecord, WilliamsRecord
+from sentlab.experiments.records import RunRecord, SearchRecord, SweepRecord, WilliamsRecord
 from sentlab.experiments.results import When
 from sentlab.report import runs
 
@@ -201,21 +201,22 @@ def change(entries: Sequence[Mapping[str, Any]], results: Path) -> Change:
 
 
 def finished(results: Path, name: str) -> list[RunRecord]:
-    """Read the runs of a record.
+    """Read the runs of a record: itself, all of a sweep, or those of a search's choice.
 
     Raises:
         NotRecorded: it is not there, or a run has no results yet.
         ValueError: a file is no record.
     """
-    record = _existing(results, name)
-    if not isinstance(record, SweepRecord):
-        found = [records.read_as(RunRecord, results / f"{name}.json")]
-    else:
-        names = [f"{records.SWEEPS}/{sweeps.run_name(settings)}" for settings in record.settings.runs()]
-        found = [run for run in (_existing(results, own) for own in names) if isinstance(run, RunRecord)]
-    if waiting := [run.name for run in found if not run.done]:
-        raise NotRecorded(f"{', '.join(waiting)} has no results yet")
-    return found
+    record, path = _existing(results, name), results / f"{name}.json"
+    if isinstance(record, SweepRecord | SearchRecord):
+        try:
+            return sweeps.runs_of(path)
+        except ValueError as error:  # a run of it is missing
+            raise NotRecorded(str(error)) from None
+    found = records.read_as(RunRecord, path)
+    if not found.done:
+        raise NotRecorded(f"{name} has no results yet")
+    return [found]
 
 
 def _existing(results: Path, name: str) -> records.AnyRecord:

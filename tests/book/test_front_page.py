@@ -225,6 +225,27 @@ def test_universals_effects_are_those_that_its_pages_name(page: str) -> None:
         assert run.settings.frozen_first is None
 
 
+def test_what_each_task_of_universal_adds_is_what_its_pages_say() -> None:
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
+    found = {claim.text: claim.found["tiny"] for claim in record.results.claims if "tiny" in claim.found}
+    paraphrases = found["Paraphrases make word vectors better than NLI alone"]
+    relations = found["Relations make phrase vectors better than NLI alone"]
+    assert [paraphrases.verdict, relations.verdict] == ["holds", "undecided"]
+    pages = [text_of(name).replace("95% CI ", "") for name in ("universal-experiments", "scorecard")]
+    for own in (paraphrases, relations):
+        said = f"({own.difference:+.1f}, {own.low:.1f} to {own.high:.1f}".replace("-", "−")
+        assert all(said in page for page in pages), said
+    tasks: dict[str, list[RunRecord]] = {}
+    for run in runs("tiny-universal/objectives"):
+        tasks.setdefault("+".join(run.settings.data), []).append(run)
+    words = {name: fmean(scores(run)["four word sets"] for run in own) for name, own in tasks.items()}
+    assert f"from {words['nli']:.1f} with NLI alone to {words['nli+pi']:.1f}" in pages[0]
+    last, raw = (fmean(scores(run, when=when)["average"] for run in tasks["nli"]) for when in ("last", "before"))
+    assert f"to {last:.1f} at its last step, from {raw:.1f}" in pages[0]
+    steps = [max(run.results.training.dev, key=lambda point: point.score).step for run in tasks["nli+ptc"]]
+    assert steps.count(0) == 2  # "for two of three seeds no step beats the start"
+
+
 def written_in(name: str) -> str:
     """The text of a chapter on one line."""
     cells = json.loads((ROOT / "book" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]

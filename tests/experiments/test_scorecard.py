@@ -7,6 +7,7 @@ import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -230,3 +231,15 @@ def test_where_may_name_the_data_of_a_run() -> None:
             FileNotFoundError
         ):  # which runs of the sweep it is, comes before whether they are there
             assert len(encoders_of(side, BOOK / "scorecard" / "claims.json", or_items=True)) == 3
+
+
+def test_effects_of_the_recorded_scorecard_are_those_of_the_papers_cells() -> None:
+    record = records.read_as(ScorecardRecord, BOOK / "scorecard" / "claims.json")
+    assert record.results
+    for claim, own in zip(record.settings.claims, record.results.claims, strict=True):
+        assert own.printed == (None if claim.printed is None else round(printed_effect(claim.printed), 4))
+    words = next(
+        own for own in record.results.claims if own.text == "Paraphrases make word vectors better than NLI alone"
+    )
+    nli = fmean([57.94, 24.93, 29.95, 55.05, 47.56])  # the paper prints 30.78 as their average
+    assert words.printed == pytest.approx(63.56 - nli, abs=0.01)
