@@ -143,6 +143,7 @@ class Printed(Typed):
         ours, theirs: rows of the table.
         column: of both rows; of several columns the mean counts.
         theirs_column: of the second row, where it is another one.
+
         within: column -> value, of the rows that count, where a table names rows twice.
         scale: 100 for scores from 0 to 1.
     """

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,10 @@ from sentlab.experiments.results import When
 from sentlab.experiments.run import run
 from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.settings_grids import SweepSettings
+
+
+class NotRun(ValueError):
+    """A run of a sweep or search, or the search that a sweep needs, has no results yet."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ def sweep(
         settings: of all runs, and what varies.
         folder: a finished run is a record there, found again by all of its settings.
         again: run the finished ones, too.
+
         chosen: setting -> value, of the search that the settings name.
         progress: show a bar over the runs.
     """
@@ -97,7 +102,7 @@ def shared(work: Callable[..., RunRecord], runs: Sequence[Any], bar: tqdm) -> li
         for number, own in enumerate(runs):
             if number in done:
                 continue
-            with suppress(Timeout):
+            with nullcontext() if wait else suppress(Timeout):
                 done[number] = work(own, wait=wait)
                 bar.update()
     return [done[number] for number in range(len(runs))]
@@ -148,14 +153,14 @@ def chosen_for(record: SweepRecord, path: str | Path) -> dict[str, Any]:
     """Return the values that the search of a sweep has chosen; none where it names no search.
 
     Raises:
-        ValueError: that search is not done; says how to run it.
+        NotRun: that search is not done; says how to run it.
     """
     if record.settings.chosen_by is None:
         return {}
     place = records.path_of(record.settings.chosen_by, Path(path))
     found = records.read_as(SearchRecord, place)
     if found.results is None or not found.done:
-        raise ValueError(f"{path} waits for the search {found.name}: python -m sentlab search {place}")
+        raise NotRun(f"{path} waits for the search {found.name}: python -m sentlab search {place}")
     assert found.results.chosen is not None
     return dict(found.results.chosen)
 
@@ -167,7 +172,8 @@ def read(path: str | Path) -> Sweep:
         path: a record of the kind `sweep`; its runs are in `sweeps` in the folder of results.
 
     Raises:
-        ValueError: the record is no sweep, or a run is missing; says how to get it.
+        ValueError: the record is no sweep.
+        NotRun: a run is missing; says how to get it.
     """
     record = records.read_as(SweepRecord, path)
     runs = record.settings.runs(chosen_for(record, path))
@@ -180,7 +186,7 @@ def _runs(path: Path, record: SweepRecord | SearchRecord, names: Sequence[str]) 
     for name in names:
         place = records.root_of(path) / SWEEPS / f"{name}.json"
         if not place.exists() or not (found := records.read_as(RunRecord, place)).done:
-            raise ValueError(f"{place} has no results yet: python -m sentlab {record.kind} {path}")
+            raise NotRun(f"{place} has no results yet: python -m sentlab {record.kind} {path}")
         found.sweep = record.name
         done.append(found)
     return done
@@ -190,14 +196,15 @@ def runs_of(path: str | Path) -> list[RunRecord]:
     """Read the runs behind a record: itself, finished or not, all runs of a sweep, or those of a search's choice.
 
     Raises:
-        ValueError: it is none of these, or a run of a sweep or search is missing.
+        ValueError: it is none of these.
+        NotRun: a run of a sweep or search is missing.
     """
     record = records.read(path)
     if isinstance(record, SweepRecord):
         return read(path).records
     if isinstance(record, SearchRecord):
         if record.results is None or not record.done:
-            raise ValueError(f"{path} has no results yet: python -m sentlab search {path}")
+            raise NotRun(f"{path} has no results yet: python -m sentlab search {path}")
         return _runs(Path(path), record, record.results.runs)
     return [records.read_as(RunRecord, path)]
 

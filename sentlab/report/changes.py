@@ -211,7 +211,7 @@ def finished(results: Path, name: str) -> list[RunRecord]:
     if isinstance(record, SweepRecord | SearchRecord):
         try:
             return sweeps.runs_of(path)
-        except ValueError as error:  # a run of it is missing
+        except sweeps.NotRun as error:
             raise NotRecorded(str(error)) from None
     found = records.read_as(RunRecord, path)
     if not found.done:
