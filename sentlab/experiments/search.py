@@ -8,7 +8,7 @@ The record is written after each trial, so that an interrupted search resumes.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -44,11 +44,8 @@ def search(path: Path, *, again: bool = False) -> SearchRecord:
     hunt.trials = [trial for trial in results.trials if trial.run == hunt.name_of(trial.values, trial.steps)]
     grid = settings.grid()
     drawn = Random(settings.seed).sample(grid, min(settings.trials, len(grid)))
-    for values in tqdm(drawn, desc=f"{record.name}: trials", unit=" trials"):
-        hunt.try_out(values, settings.steps)
-    best = sorted((hunt.try_out(values, settings.steps) for values in drawn), key=rank, reverse=True)
-    for trial in tqdm(best[: settings.finalists], desc=f"{record.name}: in full", unit=" runs"):
-        hunt.try_out(trial.values, hunt.length)
+    best = sorted(hunt.try_all(drawn, settings.steps, "trials"), key=rank, reverse=True)[: settings.finalists]
+    hunt.try_all([trial.values for trial in best], hunt.length, "in full")
     over = {  # with what the grid has grown by before an interruption
         name: [*values, *dict.fromkeys(trial.values[name] for trial in hunt.full if trial.values[name] not in values)]
         for name, values in settings.over.items()
@@ -109,23 +106,32 @@ class Hunt:
         afresh = self.again and seed != settings.seeds[0]  # the first was a trial
         return finished(settings.full(values, seed), records.root_of(self.path) / SWEEPS, again=afresh, wait=wait)
 
-    def try_out(self, values: Mapping[str, Any], steps: int) -> found.Trial:
-        """Train with these values for so many steps, unless that was done, and write the trial into the record."""
+    def try_all(self, drawn: Sequence[Mapping[str, Any]], steps: int, what: str) -> list[found.Trial]:
+        """Try out all of these values. Several processes can share the work: each takes whole trials."""
+        with tqdm(total=len(drawn), desc=f"{self.record.name}: {what}", unit=" trials") as bar:
+            return shared(partial(self.try_out, steps=steps), drawn, bar)
+
+    def try_out(self, values: Mapping[str, Any], steps: int, *, wait: bool = True) -> found.Trial:
+        """Train with these values for so many steps, unless that was done, and write the trial into the record.
+
+        Raises:
+            filelock.Timeout: another process trains with these values, and it is not waited for.
+        """
         for trial in self.trials:
             if (trial.values, trial.steps) == (values, steps):
                 return trial
-        trial = self._tried(values, steps)
+        trial = self._tried(values, steps, wait)
         self.trials.append(trial)
         self.record.results = found.SearchResults(trials=self.trials)
         self.record.save(self.path)
         return trial
 
-    def _tried(self, values: Mapping[str, Any], steps: int) -> found.Trial:
+    def _tried(self, values: Mapping[str, Any], steps: int, wait: bool) -> found.Trial:
         own, began = self.settings_of(values, steps), time.monotonic()
         folder = records.root_of(self.path) / SWEEPS if steps == self.length else TRIALS
         known: dict[str, Any] = {"values": dict(values), "steps": steps, "run": run_name(own)}
         try:
-            run = finished(own, folder, again=self.again)
+            run = finished(own, folder, again=self.again, wait=wait)
         except FloatingPointError as error:
             spent = time.monotonic() - began
             return found.Trial(**known, dev=LOST, step=0, last=LOST, rising=False, seconds=spent, failed=str(error))

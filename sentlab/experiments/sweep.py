@@ -15,7 +15,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 from filelock import FileLock, Timeout
@@ -27,6 +27,8 @@ from sentlab.experiments.results import When
 from sentlab.experiments.run import run
 from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.settings_grids import SweepSettings
+
+Done = TypeVar("Done")
 
 
 class NotRun(ValueError):
@@ -91,13 +93,13 @@ def sweep(
         return Sweep(settings.over, shared(partial(finished, folder=folder, again=again), runs, bar))
 
 
-def shared(work: Callable[..., RunRecord], runs: Sequence[Any], bar: tqdm) -> list[RunRecord]:
+def shared(work: Callable[..., Done], runs: Sequence[Any], bar: tqdm) -> list[Done]:
     """Do all runs, and leave those that other processes do to the end, when they are waited for.
 
     Args:
         work: does a run; takes `wait`, as `finished` does.
     """
-    done: dict[int, RunRecord] = {}
+    done: dict[int, Done] = {}
     for wait in (False, True):
         for number, own in enumerate(runs):
             if number in done:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from sentlab import data
 from sentlab.__main__ import main
@@ -185,6 +186,30 @@ def test_an_interrupted_search_resumes(path: Path, monkeypatch: pytest.MonkeyPat
     assert len(calls) == before
 
 
+def test_processes_share_the_trials_of_a_search_and_wait_for_each_others_at_the_end(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, order = sweeps.run, []
+    alone = [trial.run for trial in search(path).results.trials if trial.steps == 2]  # type: ignore[union-attr]
+    path.write_text(
+        json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != "results"})
+    )
+    shutil.rmtree(path.parents[1] / "sweeps")
+    shutil.rmtree("runs/trials")
+    theirs = FileLock(records.LOCKS / f"{alone[0]}.lock")  # another process does the first trial
+
+    def watched(place: Path, **more: Any) -> Any:
+        order.append(place.stem)
+        if place.stem == alone[-1]:
+            theirs.release()  # it was killed
+        return run(place, **more)
+
+    monkeypatch.setattr(sweeps, "run", watched)
+    with theirs:
+        search(path)
+    assert order[:3] == [*alone[1:], alone[0]]
+
+
 def test_a_search_whose_settings_have_changed_tries_again(path: Path) -> None:
     search(path)
     content = json.loads(path.read_text())
@@ -216,7 +241,7 @@ def test_a_trial_without_a_score_ranks_last_and_says_why(path: Path) -> None:
 def test_a_grid_grows_where_its_best_value_is_at_an_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A made-up dev score that is best at a rate of 0.1 and at no dropout."""
 
-    def made_up(self: Hunt, values: dict[str, Any], steps: int) -> Trial:
+    def made_up(self: Hunt, values: dict[str, Any], steps: int, *, wait: bool = True) -> Trial:
         dev = -abs(values["train.learning_rate"] - 0.1) - values["dropout"]
         run = self.name_of(values, steps)
         found = Trial(values=dict(values), steps=steps, dev=dev, step=0, last=dev, rising=False, seconds=1, run=run)
@@ -241,7 +266,7 @@ def test_a_grid_that_has_grown_stays_so_after_an_interruption(path: Path, monkey
     tried: list[dict[str, Any]] = []
     left = {"before": 999}
 
-    def made_up(self: Hunt, values: dict[str, Any], steps: int) -> Trial:
+    def made_up(self: Hunt, values: dict[str, Any], steps: int, *, wait: bool = True) -> Trial:
         for trial in self.trials:
             if (trial.values, trial.steps) == (values, steps):
                 return trial
