@@ -80,7 +80,8 @@ def test_the_first_round_lost_at_dropout_0_1_as_it_says(page: str) -> None:
 def test_small_recovers_at_dropout_0_1_as_the_dropout_trap_says() -> None:
     text = " ".join((ROOT / "book" / "dropout-trap.ipynb").read_text(encoding="utf-8").split())
     (said,) = re.findall(
-        r"two of MoCo, 300 steps each, end between ([\d.]+) and ([\d.]+) on dev", text.replace('\\n", "', "")
+        r"two of MoCo with dropout 0.1, 300 steps each, end between ([\d.]+) and ([\d.]+) on dev",
+        text.replace('\\n", "', ""),
     )
     ends = []
     for name in ("simcse", "moco"):
@@ -89,6 +90,9 @@ def test_small_recovers_at_dropout_0_1_as_the_dropout_trap_says() -> None:
     assert len(ends) == 4
     assert said == (f"{min(ends):.1f}", f"{max(ends):.1f}")
     assert min(ends) > runs("raw/small")[0].results.before.scores["cls"]["stsb-dev"]
+    search = records.read_as(SearchRecord, ROOT / records.FOLDER / "small-sts" / "paser.json")
+    low, high = sorted(trial.last for trial in search.results.trials if trial.values["dropout"] == 0.1)
+    assert f"PaSeR's two end at {low:.1f} and {high:.1f}." in text
 
 
 def test_what_the_scorecard_says_of_small() -> None:
@@ -275,7 +279,9 @@ def test_numbers_in_sentences_are_those_of_the_records() -> None:
     contexts = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "contexts.json")
     columns = contexts.results.columns
     ngrams, spans = columns["a pass for each n-gram"].rows["raw mean"], columns["one pass, spans"].rows["SLICE"]
-    assert f"{ngrams.score:.1f} even for the raw encoder, and {spans.score:.1f} for SLICE" in written_in("leaderboard")
+    assert f"{ngrams.score:.1f} even for the raw encoder, against {spans.score:.1f} for SLICE" in written_in(
+        "leaderboard"
+    )
     board = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "sentences.json")
     found = {row: own.score for row, own in board.results.columns["STS"].rows.items()}
     assert f"the raw mean {found['raw mean'] - found['small: raw mean']:.1f} lower" in written_in("which")
