@@ -39,6 +39,8 @@ def text_of(node: nodes.Node) -> str:
     text = apart.join(text_of(child) for child in node.children)
     if isinstance(node, nodes.section):
         return f'<section id="{node["ids"][0]}">{text}</section>'
+    if isinstance(node, nodes.definition_list_item) and node[0]["ids"]:
+        return f'<div id="{node[0]["ids"][0]}">{text}</div>'
     return text
 
 

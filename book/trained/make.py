@@ -1,13 +1,15 @@
-"""What widgets hold of recorded runs: `python book/trained/make.py`.
+"""What widgets hold of recorded runs: `python book/trained/make.py [NAME]`.
 
 It writes the encoders of the first page as scripts, and the cosines that the
 bootstrap in Measuring draws from. The runs must be there: `python -m sentlab
 run book/results/page/*.json` leaves each encoder in runs/page/NAME/encoder.
+With names of runs, it writes the scripts of their encoders alone.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import time
 from pathlib import Path
 
@@ -29,11 +31,13 @@ def cosines(encoder: sentlab.Encoder, pairs: Corpus) -> list[float]:
 
 def main() -> None:
     encoders, began = {}, time.monotonic()
-    for name in NAMES:
+    for name in sys.argv[1:] or NAMES:
         place = ROOT / "runs" / "page" / name / "encoder"
         encoders[name] = sentlab.Encoder.from_pretrained(place)
         key = encoders[name].fingerprint()
         page.export(encoders[name], HERE / f"{name}.js", key)
+    if sys.argv[1:]:
+        return
     notes = Notes()
     dev = notes.load("stsb", "dev")
     rows = {"raw [CLS]": sentlab.Encoder.from_pretrained("tiny")}

@@ -28,7 +28,7 @@ def test_paser_masks_and_asks_for_the_tokens_in_its_picture() -> None:
     said, read = shown.index("says") + 1, shown.index("has read, besides the signal") + 1
     assert shown[said : said + len(target)] == target
     assert shown[read : read + len(target)] == ["[CLS]", *target[:-1]]
-    assert f"10 × {encoder.dim} numbers" in shown
+    assert f"10 × {encoder.dim}" in shown
 
 
 def test_universal_takes_the_turns_and_has_the_heads_in_its_picture() -> None:

@@ -88,7 +88,7 @@ def test_effects_by_size_end_with_the_paper_s(record: ScorecardRecord) -> None:
     assert axes.get_title("left") == "it beats the mean"  # the only one with both effects
     assert np.asarray(axes.lines[0].get_xydata()).tolist() == [[0, 5.1], [0, 8.3]]
     assert [np.asarray(dots.get_offsets()).tolist() for dots in axes.collections] == [[[0, 6.72]], [[1, 24.8]]]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ["tiny\n1.7 M", "BERT-base\n110 M"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["tiny\n1.7", "BERT-base\n110"]
 
 
 def test_nothing_tested_is_an_error_and_not_an_empty_picture(record: ScorecardRecord) -> None:

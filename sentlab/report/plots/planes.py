@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from sentlab.evaluation.sts import Geometry
@@ -33,7 +33,7 @@ def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str
         axes.scatter(x, y, c=[scores[name] for name in geometries], cmap=SCALE, s=60, zorder=3)
         axes.margins(0.15)
         axes.set(xlabel="uniformity (lower is better)", ylabel="alignment (lower is better)")
-        axes.set_title(f"in brackets, and as colour: {label}", fontsize="small")
+        axes.set_title(f"in brackets, and as colour: {label}", fontsize=10)
         figure.tight_layout()  # before labels find their places
         _label_apart(axes, [f"{name} ({scores[name]:.1f})" for name in geometries], list(zip(x, y, strict=True)))
     return figure
@@ -46,20 +46,22 @@ def _label_apart(
     others: Sequence[Any] = (),
 ) -> None:
     """Label points, each as close as possible without covering a point, one of the others or an earlier label."""
+    axes.autoscale(False)  # lines to labels do not move what they lead to
     places = axes.transData.transform([*points, *others])
     taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in places]
-    ways = [(7 * far * x, 6 * far * y) for far in range(1, 13) for y in (1, -1, 0, 2, -2) for x in (1, -1)]
+    ways = [(7 * far * x, 6 * far * y) for far in range(1, 17) for y in (1, -1, 0, 2, -2) for x in (1, -1)]
+    ground = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}  # no line strikes it through
     for label, point in zip(labels, points, strict=True):
-        line = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
         text = axes.annotate(
-            label, point, ways[0], textcoords="offset points", fontsize=9, va="center", arrowprops=line
+            label, point, ways[0], textcoords="offset points", fontsize=10, va="center", bbox=ground, zorder=4
         )
         for x, y in [*ways, ways[0]]:  # the first one again where there is no room
             text.set(position=(x, y), ha="left" if x > 0 else "right")
-            text.get_window_extent()  # moves it there
-            box = Text.get_window_extent(text)  # without the line
+            box = text.get_window_extent()
             if axes.bbox.contains(*box.min) and axes.bbox.contains(*box.max) and not box.count_overlaps(taken):
                 break
+        near = axes.transData.inverted().transform((box.x0 if x > 0 else box.x1, (box.y0 + box.y1) / 2))
+        axes.add_line(Line2D(*zip(point, near, strict=True), color="0.6", linewidth=0.6, zorder=2))
         taken.append(box)
 
 
@@ -123,7 +125,7 @@ def topic_planes(
             for i, name in enumerate(names):
                 own, marker = points[topic == name], MARKERS[i % len(MARKERS)]
                 axes.scatter(*own.T, s=64 / columns, color=PALETTE[i], marker=marker, linewidths=0, label=name)
-            axes.set_title(title, fontsize=11 if columns < 4 else 9)
+            axes.set_title(title, fontsize=11 if columns < 4 else 10)
             axes.set(xticks=[], yticks=[], aspect="equal", adjustable="datalim")
             axes.spines[:].set(visible=True, color="0.8")
         handles, labels = panels[0].get_legend_handles_labels()

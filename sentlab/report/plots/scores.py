@@ -72,7 +72,7 @@ def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], ylabel: s
             axes.plot(steps[best], scores[best], "o", color=colour, markersize=5)
         axes.set(xlabel="step", ylabel=ylabel)
         if len(runs) > 1:
-            axes.legend(loc="lower right")
+            axes.legend(loc="best")
     return figure
 
 
@@ -116,13 +116,14 @@ def curves(table: pd.DataFrame, x: str, ys: Sequence[str], hue: str) -> Figure:
 
 
 def agreement(table: pd.DataFrame, x: str, y: str, hue: str) -> Figure:
-    """Draw each row as a point over two measurements, which shows how far they rank the rows alike.
+    """Draw each row as a point over two tests, Spearman × 100, which shows how far they rank the rows alike.
 
     Args:
         x, y, hue: names of columns; `hue` chooses colour and marker.
     """
     with canvas(1, width=5.4, height=4.0) as (figure, (axes,)):
         sns.scatterplot(table, x=x, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()], s=60)
+        axes.set(xlabel=f"{x}, Spearman × 100", ylabel=f"{y}, Spearman × 100")
         axes.legend(title=None, loc="best")
     return figure
 
@@ -181,7 +182,7 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
             if claim.printed is not None:
                 axes.scatter(claim.printed, place, s=44, marker="D", color="white", ec=GREY, zorder=2)
         axes.axvline(0, color=GREY, lw=1, zorder=1)
-        axes.set(xlabel="difference of the scores × 100", ylim=(len(shown) - 0.6, -0.75), yticks=[])
+        axes.set(xlabel="difference of the scores × 100, 95% interval", ylim=(len(shown) - 0.6, -0.75), yticks=[])
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x", alpha=0.3)
         said = dict.fromkeys(found.verdict for _, found in shown)
@@ -222,9 +223,9 @@ def effects_by_size(claims: Sequence[ClaimResult], sizes: Mapping[str, float]) -
                 axes.scatter(place, found.difference, s=38, color=VERDICTS[found.verdict], zorder=3)
             axes.scatter(len(ours), claim.printed, s=44, marker="D", color="white", ec=GREY, zorder=3)
             axes.axhline(0, color=GREY, lw=1, ls=":", zorder=1)
-            axes.set_title(fill(claim.text, 21), fontsize="small")
-            ticks = [f"{name}\n{size:g} M" for name, size in sizes.items()]
-            axes.set_xticks(range(len(sizes)), ticks, fontsize="small")
+            axes.set_title(fill(claim.text, 19), fontsize=10)
+            ticks = [f"{name}\n{size:g}" for name, size in sizes.items()]
+            axes.set_xticks(range(len(sizes)), ticks, fontsize=10)
             axes.set(xlim=(-0.5, len(ours) + 0.5))
             axes.margins(y=0.15)
         for axes in panels[::4]:

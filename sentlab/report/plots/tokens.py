@@ -64,8 +64,8 @@ def span_scores(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figur
             )  # fmt: skip
             best, longer = divmod(int(scores[name].argmax()), scores[name].shape[1])
             axes.add_patch(Rectangle((best, best + longer), 1, 1, fill=False, edgecolor=PALETTE[1], linewidth=2))
-            axes.set_title(fill(f"{name}: “{' '.join(words[best : best + longer + 1])}”", 46), fontsize="small")
+            axes.set_title(fill(f"{name}: “{' '.join(words[best : best + longer + 1])}”", 42), fontsize=10)
             axes.set(xlabel="first word of the span", ylabel="last word" if axes is panels[0] else "")
-            axes.tick_params(labelsize=9)
+            axes.tick_params(labelsize=10)
             axes.tick_params(axis="x", rotation=90)
     return figure
