@@ -66,8 +66,9 @@ def evaluate_sts(
 ) -> STSResult:
     """Score an encoder on semantic textual similarity: the correlation of cosines with human scores, without training.
 
-    The protocol of SimCSE, PaSeR and PT-BERT is the default: `aggregation="all"`, Spearman, test splits. Aggregation
-    alone can move a value by several points, so the result states it. For tasks with sub-sets (STS12 to STS16):
+    The protocol of SimCSE, whose scores PaSeR and PT-BERT print beside theirs, is the default: `aggregation="all"`,
+    Spearman, test splits. Aggregation alone can move a value by several points, so the result states it. For tasks
+    with sub-sets (STS12 to STS16):
 
     - `all`: one correlation over the pairs of all sub-sets together;
     - `mean`: the mean of the sub-sets' correlations;

@@ -83,7 +83,10 @@ class Record(BaseModel):
         """Return one line on where the numbers come from."""
         source = self.source
         used = ", ".join(f"{package} {number}" for package, number in list(source.versions.items())[:2])
-        return f"{self.name}: {source.command}; {source.device}; {used}; {source.date}; {source.seconds / 60:.1f} min"
+        command = source.command
+        if command.startswith("python -m sentlab."):  # programs had other names when older records were made
+            command = f"python -m sentlab {self.kind} {FOLDER.as_posix()}/{self.name}.json"
+        return f"{self.name}: {command}; {source.device}; {used}; {source.date}; {source.seconds / 60:.1f} min"
 
 
 class RunRecord(Record):
