@@ -145,6 +145,9 @@ def test_pasers_points_are_those_of_the_records(page: str) -> None:
 def test_it_says_how_much_of_the_scorecard_is_there(page: str, verdicts: dict[str, str]) -> None:
     missing = sum(verdict == NOT_RUN for verdict in verdicts.values())
     assert ("Most runs are still to be made" in page) == (missing > len(verdicts) / 2)
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
+    assert f"{missing} of the {len(record.results.claims)} claims are not run yet." in readme
 
 
 def test_the_scorecard_counts_the_larger_effects_of_the_papers() -> None:
