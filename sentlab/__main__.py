@@ -18,16 +18,16 @@ Put an encoder into a web page:
 Each of these explains its options: python -m sentlab train --help. What they write loads in Python. Exit status: 0; 1
 for a failure, with one line that names the file or the argument; 2 for invalid arguments.
 
-A recorded experiment is one JSON file, whose settings say what to do and into which the results go:
+A recorded experiment is one JSON file. It holds the settings, and receives the results:
 
     python -m sentlab KIND FILE ... [--again]
     python -m sentlab results [--list]
     accelerate launch --num_processes 4 -m sentlab run FILE ...    (on several GPUs)
 
 A file holds its `kind` and its `settings`. A file that holds results is left alone unless you add --again, which
-trains afresh. `results` runs all records in book/results that have no results, in the order in which they need each
-other, and names what cannot be run; --list runs nothing. Start it several times to use several cores. `search
-FILE.json` runs a record of the kind `search`.
+trains afresh. `results` runs all records in book/results that have no results, except those at the papers' scale, in
+the order in which they need each other, and names what cannot be run; --list runs nothing. Start it several times to
+use several cores. `search FILE.json` runs a record of the kind `search`.
 """
 
 from __future__ import annotations

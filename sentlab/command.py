@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 import time
@@ -77,6 +78,9 @@ def train(asked: argparse.Namespace) -> None:
     fitting = ON_TEXTS if kind == "texts" else ON_TRIPLES
     if method not in fitting:
         raise ValueError(f"--method {asked.method} does not learn from {kind}; these do: {', '.join(fitting).lower()}")
+    needless = [name for name in ("eval_every", "dev_columns", "scale") if getattr(asked, name) is not None]
+    if asked.dev is None and needless:
+        raise ValueError(f"--{needless[0].replace('_', '-')} needs --dev")
     rows = _read(asked, asked.file, kind, asked.columns)
     dev = None if asked.dev is None else _pairs(asked, asked.dev, asked.dev_columns, "dev")
     encoder = _encoder(asked, pooling=asked.pooling, max_length=asked.max_length)
@@ -149,6 +153,8 @@ def evaluate(asked: argparse.Namespace) -> None:
     for corpus in corpora:
         found = scored(encoder, corpus, progress=_progress(asked))
         scores |= {name: round(score, 4) for name, score in found.scores.items()}
+        if any(math.isnan(score) for score in found.scores.values()):
+            raise ValueError(f"{corpus.name}: all scores, or all cosines, are equal, so there is no correlation")
         for name, score in found.scores.items():
             measure = " (Spearman x 100)" if name == corpus.name else ""
             print(f"{score:7.2f}  {name}{measure}, {len(found.items):,} rows", flush=True)
@@ -168,7 +174,15 @@ def index(asked: argparse.Namespace) -> None:
         raise FileExistsError(f"--out {out} is not empty; choose another folder, or add to the index there with --add")
     texts, encoder = _read(asked, asked.file, "texts", asked.columns), _encoder(asked)
     made = PhraseIndex.load(out, encoder) if asked.add else PhraseIndex(encoder, **given)
-    made.add(texts, progress=_progress(asked))
+    if not asked.add:
+        made.save(out)  # from here on each segment is written as it is made
+    before = len(made)
+    try:
+        made.add(texts, progress=_progress(asked))
+    except BaseException:
+        if done := len(PhraseIndex.load(out, encoder)) - before:
+            print(f"{out} holds the first {done:,} texts of {asked.file}: add the others with --add", file=sys.stderr)
+        raise
     made.save(out)
     print(f"{out} holds {len(made):,} texts, {made.words:,} words, in spans of {made.min_size} to {made.max_size}")
 
@@ -281,7 +295,7 @@ def _pairs(asked: argparse.Namespace, name: str, columns: Any, split: str) -> Co
         corpus = data.load(name, split)
         _tell_left_out(name, corpus.left_out)
         return corpus
-    return _read(asked, name, "pairs", columns, scale=asked.scale, split=split)
+    return _read(asked, name, "pairs", columns, scale=asked.scale or (0.0, 5.0), split=split)
 
 
 def _frame(columns: dict[str, list[Any]]) -> Any:

@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         return own
 
     def reads(own: argparse.ArgumentParser, columns: str) -> None:
-        own.add_argument("--columns", type=_columns, metavar="A,B", help=f"columns to read; default: {columns}")
+        own.add_argument("--columns", type=_columns, metavar="A[,B,C]", help=f"columns to read; default: {columns}")
         own.add_argument(
             "--separator",
             type=_separator,
@@ -68,7 +68,7 @@ def parser() -> argparse.ArgumentParser:
         own.add_argument("--no-quotes", action="store_true", help="in .csv and .tsv a quote is plain text")
 
     formats = ".txt, .csv, .tsv or .jsonl, also packed as .gz or .xz, or .parquet"
-    scale: dict[str, Any] = {"type": _scale, "default": (0.0, 5.0), "metavar": "LOW,HIGH"}
+    scale: dict[str, Any] = {"type": _scale, "metavar": "LOW,HIGH"}
     own = add("train", "Train an encoder on a file of texts or triples, and save it.")
     own.add_argument("file", help=formats)
     own.add_argument(
@@ -100,7 +100,7 @@ def parser() -> argparse.ArgumentParser:
     reads(own, "text")
 
     own = add("evaluate", "Score an encoder on pairs with a score: Spearman's correlation x 100.")
-    own.add_argument("files", nargs="+", metavar="PAIRS", help=f"{formats}; or a corpus name, such as stsb")
+    own.add_argument("files", nargs="+", metavar="PAIRS", help="files with columns; or a corpus name, such as stsb")
     own.add_argument("--out", metavar="FILE", help="write the scores as .json too")
     own.add_argument("--scale", **scale, help="lowest and highest possible score; default: 0,5")
     reads(own, "text_a,text_b,score")

@@ -141,7 +141,11 @@ def main(arguments: Sequence[str], general: str = "") -> int:
     parser = argparse.ArgumentParser(
         prog="python -m sentlab", description=explanation(general), formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("kind", choices=[*dict.fromkeys([*VERBS, *SETTINGS]), "results"], help="of the records")
+    parser.add_argument(
+        "kind",
+        choices=[*dict.fromkeys([*VERBS, *SETTINGS]), "results"],
+        help="a command above, or the kind of the records",
+    )
     parser.add_argument("files", nargs="*", type=Path, help="records to run")
     parser.add_argument("--again", action="store_true", help="also those that hold results; training starts afresh")
     parser.add_argument("--list", action="store_true", help="of results: only list the records, and run nothing")

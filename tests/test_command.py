@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -95,6 +97,34 @@ def test_an_index_grows_and_is_searched(files: str, capsys: pytest.CaptureFixtur
     for table in (pandas.read_csv("h.csv"), pandas.read_json("h.jsonl", lines=True)):
         assert table["words"].tolist() == expected.table()["words"].tolist()
     assert expected._repr_html_() in Path("h.html").read_text()
+
+
+def test_an_interrupted_index_keeps_what_it_has_and_says_where_to_go_on(
+    files: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = sentlab.PhraseIndex.add
+
+    def interrupted(self: sentlab.PhraseIndex, texts: Any, **more: Any) -> None:
+        add(self, list(texts)[:2], **more)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sentlab.PhraseIndex, "add", interrupted)
+    with suppress(KeyboardInterrupt):
+        main(["index", "texts.txt", "--out", "my.index", "--encoder", files, "--quiet"])
+    assert "my.index holds the first 2 texts of texts.txt: add the others with --add" in capsys.readouterr().err
+    assert len(sentlab.PhraseIndex.load("my.index", Encoder.from_pretrained(files))) == 2
+
+
+def test_options_of_a_dev_set_need_one(files: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "texts.txt", "--out", "mine", "--scale", "1,7", "--encoder", files]) == 1
+    assert "--scale needs --dev" in capsys.readouterr().err
+
+
+def test_scores_that_are_all_the_same_are_an_error(files: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("flat.csv").write_text("text_a,text_b,score\n" + "".join(f"{a},{b},3\n" for a, b, _ in PAIRS))
+    assert main(["evaluate", "flat.csv", "--encoder", files, "--quiet", "--out", "scores.json"]) == 1
+    assert "there is no correlation" in capsys.readouterr().err
+    assert not Path("scores.json").exists()
 
 
 def test_several_files_are_scored_on_any_scale(files: str, capsys: pytest.CaptureFixture[str]) -> None:

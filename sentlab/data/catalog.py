@@ -239,7 +239,7 @@ def _triples(pairs: Corpus[LabelledPair]) -> Corpus[Triple]:
         for positive, negative in zip(found.get("entailment", []), found.get("contradiction", []), strict=False)
     )
     left_out = {"neutral pair, or one without its counterpart": len(pairs) - 2 * len(rows)}
-    return Corpus("nli-triples", pairs.split, rows, pairs.source, left_out)
+    return Corpus("nli-triples", pairs.split, rows, pairs.source, added_up(pairs.left_out, left_out))
 
 
 def _chained(name: str, *parts: Corpus[Any]) -> Corpus[Any]:

@@ -97,7 +97,7 @@ class RankingQuery:
 
 @dataclass(frozen=True, slots=True)
 class DuplicateQuestion:
-    """A question, a differently worded duplicate of it; a row without a duplicate is a distractor of the corpus."""
+    """A question and a differently worded duplicate. A row without a duplicate is a distractor of the corpus."""
 
     question: str
     duplicate: str | None

@@ -237,7 +237,7 @@ def _text(value: Any, where: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:  # half of a pair, which JSON can escape
-        raise ValueError(f"{where}: expected a text, found a character that is none ({error})") from error
+        raise ValueError(f"{where}: expected a text, found half of a surrogate pair ({error})") from error
     return value.strip()
 
 

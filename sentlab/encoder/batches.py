@@ -29,8 +29,8 @@ def checked(texts: Iterable[str]) -> list[str]:
     """Return the texts as a list.
 
     Raises:
-        TypeError: the texts are one string, or an item is none. The message says which.
-        ValueError: an item holds a character that is none.
+        TypeError: the texts are one string, or an item is not a string. The message says which.
+        ValueError: an item holds half of a surrogate pair, which is no character.
     """
     return list(strings(texts))
 
@@ -45,7 +45,7 @@ def strings(texts: Iterable[str]) -> Iterator[str]:
         try:
             text.isascii() or text.encode()
         except UnicodeEncodeError as error:  # half of a pair, which JSON can escape
-            raise ValueError(f"texts[{i}] holds a character that is none ({error})") from error
+            raise ValueError(f"texts[{i}] holds half of a surrogate pair ({error})") from error
         yield text
 
 

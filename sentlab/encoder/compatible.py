@@ -53,6 +53,7 @@ def takes_their_keywords(encode: Encode) -> Encode:
 
     They are translated so:
 
+    - `inputs`, `sentences`: as `texts`.
     - `batch_size`: as `tokens_per_batch` for so many texts of `max_length`, if that is less than the default.
     - `show_progress_bar`: as `progress`.
     - `normalize_embeddings`: True as `normalize`. False leaves the choice to the encoder, as it does there.
@@ -69,6 +70,9 @@ def takes_their_keywords(encode: Encode) -> Encode:
     def translated(self: Encoder, *texts: Any, **keywords: Any) -> Any:
         as_tensor = keywords.pop("convert_to_tensor", False)
         as_list = not keywords.pop("convert_to_numpy", True) and not as_tensor
+        for name in ("inputs", "sentences"):  # of their versions, what we call `texts`
+            if name in keywords and not texts:
+                texts = (keywords.pop(name),)
         vectors = encode(self, *texts, **_ours(self, keywords))
         if not (as_tensor or as_list):
             return vectors
@@ -229,6 +233,11 @@ class _NoCard:
         """Keep nothing."""
 
 
+def _same(asked: torch.device, own: torch.device) -> bool:
+    """Whether a device is the encoder's; `cuda` is any of its numbers."""
+    return asked.type == own.type and (None in (asked.index, own.index) or asked.index == own.index)
+
+
 def _ours(encoder: Encoder, keywords: dict[str, Any]) -> dict[str, Any]:
     """Their keywords in terms of ours; ours stay."""
     found: dict[str, Any] = {}
@@ -240,7 +249,7 @@ def _ours(encoder: Encoder, keywords: dict[str, Any]) -> dict[str, Any]:
         if not (isinstance(size := keywords.pop("batch_size"), int) and size > 0):
             raise ValueError(f"batch_size must be a whole number of at least 1, got {size!r}")
         found["tokens_per_batch"] = min(default_tokens(encoder.device), size * encoder.max_length)
-    if (device := keywords.pop("device", None)) is not None and torch.device(device) != encoder.device:
+    if (device := keywords.pop("device", None)) is not None and not _same(torch.device(device), encoder.device):
         raise ValueError(
             f"device={device!r}, but the encoder is on {encoder.device}; call encoder.to({device!r}) first"
         )

@@ -112,6 +112,8 @@ class Encoder(Compatible):
             >>> encoder.encode(["A man plays the guitar."]).shape
             (1, 128)
         """
+        if not isinstance(max_length, int | None):
+            raise ValueError(f"max_length is {max_length!r}; it is a whole number of tokens")
         place = locate(source)
         parts = {"pooling": DEFAULT_POOLING, "max_length": None} | load_parts(place, revision, pooling)
         with naming_settings(place, "sentlab.json or another file of settings"):
@@ -133,6 +135,8 @@ class Encoder(Compatible):
     @max_length.setter
     def max_length(self, value: int) -> None:
         longest, shortest = positions(self.backbone), self.tokenizer.num_special_tokens_to_add() + 1
+        if not isinstance(value, int):
+            raise ValueError(f"max_length is {value!r}; it is a whole number of tokens")
         if not shortest <= value <= longest:
             raise ValueError(f"max_length is {value}; this model takes {shortest} to {longest} tokens")
         self.__dict__["max_length"] = value  # by its public name, for checkpoints carry what a public name holds
@@ -184,7 +188,7 @@ class Encoder(Compatible):
         return cast(nn.Embedding, self.backbone.get_input_embeddings())
 
     def fingerprint(self, *, tokens: bool = False) -> str:
-        """Return 16 hexadecimal digits that change with anything that decides the vectors of `encode`.
+        """Return 16 hexadecimal digits that change with anything that decides the vectors of `encode` by its defaults.
 
         The masked-LM head, dropout, the device and the name of the source do not, and `save` keeps the digits. It takes
         about 20 ms for the bundled encoder, and a second for 400 MB of weights.
@@ -214,7 +218,9 @@ class Encoder(Compatible):
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
         """Return the embedding output, then each layer's; (B, L, D) each.
 
-        The input is (B, L), or (B, L, D) where words have been looked up, and (B, L).
+        Args:
+            input_ids: token ids (B, L), or word embeddings (B, L, D).
+            attention_mask: (B, L).
         """
         output = self.backbone(
             **{"input_ids" if input_ids.ndim == 2 else "inputs_embeds": input_ids},

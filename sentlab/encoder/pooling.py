@@ -1,6 +1,6 @@
 """One vector a sentence, from the hidden states of its tokens.
 
-Every function takes the same two arguments and gives the same result:
+Every function in `POOLINGS` takes the same two arguments and gives the same result:
 
 Args:
     hidden_states: the embedding output, then the output of each layer; each (B, L, D).

@@ -39,6 +39,7 @@ know it and refuses the folder. The model loaded alone, as by transformers, give
 def save(encoder: Encoder, folder: str | Path) -> None:
     """Write an encoder to a folder; see `Encoder.save`."""
     target = target_of(folder)
+    _ = encoder.prompt  # a default prompt name without its prompt could not be loaded again
     with replacing(target, full=True) as new:
         with quiet():
             encoder.model.save_pretrained(new)

@@ -18,7 +18,7 @@ MODULES, KIND = "modules.json", "StaticEmbedding"
 def is_static(folder: str | Path) -> bool:
     """Return whether a folder holds a model that model2vec has saved: its first module says so."""
     try:
-        modules = json.loads((Path(folder) / MODULES).read_text(encoding="utf-8"))
+        modules = json.loads((Path(folder).expanduser() / MODULES).read_text(encoding="utf-8"))
         return str(modules[0]["type"]).endswith(f".{KIND}")
     except (OSError, ValueError, LookupError, TypeError):
         return False
@@ -68,7 +68,7 @@ class StaticEncoder:
             from model2vec import StaticModel
         except ImportError as error:
             raise ImportError(f"{folder} is a model of model2vec: pip install 'sentlab[static]'") from error
-        return cls(StaticModel.from_pretrained(str(folder)))
+        return cls(StaticModel.from_pretrained(str(Path(folder).expanduser())))
 
     @property
     def dim(self) -> int:

@@ -63,13 +63,13 @@ class WordVectors:
             path: the file, plain, .gz or .xz.
             vocabulary: read no other words, which saves most of the time and memory. `tokens` says what words texts
                 have. None: all.
-            limit: look at the first so many words of the file only, which are the most frequent ones; None: at all.
+            limit: read only the first `limit` words, which are the most frequent ones. None reads all.
 
         Raises:
             ValueError: a line has no word, too few or too many values, or one that is no number; the header promises
                 another number of words; the file is cut off; or no word was read. The message names file and line.
         """
-        path, wanted = Path(path), None if vocabulary is None else frozenset(vocabulary)
+        path, wanted = Path(path).expanduser(), None if vocabulary is None else frozenset(vocabulary)
         if limit is not None and limit < 1:
             raise ValueError(f"limit must be 1 or more, or None for the whole file; it is {limit}")
         places: dict[str, int] = {}

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.batches import checked
 from sentlab.training import random_state
 from sentlab.training.dropout import set_dropout
 
@@ -41,6 +42,7 @@ class UnderDropout:
 
     def encode(self, texts: Sequence[str], **_: Any) -> np.ndarray:
         """Encode texts to vectors (N, D), float32, in order. Further arguments of `Encoder.encode` are ignored."""
+        texts = checked(texts)
         self.encoder.train()
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         vectors = np.zeros((len(texts), self.encoder.dim), dtype=np.float32)

@@ -219,6 +219,8 @@ def bootstrap_interval(
         raise ValueError(f"the arrays need one entry per item each, but their lengths are {sorted(lengths)}")
     if not 0 < level < 1:
         raise ValueError(f"level must be between 0 and 1, it is {level}")
+    if resamples < 1:
+        raise ValueError(f"resamples must be 1 or more, it is {resamples}")
     random = np.random.default_rng(seed)
     n = lengths.pop()
     values = np.empty(resamples)

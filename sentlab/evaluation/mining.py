@@ -167,7 +167,7 @@ def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
 
     Returns:
         One row per system, in order: `pearson` x 100, its `difference` from the best (0 for the best itself),
-        Williams's `t` and two-sided `p`, and whether it is `told apart` at p < 0.05.
+        Williams's `t` and two-sided `p`, and whether it is `significant` at p < 0.05.
 
     Raises:
         ValueError: no systems, fewer than four values, lengths that differ, or values that are all the same.
@@ -182,7 +182,7 @@ def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
     for name, r in pearson.items():
         t, p = metrics.williams_test(r, pearson[best], metrics.pearson(rows[name], rows[best]), len(gold))
         table[name] = 100 * r, 100 * (r - pearson[best]), t, p, p < LEVEL
-    columns = ["pearson", "difference", "t", "p", "told apart"]
+    columns = ["pearson", "difference", "t", "p", "significant"]
     return need("pandas", "eval").DataFrame(table.values(), index=list(table), columns=columns)
 
 

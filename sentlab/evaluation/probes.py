@@ -254,7 +254,7 @@ def _train_head(
                 optimizer.step()
         epochs += EPOCHS_PER_CHECK
         pearson = metrics.pearson(_predict(weights, dev), dev_scores)
-        if epochs == EPOCHS_PER_CHECK or pearson > best[1]:
+        if epochs == EPOCHS_PER_CHECK or pearson > best[1] or math.isnan(best[1]):
             best = weights.clone(), pearson, epochs
         else:
             failed += 1

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
+from sentlab.encoder.batches import checked
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corpus
 from sentlab.evaluation.results import Result
@@ -166,6 +167,7 @@ def nearest(
         Rows named by `query` and `rank` (from 1), with the columns `text` and `cosine`.
 
     Raises:
+        TypeError: a bare string in place of a list.
         ValueError: there is no query or no text, or k is below 1.
 
     Example:
@@ -174,7 +176,7 @@ def nearest(
         >>> list(table.columns)
         ['text', 'cosine']
     """
-    asked, texts = list(dict.fromkeys(queries)), list(dict.fromkeys(corpus))
+    asked, texts = list(dict.fromkeys(checked(queries))), list(dict.fromkeys(checked(corpus)))
     if not asked or not texts or k < 1:
         raise ValueError(f"nothing to find: {len(asked)} queries, {len(texts)} texts in the corpus, k={k}")
     vectors, searched = encode_groups(encoder, asked, texts, progress=progress)

@@ -128,7 +128,7 @@ def sts_dev(rows: Rows, *, progress: bool | None = False) -> Callable[[TextEncod
     """Return a dev score for `fit`: encoder -> Spearman x 100 over all pairs.
 
     Args:
-        rows: a corpus or a list of ScoredPair rows.
+        rows: a corpus, the name of one, whose `dev` split is loaded, or a list of ScoredPair rows.
         progress: as in `evaluate_sts`; no bar by default, for `fit` shows one.
 
     Example:
@@ -136,7 +136,7 @@ def sts_dev(rows: Rows, *, progress: bool | None = False) -> Callable[[TextEncod
         >>> -100 < dev(sentlab.Encoder.from_pretrained(pooling="mean")) < 100
         True
     """
-    corpus = one_corpus(rows, ScoredPair)
+    corpus = one_corpus(data.load(rows, "dev") if isinstance(rows, str) else rows, ScoredPair)
 
     def score(encoder: TextEncoder) -> float:
         return evaluate_sts(encoder, corpus, progress=progress).average
@@ -185,10 +185,8 @@ def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None
 
     Source: PaSeR, Figs. 5 and 6 and Table 10; Gao et al. (2021), Figs. 2 and 3, after Wang and Isola (2020).
     """
-    corpus = one_corpus(corpus, ScoredPair)
+    corpus = _alignable(corpus)
     gold = np.array([pair.score for pair in corpus])
-    if not (gold >= POSITIVE).any():
-        raise ValueError(f"{corpus.name} ({corpus.split}) has no pair with a gold of {POSITIVE:g} or more to align")
     pairs = sides(corpus)
     texts, u, v = encode_groups(encoder, list(dict.fromkeys(chain(*pairs))), *pairs, progress=progress)
     cosines, level = metrics.cosine_similarity(u, v), np.minimum(gold.astype(int), LEVELS - 1)
@@ -202,24 +200,35 @@ def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None
     )
 
 
+def _alignable(rows: Rows) -> Corpus[ScoredPair]:
+    corpus = one_corpus(rows, ScoredPair)
+    if not any(pair.score >= POSITIVE for pair in corpus):
+        raise ValueError(f"{corpus.name} ({corpus.split}) has no pair with a gold of {POSITIVE:g} or more to align")
+    return corpus
+
+
 def watch_geometry(corpus: Rows, every: int) -> Callable[[int, Any], dict[str, float] | None]:
     """Return an `on_step` for `fit` that measures alignment and uniformity along training.
 
     The history's `seen` then holds them.
 
     Args:
-        corpus: pairs with a gold of 0 to 5, as for `geometry`.
+        corpus: pairs with a gold of 0 to 5, as for `geometry`; of a name the `dev` split.
         every: steps between two looks at the encoder.
+
+    Raises:
+        ValueError: as `geometry`, or `every` is below 1.
 
     Source: PT-BERT, Fig. 3 (every 125 steps, on STS-B).
     """
     if every < 1:
         raise ValueError(f"every is a number of steps, 1 or more, not {every}")
+    pairs = _alignable(data.load(corpus, "dev") if isinstance(corpus, str) else corpus)
 
     def on_step(step: int, method: Any) -> dict[str, float] | None:
         if step % every:
             return None
-        found = geometry(method.encoder, corpus, progress=False)  # `fit` shows a bar
+        found = geometry(method.encoder, pairs, progress=False)  # `fit` shows a bar
         return {"alignment": found.alignment, "uniformity": found.uniformity}
 
     return on_step

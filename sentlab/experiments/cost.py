@@ -82,7 +82,7 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
     trained, asked = method(encoder), TrainConfig(**settings.train)
     if settings.dropout is not None:
         set_dropout(trained, settings.dropout)
-    config = replace(asked, steps=WARM + steps, eval_every=None, keep="last")
+    config = replace(asked, steps=WARM + steps, eval_every=None, keep="last", patience=None)
     _, memory = _measured(
         lambda: fit(trained, corpus, config, progress=False, on_step=lambda *_: times.append(time.perf_counter()))
     )

@@ -293,7 +293,9 @@ def paths(place: Path) -> list[Path]:
 
 
 def load(pattern: str = "*", place: str | Path | None = None) -> list[AnyRecord]:
-    """Read the finished records whose name matches a pattern, by name; runs of sweeps are read with their sweep.
+    """Read the finished records whose name matches a pattern, by name.
+
+    Sweeps and searches are not among them: see `sweep.runs_of`.
 
     Args:
         pattern: a name in which `*` matches any characters, including `/`.

@@ -34,7 +34,7 @@ class Provenance(Typed):
     """Where the numbers of a record come from.
 
     Args:
-        command: as it was typed.
+        command: the one that makes them.
         device, versions, date, seconds: on what, with which libraries, when and how long.
         data: corpus and split -> rows and fingerprint.
         encoder: that the run began with.

@@ -212,7 +212,13 @@ def train_own_layers(method: Any, corpus: Any, settings: RunSettings, progress: 
     Raises:
         ValueError: the method has no layers of its own.
     """
-    chosen = {**(settings.train or {}), **(settings.frozen_first or {}), "keep": "last", "eval_every": None}
+    chosen = {
+        **(settings.train or {}),
+        **(settings.frozen_first or {}),
+        "keep": "last",
+        "eval_every": None,
+        "patience": None,
+    }
     method.encoder.requires_grad_(False)
     if not any(weights.requires_grad for weights in method.parameters()):
         raise ValueError(f"frozen_first: {type(method).__name__} has no layers besides the encoder that could learn")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PositiveInt, model_validator
 
@@ -133,6 +133,12 @@ class LeaderboardSettings(Typed):
     resamples: PositiveInt
     seed: int
     threads: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _beside_are_rows(self) -> Self:
+        if unknown := [name for name in self.beside if name not in self.rows]:
+            raise ValueError(f"beside names {', '.join(unknown)}, which is no row; there is {', '.join(self.rows)}")
+        return self
 
 
 class Printed(Typed):

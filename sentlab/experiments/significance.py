@@ -6,8 +6,9 @@ degrees of freedom of Welch (1947) makes intervals and p of their sum. A bootstr
 replacement is too sure of itself: of three seeds it sees two thirds of their variance. `benchmarks/false_alarms.py`
 compares the two on simulated scores.
 
-With three seeds the promise is kept at 0.05, and less so at the small levels of a long table. At 0.001 there are 1.5
-times as many false alarms where a seed's spread is 1.25 times the error that items give. At 2.5 times, there are 6.6.
+With three seeds, false alarms stay at 5% for p below 0.05, and less so at the small levels of a long table. At 0.001
+there are 1.5 times as many false alarms where a seed's spread is 1.25 times the error that items give. At 2.5 times,
+there are 6.6.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Estimate:
 
     Args:
         value: the mean over tests and seeds.
-        low, high: the ends of the 95% interval; None where a trained row has one seed only.
+        low, high: the ends of the 95% interval; None where a trained row has one seed only, or a
+            resample has no correlation.
         p: two-sided, of the value being 0; None as above.
     """
 

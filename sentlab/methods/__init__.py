@@ -1,4 +1,4 @@
-"""One paper, one file: each trained method is a torch module with collate, loss and after_step."""
+"""Each trained method is a torch module with collate, loss and after_step."""
 
 from sentlab.methods.consert import ConSERT
 from sentlab.methods.ct import ContrastiveTension

@@ -107,7 +107,7 @@ class ConSERT(nn.Module):
 
     Raises:
         ValueError: unknown views, an argument out of range, or an encoder whose backbone has no `embeddings` module
-            (for `shuffle`: none with a table of positions).
+            (or, for `shuffle`, no table of positions).
 
     Example:
         >>> method = sentlab.methods.ConSERT(sentlab.Encoder.from_pretrained(pooling="mean"))

@@ -61,8 +61,10 @@ class MoCo(nn.Module):
     """Trains `encoder` on plain sentences.
 
     Args:
-        encoder: trained in place. Its pooling of now makes the sentence vectors. A `head` follows as in `SimCSE`.
-        queue_size: M of Eq. 4, at least 1. A query is compared with so many keys, the batch's own included.
+        encoder: trained in place. Its pooling when MoCo is made gives the sentence vectors. A `head` follows, as in
+            `SimCSE`.
+        queue_size: M of Eq. 4, at least 1. A query is compared with so many keys, the batch's own
+            included, or with the batch's alone if these are more.
         momentum: lambda of Eq. 5, in [0, 1). The momentum encoder keeps this share of its weights in a step.
         temperature: above 0. Cosines are divided by it.
         view: (words, random numbers) -> words, the sentence as the momentum encoder reads it, drawn anew each time

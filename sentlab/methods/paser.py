@@ -28,6 +28,7 @@ Differs from the released code:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -93,7 +94,8 @@ class PaSeR(nn.Module):
         phrases: text -> its phrases without overlap, the most important first. The text is what the encoder reads of a
             sentence. RAKE is the default (Table 5).
         view: (words, random numbers) -> words, drawn anew for both copies of each sentence (Table 4). It reads a masked
-            token as "[MASK]" and must keep it, as those of `sentlab.text.views` do. None leaves the sentence unchanged.
+            token as "[MASK]" and must keep it, as the views with `keep` in `sentlab.text.views` do; `random_crop` and
+            `srl_guided` do not. None leaves the sentence unchanged.
         mlm: add the masked-language-model loss of Eq. 4.
         decoder_heads: attention heads of the decoder. None takes as many as the encoder has.
         dropout: of the decoder, in [0, 1). None takes the encoder's.
@@ -282,6 +284,10 @@ class PaSeR(nn.Module):
                 if outside := [p for p in chosen if p.end > end or sentence[p.start : p.end] != p.text]:
                     raise ValueError(f"sentence {number} does not hold {outside[0]} within its first {end} characters")
             chosen.sort(key=lambda phrase: phrase.start)
+            if crossing := [(a, b) for a, b in pairwise(chosen) if a.end > b.start]:
+                raise ValueError(
+                    f"sentence {number}: {crossing[0][0]} and {crossing[0][1]} overlap; leave one of them out"
+                )
             ids, places = mask_spans(tokens.ids, tokens.offsets, chosen, self.encoder.tokenizer.mask_token_id)
             masked.append(ids)
             found.append([(phrase, place) for phrase, place in zip(chosen, places, strict=True) if place])

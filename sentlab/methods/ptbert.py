@@ -19,7 +19,7 @@ Differs from the paper:
     The encoder's pooling then makes one vector of h.
   - The paper does not say whether the momentum branch has its own pseudo tokens and attention. Here it has, and
     Eq. 5 moves them like all other weights.
-  - It reports h in Figure 3 and does not say which vector Tables 1 to 5 score. Here `at_test` chooses the vector.
+  - It reports h in Figure 3 and does not say which vector Tables 3 to 5 score. Here `at_test` chooses the vector.
 
 Differs from the released code:
   - Its momentum branch takes the second step (Eq. 3) with the attention that the gradient trains.

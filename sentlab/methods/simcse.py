@@ -71,7 +71,7 @@ class SimCSE(nn.Module):
 
         Raises:
             TypeError: rows that are neither all strings nor all triples.
-            ValueError: no rows, or a single sentence, which has no negative.
+            ValueError: no rows, a single sentence, which has no negative, or triples where there is a view.
         """
         kind = Triple if any(isinstance(row, Triple) for row in rows) else str
         check_rows(rows, kind, "SimCSE")

@@ -87,16 +87,30 @@ class Negatives:
             known[b].add(a)
             phrases[b] = pair.phrase_b
         self.known, self.count, self.phrases = dict(known), count, list(phrases.values())
-        for target, paraphrases in known.items():
-            if len(phrases.keys() - paraphrases - {target}) < count:
-                raise ValueError(
-                    f"{count} negatives of {target!r} cannot be drawn from {len(phrases)} phrases: give more pairs, or "
-                    "ask for fewer negatives"
-                )
+        for target in known:
+            self._check(target, self.known[target] | {target})
 
-    def draw(self, target: str) -> list[str]:
-        """Draw `count` different phrases, with torch's global generator."""
-        barred = {target.casefold()} | self.known.get(target.casefold(), set())
+    def _check(self, target: str, barred: set[str]) -> None:
+        if len({phrase.casefold() for phrase in self.phrases} - barred) < self.count:
+            raise ValueError(
+                f"{self.count} negatives of {target!r} cannot be drawn from {len(self.phrases)} phrases: give more "
+                "pairs, or ask for fewer negatives"
+            )
+
+    def draw(self, target: str, *known: str) -> list[str]:
+        """Draw `count` different phrases, with torch's global generator.
+
+        Args:
+            target: no paraphrase of it is drawn, among those of `pairs`.
+            known: more of its paraphrases.
+
+        Raises:
+            ValueError: too few phrases are left.
+        """
+        paired = self.known.get(target.casefold(), set())
+        barred = {target.casefold()} | paired | {phrase.casefold() for phrase in known}
+        if not barred <= paired | {target.casefold()} or not paired:  # what __init__ has not looked at
+            self._check(target, barred)
         drawn: list[str] = []
         while len(drawn) < self.count:
             phrase = self.phrases[int(torch.randint(len(self.phrases), ()))]
@@ -164,8 +178,11 @@ class Universal(nn.Module):
             B (1 + k) for `pi`.
 
         Raises:
+            TypeError: a row that does not come from `task_rows`.
             ValueError: no rows, rows of several tasks, a task without a head, or a label that the task does not have.
         """
+        if wrong := [row for row in rows if not (isinstance(row, tuple) and len(row) == 2)]:
+            raise TypeError(f"a row of Universal is a task and its row, as task_rows gives them, not {wrong[0]!r:.60}")
         names = {task for task, _ in rows}
         if len(names) != 1 or not names <= self.heads.keys():
             raise ValueError(
@@ -189,7 +206,7 @@ class Universal(nn.Module):
             return [(row.text_a, row.text_b, row.label)]
         if self.negatives is None or task == "ptc":
             return [(row.phrase_a, row.phrase_b, row.relation)]
-        others = [(row.phrase_a, phrase, "other") for phrase in self.negatives.draw(row.phrase_a)]
+        others = [(row.phrase_a, phrase, "other") for phrase in self.negatives.draw(row.phrase_a, row.phrase_b)]
         return [(row.phrase_a, row.phrase_b, "paraphrase"), *others]
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:

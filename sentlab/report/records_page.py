@@ -32,6 +32,7 @@ from sentlab.experiments.settings import RunSettings, method_class
 from sentlab.experiments.sweep import shown, value_of
 from sentlab.report import tables
 from sentlab.report.runs import dev_of, scores
+from sentlab.training import TrainConfig
 
 KINDS = {
     "run": "one training, or an encoder evaluated as it is",
@@ -292,7 +293,7 @@ def _set_up(settings: RunSettings, seeds: Sequence[int] | None) -> list[str]:
     if train := settings.train:
         length = train.get("steps") or f"epochs: {train['epochs']}"
         used = ", ".join(map(str, seeds or [train.get("seed", 0)]))
-        told.append(f"{length} × {train['batch_size']}, seed {used}")
+        told.append(f"{length} × {train.get('batch_size', TrainConfig.batch_size)}, seed {used}")
     return told
 
 

@@ -29,7 +29,7 @@ AVERAGES = {
 
 
 def runs(name: str, folder: str | Path | None = None) -> list[RunRecord]:
-    """Read the finished runs behind a record: itself, or all runs of a sweep, in order.
+    """Read the finished runs behind a record: itself, all runs of a sweep, or those of a search's choice, in order.
 
     Args:
         name: such as `paser/depth`.
@@ -37,7 +37,7 @@ def runs(name: str, folder: str | Path | None = None) -> list[RunRecord]:
 
     Raises:
         FileNotFoundError: there is no such record.
-        ValueError: it is neither a run nor a sweep, or a run has no results yet.
+        ValueError: it is neither a run, a sweep nor a search, or a run has no results yet.
 
     Example:
         >>> [run.settings.train["seed"] for run in runs("paser/seeds")]                        # doctest: +SKIP
@@ -56,7 +56,11 @@ def best_on_dev(name: str, folder: str | Path | None = None) -> RunRecord:
 
 
 def dev_of(run: RunRecord) -> float:
-    """Return the dev score of a run, the mean of its dev sets where it has several; NaN without results."""
+    """Return the dev score of a run, the mean of its dev sets where it has several.
+
+    Raises:
+        ValueError: the run has no results.
+    """
     found = scores(run)
     return sum(found.get(f"{name}-dev", math.nan) for name in run.settings.devs) / len(run.settings.devs)
 

@@ -47,12 +47,14 @@ def compare(
             page fetches when a reader begins. None includes all of them, 2.3 MB for each encoder of the size of `tiny`.
 
     Raises:
-        ValueError: an encoder that a page cannot compute (`sentlab.report.page.export`).
+        ValueError: a pooling that is neither, or an encoder that a page cannot compute (`sentlab.report.page.export`).
 
     Example:
         >>> tiny = sentlab.Encoder.from_pretrained()
         >>> IPython.display.HTML(widgets.compare({"raw [CLS]": (tiny, "cls"), "raw mean": (tiny, "mean")}))
     """
+    if wrong := [pooling for _, pooling in rows.values() if pooling not in ("cls", "mean")]:
+        raise ValueError(f"this widget pools by cls or mean, not by {wrong[0]!r}")
     encoders = [own for own, _ in rows.values() if isinstance(own, Encoder)]
     files = _files(_all_but_first(encoders), folder)
     data = {

@@ -162,6 +162,8 @@ def rounded(scores: Tensor) -> Tensor:
 
 
 def check_sizes(min_size: int, max_size: int) -> None:
+    if not (isinstance(min_size, int) and isinstance(max_size, int)):
+        raise ValueError(f"sizes are whole numbers of words; they are {min_size!r} and {max_size!r}")
     if not 1 <= min_size <= max_size:
         raise ValueError(f"sizes must be 1 <= min_size <= max_size; they are {min_size} and {max_size}")
 
@@ -173,6 +175,7 @@ class _Text:
         check_sizes(min_size, max_size)
         self.is_tensor = isinstance(tokens, Tensor)
         tokens = tokens.detach() if self.is_tensor else np.asarray(tokens)
+        queries = queries if isinstance(queries, Tensor) else np.asarray(queries)
         if tokens.ndim != 2 or queries.ndim != 2 or queries.shape[1] != tokens.shape[1]:
             raise ValueError(
                 f"queries (Q, D) and tokens (T, D) must be vectors of one dimension as rows; their shapes are "

@@ -96,7 +96,7 @@ def fit(
         config: see `TrainConfig`.
 
         dev: encoder -> score, higher is better; must not look at any test set. It is called before the first step too
-            where `keep="dev"` or `eval_every` asks for more than the last step. It cannot change the random state.
+            where `keep="dev"` or `eval_every` is set. It cannot change the random state.
 
         folder: where `checkpoint.safetensors` and `history.json` go; None: nothing is written.
         resume: go on from the folder's checkpoint if it has one; weights end bit-identical on CPU. The method must be

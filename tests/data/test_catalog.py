@@ -397,6 +397,7 @@ def test_triples_pair_entailments_with_contradictions_of_the_same_premise(tmp_pa
         ("p", "yes 2", "entailment"),
         ("p", "no 2", "contradiction"),
         ("p", "yes 3", "entailment"),
+        ("p", "nobody knows", "-"),
     ]
     (tmp_path / "SNLI").mkdir()
     for column, name in enumerate(("s1", "s2", "labels")):
@@ -411,7 +412,8 @@ def test_triples_pair_entailments_with_contradictions_of_the_same_premise(tmp_pa
         ("p", "yes 3", "no 3"),
         ("r", "yes", "no"),
     ]
-    assert list(corpus.left_out.values()) == [2]
+    assert next(iter(corpus.left_out.values())) == 1  # what NLI itself leaves out: the pair without gold
+    assert list(corpus.left_out.values())[1:] == [2]
     with pytest.raises(ValueError, match="train, dev"):
         data.load("nli-triples", "test", tmp_path)
 

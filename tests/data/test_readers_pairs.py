@@ -113,6 +113,7 @@ def test_sick_finds_columns_by_name(tmp_path):
     [
         ("", r"s\.txt:1: expected a header row"),
         (SICK.replace("sentence_B", "other") + "\n", r"s\.txt:1: .*no sentence_B"),
+        (SICK.replace("sentence_B", "sentence_B\tsentence_A") + "\n", r"s\.txt:1: more than one column is called sent"),
         (f"{SICK}\n1\tA\tB\t4.5\n", r"s\.txt:2: expected 5 tab-separated columns, found 4"),
         (f"{SICK}\n1\tA\tB\t0.5\tNEUTRAL\n", r"s\.txt:2: expected a gold score from 1 to 5"),
     ],

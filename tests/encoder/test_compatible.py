@@ -13,6 +13,7 @@ import torch
 
 import sentlab
 from sentlab.encoder import Encoder, inference
+from sentlab.encoder.compatible import _same
 from sentlab.encoder.vector_maps import Flow, Whitening, postprocessed
 
 TEXTS = [
@@ -211,7 +212,24 @@ def test_hasattr_knows_what_an_encoder_lacks(encoder: Encoder) -> None:
     assert not hasattr(encoder, "start_multi_process_pool")
 
 
+def test_their_names_for_the_texts_are_known(encoder: Encoder) -> None:
+    ours = encoder.encode(["a dog"])
+    for name in ("inputs", "sentences"):
+        assert np.array_equal(encoder.encode(**{name: ["a dog"]}), ours)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("asked", "own", "same"), [("cuda", "cuda:0", True), ("cuda:1", "cuda:0", False), ("cpu:0", "cpu", True)]
+)
+def test_a_device_without_number_is_any_of_its_kind(asked: str, own: str, same: bool) -> None:
+    assert _same(torch.device(asked), torch.device(own)) == same
+
+
 def test_max_length_is_checked_whenever_it_is_set(encoder: Encoder) -> None:
+    with pytest.raises(ValueError, match=r"max_length is 32\.5; it is a whole number of tokens"):
+        encoder.max_length = 32.5  # type: ignore[assignment]
+    with pytest.raises(ValueError, match=r"max_length is 32\.5; it is a whole number of tokens"):
+        Encoder.from_pretrained("tiny", max_length=32.5)  # type: ignore[arg-type]
     for length in (2, 129):
         with pytest.raises(ValueError, match=f"max_length is {length}; this model takes 3 to 128 tokens"):
             encoder.max_length = length

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
 import os
@@ -127,6 +128,14 @@ def test_a_saved_pooling_that_is_not_known_is_an_error(encoder: Encoder, tmp_pat
     with pytest.raises(ValueError, match="pools by 'lasttoken'"):
         Encoder.from_pretrained(tmp_path / "a")
     assert Encoder.from_pretrained(tmp_path / "a", pooling="mean").pooling == "mean"
+
+
+def test_a_default_prompt_without_its_words_is_refused_before_it_is_saved(encoder: Encoder, tmp_path: Path) -> None:
+    encoder = copy.copy(encoder)
+    encoder.default_prompt_name = "query"
+    with pytest.raises(ValueError, match="query"):
+        encoder.save(tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
 
 
 def test_saving_replaces_an_encoder_and_nothing_else(

@@ -218,7 +218,7 @@ def test_williams_sets_each_row_against_the_best() -> None:
         assert table.loc[name, ["pearson", "difference", "t", "p"]].tolist() == pytest.approx(
             [100 * r, 100 * (r - r_best), t, p], abs=1e-9
         )
-    assert table["told apart"].to_dict() == {"poor": True, "good": False, "near": False}
+    assert table["significant"].to_dict() == {"poor": True, "good": False, "near": False}
     assert table.loc["poor", "t"] < 0
 
 

@@ -243,6 +243,11 @@ def test_nearest_side_by_side():
     assert both["collapsed", "text"].tolist() == ["80", "10", "80", "0"]  # of equals the first in the corpus
 
 
+def test_nearest_refuses_a_bare_string():
+    with pytest.raises(TypeError, match="put it into a list"):
+        nearest(Angles(), "0", ["80", "10"])
+
+
 def test_result_shows_itself():
     result = evaluate_retrieval(Angles(), HAND)
     table = result.table()

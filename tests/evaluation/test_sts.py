@@ -13,6 +13,7 @@ import pytest
 import torch
 from scipy import stats
 
+from sentlab import data
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
 from sentlab.encoder import Encoder, inference
 from sentlab.evaluation import dev_score, evaluate
@@ -255,6 +256,24 @@ def test_geometry_by_hand() -> None:
     assert found.counts[0][50] == 1  # cosine 0 opens the upper half
     with pytest.raises(ValueError, match="to align"):
         geometry(encoder, Corpus("hand", "test", rows[:2], "this test"))
+
+
+def test_a_name_gives_training_the_dev_split_and_never_the_test() -> None:
+    encoder = Encoder.from_pretrained("tiny", pooling="mean")
+    assert sts_dev("toy-sts").fingerprint == data.load("toy-sts", "dev").fingerprint  # type: ignore[attr-defined]
+    found = geometry(encoder, data.load("toy-sts", "dev"), progress=False)
+    seen = watch_geometry("toy-sts", 1)(1, SimpleNamespace(encoder=encoder))
+    assert seen == {"alignment": found.alignment, "uniformity": found.uniformity}
+
+
+def test_geometry_is_refused_before_training_and_not_within(encoder: Encoder) -> None:
+    rows = [ScoredPair("a", "b", 1.0)]
+    with pytest.raises(ValueError, match="to align"):
+        watch_geometry(rows, 5)
+    pairs = (pair for pair in [ScoredPair("a dog", "a cat", 4.5), ScoredPair("a man", "a boy", 1.0)])
+    look = watch_geometry(pairs, 1)  # type: ignore[arg-type]
+    method = SimpleNamespace(encoder=encoder)
+    assert look(1, method) == look(2, method)
 
 
 def test_geometry_is_watched_every_few_steps() -> None:

@@ -19,6 +19,7 @@ from sentlab.evaluation.sts import evaluate_sts
 from sentlab.evaluation.words import evaluate_similarity
 from sentlab.experiments import leaderboard, records
 from sentlab.experiments.leaderboard import compare_rows
+from sentlab.experiments.settings_rows import LeaderboardSettings
 from sentlab.experiments.significance import resample
 from sentlab.experiments.sweep import run_sweep
 
@@ -157,3 +158,10 @@ def test_what_was_found_is_kept_until_an_encoder_changes(
     (asked.parent / "raw.json").write_text(json.dumps(changed))
     with pytest.raises(AssertionError, match="encoded again"):
         leaderboard.leaderboard(asked)
+
+
+def test_rows_beside_have_to_be_rows() -> None:
+    row = {"record": "raw/tiny", "pooling": "cls"}
+    asked = {"rows": {"b": row}, "columns": {"STS": [{"corpus": "stsb"}]}, "max_length": 64, "resamples": 10, "seed": 0}
+    with pytest.raises(ValueError, match="beside names B, which is no row; there is b"):
+        LeaderboardSettings(**asked, beside=["B"])

@@ -257,6 +257,13 @@ def test_reconstruct_wants_a_list_of_phrases_for_each_sentence(make: Callable[..
             method.reconstruct(SENTENCES, given)
 
 
+def test_phrases_that_overlap_are_refused(make: Callable[..., PaSeR]) -> None:
+    text = "the old horse sees"
+    crossing = [Phrase("the old", 0, 7), Phrase("old horse", 4, 13)]
+    with pytest.raises(ValueError, match=r"sentence 0: .*the old.* and .*old horse.* overlap"):
+        make().reconstruct([text], [crossing])
+
+
 def test_mlm_is_optional_and_the_head_is_not(
     make: Callable[..., PaSeR], tmp_path: Path, small_encoder_folder: Path
 ) -> None:

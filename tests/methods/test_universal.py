@@ -124,6 +124,22 @@ def test_negatives_are_never_known_paraphrases_and_all_other_second_sides_come_u
     assert len(set(negatives.draw("a phrase of no pair"))) == 3
 
 
+def test_a_rows_own_paraphrase_is_no_negative_of_it_where_the_drawn_pairs_lack_the_row(encoder: Encoder) -> None:
+    row = PhrasePair("a phrase of no pair", PHRASES[0].phrase_b, "equivalence", 1.0)
+    universal = method(encoder, negatives=2)
+    for _ in range(20):
+        labels = universal._pairs("pi", row)
+        assert [label for _, phrase, label in labels if phrase == row.phrase_b] == ["paraphrase"]
+    sides = {pair.phrase_b.casefold() for pair in PHRASES}
+    with pytest.raises(ValueError, match="negatives of 'a phrase of no pair' cannot be drawn"):
+        universal.negatives.draw("a phrase of no pair", *sides)  # type: ignore[union-attr]
+
+
+def test_plain_rows_are_refused_with_what_makes_them(encoder: Encoder) -> None:
+    with pytest.raises(TypeError, match="as task_rows gives them"):
+        method(encoder).collate(PHRASES[:2])  # type: ignore[arg-type]
+
+
 def test_too_few_phrases_for_the_negatives() -> None:
     with pytest.raises(ValueError, match="3 negatives of 'quick' cannot be drawn from 3 phrases"):
         Negatives([PHRASES[2], PHRASES[3], PHRASES[1]], 3)

@@ -52,6 +52,15 @@ def test_a_map_has_a_panel_an_encoder_a_star_a_meaning_and_a_marker_a_level() ->
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["word", "phrase"]
 
 
+def test_no_line_and_no_level_is_dropped_where_there_are_many() -> None:
+    runs = {f"run {i}": [{"step": 0, "score": 1.0}, {"step": 1, "score": 2.0 + i}] for i in range(9)}
+    figure = plots.training_curves(runs, "dev")
+    assert len(figure.axes[0].get_lines()) == 2 * 9  # a line and its best step
+    table = pd.DataFrame({"meaning": ["dog"] * 4, "level": ["word", "phrase", "clause", "sentence"]})
+    figure = plots.map_of_meanings({"raw": np.arange(8.0).reshape(4, 2)}, table)
+    assert len(figure.legends[0].get_texts()) == 4
+
+
 def test_planes_show_the_pairs_on_top_of_what_the_classifier_says() -> None:
     plane = np.linspace(0, 1, 9).reshape(3, 3)
     pairs = np.array([0.1, 0.5, -0.3]), np.array([0.2, -0.5, 0.9])

@@ -160,6 +160,9 @@ def balanced(pairs: Sequence[PhrasePair], seed: int = 0, most: int | None = None
         seed: of the draw.
         most: not more than this of each; the Universal paper has 354,000.
 
+    Returns:
+        A `Read`, whose `rows` are the pairs.
+
     Raises:
         ValueError: `most` is below 1.
 

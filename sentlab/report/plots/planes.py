@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -85,7 +86,7 @@ def map_of_meanings(planes: Mapping[str, np.ndarray], table: pd.DataFrame) -> Fi
             centres.append(middles)
             dots.append(places)
             for (level, own), colour, marker in zip(
-                table.groupby("level", sort=False).indices.items(), PALETTE, "o^s", strict=False
+                table.groupby("level", sort=False).indices.items(), cycle(PALETTE), cycle(MARKERS), strict=False
             ):
                 axes.scatter(*places[own].T, s=34, color=colour, marker=marker, linewidths=0, label=level, zorder=3)
             axes.set(title=name, xticks=[], yticks=[])
@@ -124,7 +125,9 @@ def topic_planes(
             axes.add_collection(LineCollection(groups, colors="0.6", linewidths=0.6, zorder=1))
             for i, name in enumerate(names):
                 own, marker = points[topic == name], MARKERS[i % len(MARKERS)]
-                axes.scatter(*own.T, s=64 / columns, color=PALETTE[i], marker=marker, linewidths=0, label=name)
+                axes.scatter(
+                    *own.T, s=64 / columns, color=PALETTE[i % len(PALETTE)], marker=marker, linewidths=0, label=name
+                )
             axes.set_title(title, fontsize=11 if columns < 4 else 10)
             axes.set(xticks=[], yticks=[], aspect="equal", adjustable="datalim")
             axes.spines[:].set(visible=True, color="0.8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from textwrap import fill
 
 import numpy as np
@@ -65,7 +66,7 @@ def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], ylabel: s
         runs: name -> rows with `step` and `score`, as `History.dev`.
     """
     with canvas(1, width=5.4) as (figure, (axes,)):
-        for (name, rows), colour in zip(runs.items(), PALETTE, strict=False):
+        for (name, rows), colour in zip(runs.items(), cycle(PALETTE), strict=False):
             steps, scores = [row["step"] for row in rows], [row["score"] for row in rows]
             axes.plot(steps, scores, color=colour, label=name, linewidth=1.5)
             best = int(np.argmax(scores))
@@ -86,7 +87,7 @@ def training_losses(losses: Sequence[Mapping[str, float]], names: Sequence[str],
     table = pd.DataFrame(losses)
     window = max(5, len(table) // 10)
     with canvas(1, width=5.4) as (figure, (axes,)):
-        for name, colour in zip(names, PALETTE, strict=False):
+        for name, colour in zip(names, cycle(PALETTE), strict=False):
             axes.plot(table["step"], table[name], ".", color=colour, alpha=0.15, markersize=3)
             axes.plot(table["step"], table[name].rolling(window, min_periods=1).mean(), color=colour, label=name)
         axes.set(xlabel="step", ylabel=ylabel)
