@@ -32,8 +32,9 @@ class Estimate:
 
     Args:
         value: the mean over tests and seeds.
-        low, high: the ends of the 95% interval; None where a trained row has one seed only, or a
+        low, high: the ends of the 95% interval. None where a trained row has one seed only, or a
             resample has no correlation.
+
         p: two-sided, of the value being 0; None as above.
     """
 

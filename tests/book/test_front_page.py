@@ -212,6 +212,37 @@ def test_pt_berts_effects_are_those_that_two_pages_name() -> None:
             assert said in page.replace("95% CI ", ""), (name, said)
 
 
+def test_what_two_pages_say_of_wikipedias_texts() -> None:
+    board = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "texts.json")
+    column = board.results.columns["STS"]
+    rows = {name: own.score for name, own in column.rows.items()}
+
+    def difference(name: str, other: str) -> str:
+        return f"{rows[name] - rows[other]:.1f}"
+
+    wiki, sts = ([f"{name}, {texts}" for name in ("SimCSE", "MoCo")] for texts in ("Wikipedia", "STS sentences"))
+    over = {raw: [difference(name, raw) for name in wiki] for raw in ("raw [CLS]", "raw mean")}
+    page = text_of("leaderboard")
+    (cls, mean) = over.values()
+    assert (
+        f"gain {cls[0]} and {cls[1]} points over the raw [CLS], and {mean[0]} and {mean[1]} over the raw mean" in page
+    )
+    higher = [difference(name, other) for name, other in zip(sts, wiki, strict=True)]
+    assert f"they score {higher[0]} and {higher[1]} points higher" in page
+    ps = {name: column.between(name, other) for name, other in zip(sts, wiki, strict=True)}
+    assert f"significant (p {ps['MoCo, STS sentences']:.2f}, not adjusted)" in page
+    assert f"it is not (p {ps['SimCSE, STS sentences']:.2f})" in page
+    assert ps["MoCo, STS sentences"] < 0.05 < ps["SimCSE, STS sentences"]
+    assert f"a standard deviation of {column.rows['SimCSE, Wikipedia'].spread:.1f}" in page
+    own = text_of("ptbert-experiments")
+    cls_p = [column.between(name, "raw [CLS]") for name in wiki]
+    assert (
+        f"SimCSE is {cls[0]} points above the raw [CLS] (p {cls_p[0]:.2f}) and MoCo {cls[1]} (p {cls_p[1]:.2f})" in own
+    )
+    assert f"neither is above the raw mean by more than {max(mean)}." in own
+    assert f"They differ by {difference(*wiki)}." in own
+
+
 def text_of(name: str) -> str:
     """The text of a chapter, with one space between words."""
     cells = nbformat.read(ROOT / "book" / f"{name}.ipynb", as_version=4).cells
