@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     verb = f"sentlab {asked.verb}"
 
     def tell(message: Warning | str, *_: Any, **__: Any) -> None:
-        print(f"{verb}: warning: {_line(message)}", file=sys.stderr)
+        print(f"{verb}: warning: {one_line(message)}", file=sys.stderr)
 
     try:
         with warnings.catch_warnings():
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except FAILURES as error:
-        message = _line(error).replace("pass overwrite=True", "add --again")  # what it is called here
+        message = one_line(error).replace("pass overwrite=True", "add --again")  # what it is called here
         print(f"{verb}: error: {message}", file=sys.stderr)
         return 1
     return 0
@@ -201,7 +201,7 @@ def search(asked: argparse.Namespace) -> None:
         for phrase, hits in zip(phrases, found, strict=True):
             print(phrase if hits else f"{phrase}\n  nothing found")
             for hit in hits:
-                before, words, after = (_line(part) for part in (hit.before + "|", hit.words, "|" + hit.after))
+                before, words, after = (one_line(part) for part in (hit.before + "|", hit.words, "|" + hit.after))
                 context = f"{before[:-1]}{marks[0]}{words}{marks[1]}{after[1:]}"
                 print(f"  {hit.similarity:.3f}  text {hit.text}: {context}")
         return
@@ -304,6 +304,6 @@ def _frame(columns: dict[str, list[Any]]) -> Any:
     return need("pandas", "data").DataFrame(columns)
 
 
-def _line(message: Any) -> str:
+def one_line(message: Any) -> str:
     """One line, without the control characters that would move a terminal's cursor."""
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(str(message).split()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pandas as pd
 from accelerate import Accelerator
 
-from sentlab.command import VERBS
+from sentlab.command import FAILURES, VERBS, one_line
 from sentlab.experiments import plan, records
 from sentlab.experiments import settings as asked
 from sentlab.experiments import settings_grids as grids
@@ -169,7 +170,11 @@ def main(arguments: Sequence[str], general: str = "") -> int:
     for path, record in found:
         clear(path)
         if chosen.again or not finished(record, path):
-            made = execute(record, path, again=chosen.again)
+            try:
+                made = execute(record, path, again=chosen.again)
+            except FAILURES as error:
+                print(f"{path}: error: {one_line(error)}", file=sys.stderr)
+                return 1
             if Accelerator().is_main_process:
                 for what, table in tables(made).items():
                     print(f"{record.name} {what}\n{table.to_string()}")

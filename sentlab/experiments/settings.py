@@ -31,6 +31,9 @@ from sentlab.text import views
 from sentlab.training import TrainConfig
 
 MAPS = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
+VIEWS = (
+    "synonym_replacement", "random_deletion", "random_swap", "random_duplication", "random_crop", "srl_guided",
+)  # fmt: skip
 _TRAIN_CONFIG = TypeAdapter(TrainConfig)
 TRAINED = frozenset(methods.__all__)
 FROM_DATA = {"Universal": {"tasks", "paraphrases"}}  # arguments that the setting `data` gives
@@ -78,6 +81,10 @@ def method_arguments(name: str) -> list[str]:
     return [argument for argument in [*own, *passed] if argument not in {"encoder", *FROM_DATA.get(name, ())}]
 
 
+def _share(rate: Any) -> bool:
+    return isinstance(rate, int | float) and 0 < rate <= 1
+
+
 def view_and_rate(view: str | Mapping[str, Any]) -> tuple[str, float | None]:
     """Return the name of a view in a record, and its rate; None is the view's own.
 
@@ -86,7 +93,7 @@ def view_and_rate(view: str | Mapping[str, Any]) -> tuple[str, float | None]:
     """
     if isinstance(view, str):
         return view, None
-    if not isinstance(view, Mapping) or view.keys() != {"name", "rate"} or not 0 < view["rate"] <= 1:
+    if not isinstance(view, Mapping) or view.keys() != {"name", "rate"} or not _share(view["rate"]):
         raise ValueError(f'a view is a name, or {{"name": ..., "rate": ...}} with a rate in (0, 1], got {view!r}')
     return view["name"], view["rate"]
 
@@ -131,9 +138,11 @@ class MethodSettings(Typed):
         given, takes = self.arguments, method_arguments(self.name)
         if unknown := [name for name in given if name not in takes]:
             raise ValueError(f"{self.name} takes no {', '.join(unknown)}, only {', '.join(takes)}")
+        if isinstance(given.get("view"), str):
+            raise ValueError(f"view is a list of names of views, such as [{given['view']!r}]")
         for view in given.get("view") or ():
             name, rate = view_and_rate(view)
-            if not hasattr(views, name):
+            if name not in VIEWS:
                 raise ValueError(f"sentlab.text.views has no view {name!r}")
             if rate is not None and "rate" not in inspect.signature(getattr(views, name)).parameters:
                 raise ValueError(f"the view {name} takes no rate")

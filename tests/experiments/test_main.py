@@ -53,6 +53,17 @@ def test_a_record_is_run_once_and_again_when_asked(
     assert called == [True, True]
 
 
+def test_a_run_that_fails_says_so_in_one_line(
+    raw: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path / "gone.json", raw | {"encoder": {**raw["encoder"], "source": "no/such/folder"}})
+    assert command.main(["run", path]) == 1
+    *_, told = capsys.readouterr().err.splitlines()
+    assert told.startswith(f"{path}: error: ")
+    assert "no/such/folder" in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -52,6 +52,12 @@ def write(folder: Path, name: str, own: dict[str, Any], kind: str = "run", **mor
         ({"method": {"name": "PaSer"}}, "settings.method: there is no method 'PaSer'; choose one of .*PaSeR"),
         ({"method": {"name": "PaSeR", "arguments": {"layers": 1}}}, "PaSeR takes no layers, only decoder_layers"),
         ({"method": {"name": "PaSeR", "arguments": {"view": ["shuffle"]}}}, "no view 'shuffle'"),
+        ({"method": {"name": "PaSeR", "arguments": {"view": ["Random"]}}}, "no view 'Random'"),
+        ({"method": {"name": "PaSeR", "arguments": {"view": "random_crop"}}}, "view is a list of names"),
+        (
+            {"method": {"name": "PaSeR", "arguments": {"view": [{"name": "random_crop", "rate": "0.4"}]}}},
+            "a view is a name, or",
+        ),
         ({"train": {"stpes": 1}}, "settings.train: stpes unknown; a TrainConfig has steps"),
         ({"train": {"steps": "6"}}, "settings.train: steps: Input should be a valid integer"),
         ({"train": {"steps": 0}}, "settings.train: .*steps must be"),
