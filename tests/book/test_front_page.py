@@ -212,6 +212,19 @@ def test_pt_berts_effects_are_those_that_two_pages_name() -> None:
             assert said in page.replace("95% CI ", ""), (name, said)
 
 
+def test_what_pages_say_of_pooling_and_of_simcse_and_moco_from_wikipedia() -> None:
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
+    found = {claim.text: claim.found["tiny"] for claim in record.results.claims if "tiny" in claim.found}
+    mean, wiki = found["The mean is better than [CLS]"], found["SimCSE beats MoCo"]
+    assert (mean.verdict, wiki.verdict) == ("holds", "undecided")
+    interval = f"{mean.low:.1f} to {mean.high:.1f}"
+    own, page = text_of("universal-experiments"), text_of("scorecard")
+    assert f"The mean beats [CLS] by {mean.difference:.1f} points on sentences ({interval})." in own
+    assert f": +{mean.difference:.1f} (95% CI {interval}; 2.0 in the paper)" in own
+    assert f"The mean is better than [CLS] by {mean.difference:.1f} points on sentences ({interval})" in page
+    assert f"(+{wiki.difference:.1f}, {wiki.low:.1f} to {wiki.high:.1f})".replace("-", "−") in page
+
+
 def test_what_two_pages_say_of_wikipedias_texts() -> None:
     board = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "texts.json")
     column = board.results.columns["STS"]
