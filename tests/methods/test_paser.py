@@ -259,7 +259,7 @@ def test_reconstruct_wants_a_list_of_phrases_for_each_sentence(make: Callable[..
 
 def test_phrases_that_overlap_are_refused(make: Callable[..., PaSeR]) -> None:
     text = "the old horse sees"
-    crossing = [Phrase("the old", 0, 7), Phrase("old horse", 4, 13)]
+    crossing = [Phrase("the old", 0, 7, 2.0), Phrase("old horse", 4, 13, 1.0)]
     with pytest.raises(ValueError, match=r"sentence 0: .*the old.* and .*old horse.* overlap"):
         make().reconstruct([text], [crossing])
 
