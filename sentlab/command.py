@@ -180,8 +180,8 @@ def index(asked: argparse.Namespace) -> None:
     try:
         made.add(texts, progress=_progress(asked))
     except BaseException:
-        if done := len(PhraseIndex.load(out, encoder)) - before:
-            print(f"{out} holds the first {done:,} texts of {asked.file}: add the others with --add", file=sys.stderr)
+        done = len(PhraseIndex.load(out, encoder)) - before
+        print(f"{out} holds the first {done:,} texts of {asked.file}: add the others with --add", file=sys.stderr)
         raise
     made.save(out)
     print(f"{out} holds {len(made):,} texts, {made.words:,} words, in spans of {made.min_size} to {made.max_size}")

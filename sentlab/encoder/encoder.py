@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -112,19 +113,17 @@ class Encoder(Compatible):
             >>> encoder.encode(["A man plays the guitar."]).shape
             (1, 128)
         """
-        if not isinstance(max_length, int | None):
-            raise ValueError(f"max_length is {max_length!r}; it is a whole number of tokens")
         place = locate(source)
         parts = {"pooling": DEFAULT_POOLING, "max_length": None} | load_parts(place, revision, pooling)
         with naming_settings(place, "sentlab.json or another file of settings"):
             longest = min(parts["tokenizer"].model_max_length, positions(parts["model"].base_model))
-            assumed = max_length is None and not parts["max_length"]
-            if max_length is None:
-                max_length = min(parts["max_length"] or DEFAULT_MAX_LENGTH, longest)
-            encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": max_length})
+            length = min(parts["max_length"] or DEFAULT_MAX_LENGTH, longest)
+            encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": length})
             encoder.encode(["."])  # settings that do not fit each other fail here, where we can name their place
-        if assumed and max_length < longest and source not in BUNDLED:
-            encoder.assumed_length = max_length
+        if max_length is not None:
+            encoder.max_length = max_length
+        elif not parts["max_length"] and length < longest and source not in BUNDLED:
+            encoder.assumed_length = length
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
     @property
@@ -135,10 +134,10 @@ class Encoder(Compatible):
     @max_length.setter
     def max_length(self, value: int) -> None:
         longest, shortest = positions(self.backbone), self.tokenizer.num_special_tokens_to_add() + 1
-        if not isinstance(value, int):
-            raise ValueError(f"max_length is {value!r}; it is a whole number of tokens")
-        if not shortest <= value <= longest:
-            raise ValueError(f"max_length is {value}; this model takes {shortest} to {longest} tokens")
+        if not isinstance(value, Integral) or not shortest <= value <= longest:
+            raise ValueError(
+                f"max_length is {value!r}; this model takes {shortest} to {longest} tokens, a whole number"
+            )
         self.__dict__["max_length"] = value  # by its public name, for checkpoints carry what a public name holds
 
     @property
@@ -218,9 +217,7 @@ class Encoder(Compatible):
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
         """Return the embedding output, then each layer's; (B, L, D) each.
 
-        Args:
-            input_ids: token ids (B, L), or word embeddings (B, L, D).
-            attention_mask: (B, L).
+        `input_ids` are token ids (B, L), or word embeddings (B, L, D). `attention_mask` is (B, L).
         """
         output = self.backbone(
             **{"input_ids" if input_ids.ndim == 2 else "inputs_embeds": input_ids},

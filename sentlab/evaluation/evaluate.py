@@ -172,7 +172,7 @@ def dev_score(
     Args:
         rows, setup, progress: as in `evaluate`; a name loads the `dev` split.
     """
-    corpus = data.load(rows, "dev") if isinstance(rows, str) else one_corpus(rows, *KINDS)
+    corpus = one_corpus(rows, *KINDS, split="dev")
 
     def score(encoder: TextEncoder) -> float:
         found = evaluate(encoder, corpus, setup=setup, progress=progress)

@@ -24,18 +24,23 @@ class TextEncoder(Protocol):
 
 
 def one_corpus(
-    rows: Rows, *kinds: type, folder: str | Path | None = None, least: int = 1, name: str = "rows"
+    rows: Rows,
+    *kinds: type,
+    split: str = "test",
+    folder: str | Path | None = None,
+    least: int = 1,
+    name: str = "rows",
 ) -> Corpus[Any]:
     """Return one corpus, checked by `check_rows`.
 
     Args:
-        rows: a corpus, rows, or a name. Of a name the `test` split is loaded.
+        rows: a corpus, rows, or a name, of which `split` is loaded: `dev` for whatever chooses.
         kinds, least: as in `check_rows`.
         folder: where the public files are. See `sentlab.data.load`.
         name: of a corpus that is made of plain rows.
     """
     if isinstance(rows, str):
-        rows = data.load(rows, "test", folder)
+        rows = data.load(rows, split, folder)
     if not isinstance(rows, Iterable):
         raise TypeError(f"expected a corpus, its name, or a list of rows; found {type(rows).__name__}")
     corpus = rows if isinstance(rows, Corpus) else Corpus(name, "test", tuple(rows), "given as rows")

@@ -136,7 +136,7 @@ def sts_dev(rows: Rows, *, progress: bool | None = False) -> Callable[[TextEncod
         >>> -100 < dev(sentlab.Encoder.from_pretrained(pooling="mean")) < 100
         True
     """
-    corpus = one_corpus(data.load(rows, "dev") if isinstance(rows, str) else rows, ScoredPair)
+    corpus = one_corpus(rows, ScoredPair, split="dev")
 
     def score(encoder: TextEncoder) -> float:
         return evaluate_sts(encoder, corpus, progress=progress).average
@@ -200,8 +200,8 @@ def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None
     )
 
 
-def _alignable(rows: Rows) -> Corpus[ScoredPair]:
-    corpus = one_corpus(rows, ScoredPair)
+def _alignable(rows: Rows, split: str = "test") -> Corpus[ScoredPair]:
+    corpus = one_corpus(rows, ScoredPair, split=split)
     if not any(pair.score >= POSITIVE for pair in corpus):
         raise ValueError(f"{corpus.name} ({corpus.split}) has no pair with a gold of {POSITIVE:g} or more to align")
     return corpus
@@ -223,7 +223,7 @@ def watch_geometry(corpus: Rows, every: int) -> Callable[[int, Any], dict[str, f
     """
     if every < 1:
         raise ValueError(f"every is a number of steps, 1 or more, not {every}")
-    pairs = _alignable(data.load(corpus, "dev") if isinstance(corpus, str) else corpus)
+    pairs = _alignable(corpus, "dev")
 
     def on_step(step: int, method: Any) -> dict[str, float] | None:
         if step % every:

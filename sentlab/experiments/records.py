@@ -83,9 +83,8 @@ class Record(BaseModel):
         """Return one line on where the numbers come from."""
         source = self.source
         used = ", ".join(f"{package} {number}" for package, number in list(source.versions.items())[:2])
-        command = source.command
-        if command.startswith("python -m sentlab."):  # programs had other names when older records were made
-            command = f"python -m sentlab {self.kind} {FOLDER.as_posix()}/{self.name}.json"
+        old = source.command.startswith("python -m sentlab.")  # programs had other names then
+        command = f"python -m sentlab {self.kind} {FOLDER.as_posix()}/{self.name}.json" if old else source.command
         return f"{self.name}: {command}; {source.device}; {used}; {source.date}; {source.seconds / 60:.1f} min"
 
 
@@ -293,9 +292,7 @@ def paths(place: Path) -> list[Path]:
 
 
 def load(pattern: str = "*", place: str | Path | None = None) -> list[AnyRecord]:
-    """Read the finished records whose name matches a pattern, by name.
-
-    Sweeps and searches are not among them: see `sweep.runs_of`.
+    """Read the finished records whose name matches a pattern, by name; sweeps and searches: `sweep.runs_of`.
 
     Args:
         pattern: a name in which `*` matches any characters, including `/`.

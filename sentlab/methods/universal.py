@@ -91,6 +91,8 @@ class Negatives:
             self._check(target, self.known[target] | {target})
 
     def _check(self, target: str, barred: set[str]) -> None:
+        if len(self.phrases) - len(barred) >= self.count:
+            return  # at least so many are left, which takes no look at all of them
         if len({phrase.casefold() for phrase in self.phrases} - barred) < self.count:
             raise ValueError(
                 f"{self.count} negatives of {target!r} cannot be drawn from {len(self.phrases)} phrases: give more "
@@ -107,10 +109,8 @@ class Negatives:
         Raises:
             ValueError: too few phrases are left.
         """
-        paired = self.known.get(target.casefold(), set())
-        barred = {target.casefold()} | paired | {phrase.casefold() for phrase in known}
-        if not barred <= paired | {target.casefold()} or not paired:  # what __init__ has not looked at
-            self._check(target, barred)
+        barred = {phrase.casefold() for phrase in (target, *known)} | self.known.get(target.casefold(), set())
+        self._check(target, barred)
         drawn: list[str] = []
         while len(drawn) < self.count:
             phrase = self.phrases[int(torch.randint(len(self.phrases), ()))]

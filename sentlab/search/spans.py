@@ -19,6 +19,7 @@ the shortest span; similarities that differ by less than about 4e-6 (STEPS) may 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,7 +163,7 @@ def rounded(scores: Tensor) -> Tensor:
 
 
 def check_sizes(min_size: int, max_size: int) -> None:
-    if not (isinstance(min_size, int) and isinstance(max_size, int)):
+    if not (isinstance(min_size, Integral) and isinstance(max_size, Integral)):
         raise ValueError(f"sizes are whole numbers of words; they are {min_size!r} and {max_size!r}")
     if not 1 <= min_size <= max_size:
         raise ValueError(f"sizes must be 1 <= min_size <= max_size; they are {min_size} and {max_size}")

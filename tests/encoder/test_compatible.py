@@ -226,9 +226,9 @@ def test_a_device_without_number_is_any_of_its_kind(asked: str, own: str, same: 
 
 
 def test_max_length_is_checked_whenever_it_is_set(encoder: Encoder) -> None:
-    with pytest.raises(ValueError, match=r"max_length is 32\.5; it is a whole number of tokens"):
+    with pytest.raises(ValueError, match=r"max_length is 32\.5; .* a whole number"):
         encoder.max_length = 32.5  # type: ignore[assignment]
-    with pytest.raises(ValueError, match=r"max_length is 32\.5; it is a whole number of tokens"):
+    with pytest.raises(ValueError, match=r"max_length is 32\.5; .* a whole number"):
         Encoder.from_pretrained("tiny", max_length=32.5)  # type: ignore[arg-type]
     for length in (2, 129):
         with pytest.raises(ValueError, match=f"max_length is {length}; this model takes 3 to 128 tokens"):

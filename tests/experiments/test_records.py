@@ -121,6 +121,10 @@ def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert again.results
     assert again.results.final.own == {"stsb": 50.12, "sick": 7}
     assert again.provenance_line() == "paser/one: c; d; torch 2; 2026-01-01; 1.0 min"
+    assert again.provenance
+    gone = again.provenance.model_copy(update={"command": "python -m sentlab.run book/results/paser-one.json"})
+    older = again.model_copy(update={"provenance": gone})
+    assert older.provenance_line().startswith("paser/one: python -m sentlab run book/results/paser/one.json; d;")
     with pytest.raises(KeyError, match="nothing was trained"):
         again.results.at("after")
     with pytest.raises(KeyError, match="last step was not measured"):
