@@ -292,6 +292,8 @@ def _pairs(asked: argparse.Namespace, name: str, columns: Any, split: str) -> Co
     from sentlab import data
 
     if not Path(name).suffix and not Path(name).exists():
+        if columns is not None or asked.scale is not None:
+            raise ValueError(f"the columns and the scale of {name} are known: score it without options for these")
         corpus = data.load(name, split)
         _tell_left_out(name, corpus.left_out)
         return corpus

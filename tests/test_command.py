@@ -146,6 +146,11 @@ def test_several_files_are_scored_on_any_scale(files: str, capsys: pytest.Captur
         ("encode texts.txt --out v.npy --encoder gone", "gone"),
         ("evaluate pairs.csv --scale 0,1", "pairs.csv:2, column 'score': expected a score from 0 to 1"),
         ("evaluate stbs", "no corpus is named 'stbs'"),
+        (
+            "evaluate stsb --scale 0,1",
+            "the columns and the scale of stsb are known: score it without options for these",
+        ),
+        ("evaluate stsb --columns a,b,s", "the columns and the scale of stsb are known"),
         ("train texts.txt --out .", "--out . is no saved encoder and not empty"),
         ("train texts.txt --out mine --method slice --rows texts", "--method slice does not learn from texts"),
         ("train texts.txt --out mine --steps 0 --encoder ENCODER", "steps must be at least 1"),

@@ -60,7 +60,8 @@ def locate(source: str | Path) -> str:
         source = BUNDLED.get(source) or INSTALLED.get(source, source)
     if isinstance(source, str) and source.startswith("package:"):
         name = source.removeprefix("package:")
-        if (package := find_spec(name)) is None or package.origin is None:
+        package = find_spec(name) if name.isidentifier() else None  # a dotted name would import its parent
+        if package is None or package.origin is None:
             install = f"pip install {name.replace('_', '-')}"
             raise FileNotFoundError(f"{source!r}: no such Python package is installed; install it with `{install}`")
         source = Path(package.origin).parent / "model"

