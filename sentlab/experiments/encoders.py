@@ -9,7 +9,6 @@ from typing import Any
 from sentlab.experiments import records, sweep
 from sentlab.experiments.records import ENCODER, ITEMS, SWEEPS, RunRecord, SearchRecord, SweepRecord
 from sentlab.experiments.settings import RunSettings
-from sentlab.experiments.settings_grids import with_values
 from sentlab.experiments.settings_rows import RowSettings
 
 
@@ -36,7 +35,7 @@ def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False, first
         return [settings.encoder.model_dump(exclude_unset=True)]
     if isinstance(record, SweepRecord):
         root = records.root_of(path)
-        runs = runs_of_row(row, record, path)
+        runs = sweep.runs_with(row.where, record, path)
         if not runs:
             raise ValueError(f"no run of {row.record} has {row.trained.removeprefix(row.record).strip()}")
         places = [root / SWEEPS / sweep.run_name(own) / ENCODER for own in runs]
@@ -78,17 +77,12 @@ def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str
     return trained
 
 
-def runs_of_row(row: RowSettings, record: SweepRecord, path: Path) -> list[RunSettings]:
-    """Return the settings of the runs of a sweep that a row means; `path` is that of the sweep."""
-    return [own for own in record.settings.runs(sweep.chosen_for(record, path)) if with_values(own, row.where) == own]
-
-
 def settings_of(row: RowSettings, beside: Path) -> RunSettings:
     """Return the settings of the first encoder of a row, with the values that a search has chosen."""
     path = records.path_of(row.record, beside)
     record = records.read(path)
     if isinstance(record, SweepRecord):
-        return runs_of_row(row, record, path)[0]
+        return sweep.runs_with(row.where, record, path)[0]
     if isinstance(record, SearchRecord) and record.results and record.results.chosen:
         return record.settings.full(record.results.chosen, record.settings.seeds[0])
     return first_settings(record)

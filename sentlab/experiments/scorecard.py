@@ -66,7 +66,7 @@ def difference_of(
 ) -> Estimate | None:
     """Estimate the difference of the two sides on the claim's tests; None where a side has no results yet."""
     sides = {str(side): side for side in (pair.ours, pair.theirs)}
-    if not all(has_run(side.record, path) for side in sides.values()):
+    if not all(has_run(side, path) for side in sides.values()):
         return None
     sources = {name: encoders_of(side, path, or_items=True) for name, side in sides.items()}
     tests = [
@@ -83,16 +83,16 @@ def difference_of(
     return estimate(drawn[str(pair.ours)], drawn[str(pair.theirs)])
 
 
-def has_run(name: str, beside: Path) -> bool:
-    """Return whether a record has the results that its encoders come with.
+def has_run(side: RowSettings, beside: Path) -> bool:
+    """Return whether a side's record has the results that its encoders come with; of a sweep, whether its own runs do.
 
     Raises:
         FileNotFoundError: there is no such record, as after a slip of the pen.
     """
-    place = records.path_of(name, beside)
+    place = records.path_of(side.record, beside)
     records.read(place)
     try:
-        runs = runs_of(place)
+        runs = runs_of(place, side.where)
     except ValueError:  # a run of a sweep or a search has no results yet
         return False
     return all(run.done or run.settings.method is None for run in runs)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +26,7 @@ from sentlab.experiments.records import SWEEPS, RunRecord, SearchRecord, SweepRe
 from sentlab.experiments.results import When
 from sentlab.experiments.run import run
 from sentlab.experiments.settings import RunSettings
-from sentlab.experiments.settings_grids import SweepSettings
+from sentlab.experiments.settings_grids import SweepSettings, with_values
 
 Done = TypeVar("Done")
 
@@ -178,11 +178,22 @@ def read(path: str | Path) -> Sweep:
         NotRun: a run is missing; says how to get it.
     """
     record = records.read_as(SweepRecord, path)
-    runs = record.settings.runs(chosen_for(record, path))
-    return Sweep(record.settings.over, _runs(Path(path), record, [run_name(own) for own in runs]))
+    return Sweep(record.settings.over, _runs(Path(path), record, map(run_name, runs_with({}, record, path))))
 
 
-def _runs(path: Path, record: SweepRecord | SearchRecord, names: Sequence[str]) -> list[RunRecord]:
+def runs_with(values: Mapping[str, Any], record: SweepRecord, path: str | Path) -> list[RunSettings]:
+    """Return the settings of the runs of a sweep that have some values; `path` is that of the sweep.
+
+    Args:
+        values: setting, with dots -> value. Where it is empty, all runs have them.
+
+    Raises:
+        NotRun: the search that has to choose settings is not done.
+    """
+    return [own for own in record.settings.runs(chosen_for(record, path)) if with_values(own, values) == own]
+
+
+def _runs(path: Path, record: SweepRecord | SearchRecord, names: Iterable[str]) -> list[RunRecord]:
     """The finished runs with those names, which know the record that they were read with."""
     done = []
     for name in names:
@@ -194,8 +205,11 @@ def _runs(path: Path, record: SweepRecord | SearchRecord, names: Sequence[str]) 
     return done
 
 
-def runs_of(path: str | Path) -> list[RunRecord]:
-    """Read the runs behind a record: itself, finished or not, all runs of a sweep, or those of a search's choice.
+def runs_of(path: str | Path, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
+    """Read the runs behind a record: itself, finished or not, the runs of a sweep, or those of a search's choice.
+
+    Args:
+        where: of a sweep only the runs with these values, setting -> value; the others need not be finished.
 
     Raises:
         ValueError: it is none of these.
@@ -203,7 +217,7 @@ def runs_of(path: str | Path) -> list[RunRecord]:
     """
     record = records.read(path)
     if isinstance(record, SweepRecord):
-        return read(path).records
+        return _runs(Path(path), record, map(run_name, runs_with(where or {}, record, path)))
     if isinstance(record, SearchRecord):
         if record.results is None or not record.done:
             raise NotRun(f"{path} has no results yet: python -m sentlab search {path}")

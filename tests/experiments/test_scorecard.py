@@ -18,13 +18,13 @@ from sentlab.data import Corpus, published
 from sentlab.encoder import Encoder
 from sentlab.evaluation.sts import evaluate_sts
 from sentlab.experiments import records
-from sentlab.experiments.encoders import encoders_of, runs_of_row
+from sentlab.experiments.encoders import encoders_of
 from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.records import LeaderboardRecord, ScorecardRecord, SweepRecord
-from sentlab.experiments.scorecard import printed_effect, scorecard, verdicts
+from sentlab.experiments.scorecard import has_run, printed_effect, scorecard, verdicts
 from sentlab.experiments.settings_rows import Printed, RowSettings, TestSettings
 from sentlab.experiments.significance import Estimate
-from sentlab.experiments.sweep import run_name, runs_of
+from sentlab.experiments.sweep import finished, runs_of, runs_with
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
 
@@ -115,6 +115,21 @@ def test_a_scorecard_sets_each_claim_beside_its_paper(path: Path, small_encoder_
     assert counts.loc["SLICE", "cannot be tested"] == 1
 
 
+def test_a_side_counts_when_its_own_runs_of_a_sweep_are_done(path: Path) -> None:
+    run = json.loads((path.parent / "later.json").read_text())["settings"]
+    run["method"]["arguments"] = {"dim": 16}
+    over = {"method.arguments.dim": [4, 8]}
+    place = path.parent / "dims.json"
+    place.write_text(json.dumps({"kind": "sweep", "settings": {"run": run, "over": over}}))
+    record = records.read_as(SweepRecord, place)
+    four, eight = (RowSettings(record="dims", where={"method.arguments.dim": dim}) for dim in (4, 8))
+    assert [has_run(side, path) for side in (four, eight)] == [False, False]
+    finished(runs_with(four.where, record, place)[0], path.parent / records.SWEEPS)
+    assert [has_run(side, path) for side in (four, eight)] == [True, False]
+    assert not has_run(RowSettings(record="dims"), path)
+    assert [run.settings.method.arguments["dim"] for run in runs_of(place, four.where) if run.settings.method] == [4]
+
+
 def test_a_record_that_is_not_there_is_an_error_and_not_a_run_to_come(path: Path) -> None:
     content = json.loads(path.read_text())
     content["settings"]["claims"][0]["sides"]["small"]["ours"]["record"] = "maen"
@@ -175,13 +190,9 @@ def test_what_encoders_gave_each_item_has_the_scores_of_their_records(real_data:
 def scores_of_runs(side: RowSettings, test: TestSettings, path: Path) -> list[float | int | None]:
     """What the runs of a row say themselves; None where a run was not measured so."""
     place = records.path_of(side.record, path)
-    record, runs = records.read(place), runs_of(place)
-    if isinstance(record, SweepRecord):
-        names = [run_name(own) for own in runs_of_row(side, record, place)]
-        runs = [run for run in runs if run_name(run.settings) in names]
     name = f"{test} pearson" if test.setup else str(test)
     found = []
-    for run in runs:
+    for run in runs_of(place, side.where):
         assert run.results
         scores = run.results.final.scores
         found.append(scores.get(side.pooling or next(iter(scores)), {}).get(name))
