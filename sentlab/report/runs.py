@@ -28,12 +28,13 @@ AVERAGES = {
 }
 
 
-def runs(name: str, folder: str | Path | None = None) -> list[RunRecord]:
-    """Read the finished runs behind a record: itself, all runs of a sweep, or those of a search's choice, in order.
+def runs(name: str, folder: str | Path | None = None, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
+    """Read the finished runs behind a record: itself, the runs of a sweep, or those of a search's choice, in order.
 
     Args:
         name: such as `paser/depth`.
         folder: of the records; None: `records.folder()`.
+        where: of a sweep only the runs with these values, setting -> value; the others need not be finished.
 
     Raises:
         FileNotFoundError: there is no such record.
@@ -43,7 +44,7 @@ def runs(name: str, folder: str | Path | None = None) -> list[RunRecord]:
         >>> [run.settings.train["seed"] for run in runs("paser/seeds")]                        # doctest: +SKIP
         [0, 1, 2]
     """
-    found = sweep.runs_of(Path(folder or records.folder()) / f"{name}.json")
+    found = sweep.runs_of(Path(folder or records.folder()) / f"{name}.json", where)
     if waiting := [run.name for run in found if not run.done]:
         raise ValueError(f"{', '.join(waiting)} has no results yet")
     return found

@@ -26,6 +26,8 @@ def test_runs_are_those_of_a_record_or_of_a_sweep(save: Save, seeds: Save) -> No
     seeds("some/seeds", 50.0, 52.0)
     assert [run.name for run in runs.runs("raw/one")] == ["raw/one"]
     assert [run.settings.train["seed"] for run in runs.runs("some/seeds")] == [0, 1]
+    (second,) = runs.runs("some/seeds", where={"train.seed": 1})
+    assert second.settings.train["seed"] == 1
     save("raw/begun", None)
     with pytest.raises(ValueError, match="raw/begun has no results yet"):
         runs.runs("raw/begun")
