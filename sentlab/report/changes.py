@@ -50,10 +50,11 @@ class Runs:
     vector: str | None = None  # a pooling of its results; None: the encoder's own
     when: When = "after"  # or "before" training
     only: Sequence[int] = ()  # positions of the runs that count; empty: all
+    where: Mapping[str, Any] | None = None  # of a sweep, setting -> value: the runs that count, and have to be finished
 
     def scores(self, results: Path) -> pd.Series:
         """Read one score for each run."""
-        found = finished(results, self.record)
+        found = finished(results, self.record, self.where)
         found = [found[i] for i in self.only] if self.only else found
         return pd.Series([runs.scores(run, self.vector, self.when)[self.score] for run in found])
 
@@ -200,8 +201,8 @@ def change(entries: Sequence[Mapping[str, Any]], results: Path) -> Change:
     return Change(lines, tuple(dict.fromkeys(name for one in found for name in one.records))) if found else NOT_MEASURED
 
 
-def finished(results: Path, name: str) -> list[RunRecord]:
-    """Read the runs of a record: itself, all of a sweep, or those of a search's choice.
+def finished(results: Path, name: str, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
+    """Read the runs of a record: itself, those of a sweep, with `where` only some of them, or of a search's choice.
 
     Raises:
         NotRecorded: it is not there, or a run has no results yet.
@@ -210,7 +211,7 @@ def finished(results: Path, name: str) -> list[RunRecord]:
     record, path = _existing(results, name), results / f"{name}.json"
     if isinstance(record, SweepRecord | SearchRecord):
         try:
-            return sweeps.runs_of(path)
+            return sweeps.runs_of(path, where)
         except sweeps.NotRun as error:
             raise NotRecorded(str(error)) from None
     found = records.read_as(RunRecord, path)

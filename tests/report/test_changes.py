@@ -88,6 +88,12 @@ def test_entries_stand_in_order_and_records_once(scales: Path) -> None:
     assert change([], scales) is NOT_MEASURED
 
 
+def test_runs_of_a_sweep_count_before_the_others_are_done(scales: Path, save: Save) -> None:
+    save("unfinished", 50.0, None, over={"train.seed": [7, 8]})
+    other = {"record": "unfinished", "where": {"train.seed": 7}}
+    assert change([{"label": "x", "ours": {"record": "seeds"}, "other": other}], scales).lines[0].startswith("x −2.0")
+
+
 def test_what_is_not_recorded_is_said(scales: Path, save: Save) -> None:
     save("begun", None)
     save("unfinished", 50.0, None, over={"train.seed": [7, 8]})
