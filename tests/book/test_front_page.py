@@ -219,10 +219,48 @@ def test_what_pages_say_of_pooling_and_of_simcse_and_moco_from_wikipedia() -> No
     assert (mean.verdict, wiki.verdict) == ("holds", "undecided")
     interval = f"{mean.low:.1f} to {mean.high:.1f}"
     own, page = text_of("universal-experiments"), text_of("scorecard")
-    assert f"The mean beats [CLS] by {mean.difference:.1f} points on sentences ({interval})." in own
-    assert f": +{mean.difference:.1f} (95% CI {interval}; 2.0 in the paper)" in own
+    most = found["The mean is better than the maximum"]
+    features = found["u, v and |u-v| are better than u and v"]
+    product = found["The product adds nothing to u, v and |u-v|"]
+    assert [one.verdict for one in (most, features, product)] == ["holds", "holds", "undecided"]
+    widest = f"{most.low:.1f} to {most.high:.1f}"
+    said = f"the mean beats [CLS] by {mean.difference:.1f} points ({interval}) and the maximum by {most.difference:.1f}"
+    assert own.replace("95% CI ", "").count(f"{said} ({widest})") == 2
     assert f"The mean is better than [CLS] by {mean.difference:.1f} points on sentences ({interval})" in page
+    assert f"than the maximum by {most.difference:.1f} ({widest})" in page
+    seen = f"{features.difference:.1f} points better ({features.low:.1f} to {features.high:.1f})"
+    assert seen in own
+    assert seen in page
+    ahead = f"they are {product.difference:.1f} ahead ({product.low:.1f} to {product.high:.1f})"
+    assert ahead.replace("-", "−") in own
     assert f"(+{wiki.difference:.1f}, {wiki.low:.1f} to {wiki.high:.1f})".replace("-", "−") in page
+
+
+def test_what_pages_say_of_pt_bert_from_wikipedia() -> None:
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
+    found = {claim.text: claim.found["tiny"] for claim in record.results.claims if "tiny" in claim.found}
+    trained = runs("tiny-wiki/ptbert-tokens")
+    assert [run.results.training.kept_step for run in trained] == [0, 0, 0]
+    own, page = text_of("ptbert-experiments"), text_of("scorecard")
+    behind = [found[f"PT-BERT beats {other}"] for other in ("SimCSE", "MoCo")]
+    hard = found["PT-BERT beats SimCSE on pairs whose lengths mislead"]
+    assert {one.verdict for one in (*behind, hard)} == {"undecided"}
+    told = f"{-hard.difference:.1f}", f"{-hard.low:.1f} to {-hard.high:.1f}".replace("-", "−")
+    assert f"PT-BERT is {told[0]} points behind SimCSE on them (95% CI {told[1]})" in own
+    assert f"{told[0]} behind SimCSE on hard pairs (95% CI {told[1]})" in page
+    for one, other in zip(behind, ("SimCSE", "MoCo"), strict=True):
+        ends = f"{-one.low:.1f} to {-one.high:.1f}".replace("-", "−")
+        assert re.search(rf"{-one.difference:.1f} (points )?behind {other} \((95% CI )?{ends}\)", own), other
+    (longer,) = runs("tiny-wiki/ptbert-long")
+    curve = {row.step: row.score for row in longer.results.training.dev}
+    top = max(step for step in curve if step and curve[step] == max(curve[at] for at in curve if at))
+    assert f"comes back to {curve[top]:.1f} at step {top:,}, and ends at {curve[8000]:.1f}" in own
+    assert f"Its start, {curve[0]:.1f}, is never reached." in own
+    views = found["Role-guided views help MoCo"]
+    ends = f"{views.low:.1f} to {views.high:.1f}".replace("-", "−")
+    assert f"(+{views.difference:.1f}, {ends})" in own
+    assert f"{views.difference:.1f} ahead of none ({ends})" in page
+    assert views.verdict == "undecided"
 
 
 def test_what_two_pages_say_of_wikipedias_texts() -> None:
