@@ -318,9 +318,8 @@ class Notes:
     def load(self, name: str, split: str) -> Any:
         """Load a corpus, and note what it was."""
         corpus = data.load(name, split)
-        source = corpus.source.replace(
-            os.environ.get("SENTLAB_DATA") or "\0", "SENTLAB_DATA"
-        )  # no path of this machine
+        here = os.environ.get("SENTLAB_DATA") or "\0"
+        source = corpus.source.replace(here, "SENTLAB_DATA")  # no path of this machine
         self.data[f"{name}/{split}"] = found.CorpusNote(
             rows=len(corpus), fingerprint=corpus.fingerprint, source=source, left_out=dict(corpus.left_out)
         )

@@ -10,7 +10,9 @@ from random import Random
 
 import pytest
 
+from sentlab import data
 from sentlab.data import toy
+from sentlab.text.roles import label_roles
 from sentlab.text.views import (
     View,
     compose,
@@ -292,3 +294,13 @@ def test_wordnet_s_synonyms(real_data: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert after[0] == "A"
     assert after[-1].endswith(".")
     assert sum(word in after for word in ("man", "slicing", "onion,", "quickly.")) == 1  # three of the four are others
+
+
+@pytest.mark.realdata
+def test_the_crop_that_is_the_control_of_roles_keeps_as_many_words(real_data: Path) -> None:
+    sentences = [split_words(text) for text in data.load("wiki1m", "train", real_data).rows[:600]]
+    words = sum(map(len, sentences))
+    roles = sum(len(srl_guided(own, Random(0), roles=label_roles)) for own in sentences) / words
+    crop = sum(len(random_crop(own, Random(0), rate=0.6)) for own in sentences) / words
+    assert f"{roles:.0%}" == "41%"  # as a page of the book says
+    assert abs(roles - crop) < 0.02
