@@ -123,9 +123,9 @@ def run_missing(*, only_list: bool) -> int:
     found = plan.entries(records.FOLDER)
     if only_list:
         for entry in found:
-            print(f"{entry.state:8} {entry.name:36} {'' if entry.runs else entry.command}".rstrip())
+            print(f"{entry.state:8} {entry.name:36} {'' if entry.state == 'done' else entry.command}".rstrip())
     of_state = {state: [entry.name for entry in found if entry.state == state] for state in plan.STATES}
-    print(f"{len(of_state['done'])} done, {len(of_state['missing'])} missing")
+    print(f"{len(of_state['done'])} done, {len(of_state['begun'])} begun, {len(of_state['missing'])} missing")
     print(f"not run, at paper scale: {', '.join(of_state['not run']) or 'none'}")
     return 1 if refused else 0
 

@@ -38,10 +38,10 @@ from sentlab.experiments.records import (
 from sentlab.experiments.scorecard import sides_of
 from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.settings_rows import RowSettings
-from sentlab.experiments.sweep import chosen_for, runs_of
+from sentlab.experiments.sweep import NotRun, chosen_for, runs_of
 
 PAPER_SCALE = "paper-scale"
-STATES = ("done", "missing", "not run")
+STATES = ("done", "begun", "missing", "not run")
 LONGEST = 400  # characters of an error that are shown
 
 
@@ -52,13 +52,15 @@ class Entry:
     Args:
         path: its file.
         record: its content.
-        runs: its results: itself, or all runs of a sweep or search; empty where results are missing.
+        runs: its results so far: itself, or the finished runs of a sweep or search.
+        asked: how many runs it asks for; 1 of what is no sweep or search.
         command: what makes them.
     """
 
     path: Path
     record: AnyRecord
     runs: tuple[AnyRecord, ...]
+    asked: int
     command: str
 
     @property
@@ -71,8 +73,14 @@ class Entry:
 
     @property
     def state(self) -> str:
-        """One of `STATES`; what has no results is `missing`, or `not run` at paper scale."""
-        return "done" if self.runs else "not run" if self.at_paper_scale else "missing"
+        """One of `STATES`; what has no results is `missing`, or `not run` at paper scale.
+
+        A sweep is `begun` when some of its runs are finished, the scorecard when some of its claims are tested.
+        """
+        if self.runs:
+            sweep = isinstance(self.record, SweepRecord | SearchRecord)
+            return "done" if (len(self.runs) == self.asked if sweep else self.record.done) else "begun"
+        return "not run" if self.at_paper_scale else "missing"
 
 
 def entries(folder: Path) -> list[Entry]:
@@ -90,13 +98,15 @@ def entries(folder: Path) -> list[Entry]:
 
 def _entry(path: Path, shown: Path) -> Entry:
     record = records.read(path)
-    runs: tuple[AnyRecord, ...] = (record,) if record.done else ()
-    if isinstance(record, SweepRecord | SearchRecord):
-        try:
-            runs = tuple(runs_of(path))
-        except ValueError:  # a run has no results yet
-            runs = ()
-    return Entry(path, record, runs, command_of(record, shown))
+    command = command_of(record, shown)
+    if not isinstance(record, SweepRecord | SearchRecord):
+        return Entry(path, record, (record,) if record.results else (), 1, command)
+    asked = len(record.settings.seeds if isinstance(record, SearchRecord) else record.settings.runs())
+    try:
+        runs = tuple(runs_of(path, so_far=True))
+    except NotRun:  # a search that is not done
+        runs = ()
+    return Entry(path, record, runs, asked, command)
 
 
 def command_of(record: AnyRecord, path: Path) -> str:
@@ -228,13 +238,13 @@ def fill(folder: Path, execute: Callable[[AnyRecord, Path], object]) -> dict[str
     Returns:
         Name -> why not, for each record that still has no results, those at paper scale left out.
     """
-    waiting = [entry for entry in entries(folder) if entry.state == "missing"]
+    waiting = [entry for entry in entries(folder) if entry.state in ("begun", "missing")]
     refused = {}
     for entry in tqdm(in_order(waiting), desc="records", unit=" records"):
         try:
             with FileLock(records.LOCKS / f"{entry.name.replace('/', '-')}.lock", timeout=0):
                 reason = ""
-                if _entry(entry.path, entry.path).runs:
+                if _entry(entry.path, entry.path).state == "done":
                     continue  # another process has run it
                 if lacked := lacks(entry):
                     reason = f"it needs {'; '.join(lacked)}"

@@ -193,31 +193,37 @@ def runs_with(values: Mapping[str, Any], record: SweepRecord, path: str | Path) 
     return [own for own in record.settings.runs(chosen_for(record, path)) if with_values(own, values) == own]
 
 
-def _runs(path: Path, record: SweepRecord | SearchRecord, names: Iterable[str]) -> list[RunRecord]:
-    """The finished runs with those names, which know the record that they were read with."""
+def _runs(
+    path: Path, record: SweepRecord | SearchRecord, names: Iterable[str], *, so_far: bool = False
+) -> list[RunRecord]:
+    """The runs with those names, which know the record that they were read with."""
     done = []
     for name in names:
         place = records.root_of(path) / SWEEPS / f"{name}.json"
         if not place.exists() or not (found := records.read_as(RunRecord, place)).done:
+            if so_far:
+                continue
             raise NotRun(f"{place} has no results yet: python -m sentlab {record.kind} {path}")
         found.sweep = record.name
         done.append(found)
     return done
 
 
-def runs_of(path: str | Path, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
+def runs_of(path: str | Path, where: Mapping[str, Any] | None = None, *, so_far: bool = False) -> list[RunRecord]:
     """Read the runs behind a record: itself, finished or not, the runs of a sweep, or those of a search's choice.
 
     Args:
         where: of a sweep only the runs with these values, setting -> value; the others need not be finished.
+        so_far: leave out the runs of a sweep that are not finished.
 
     Raises:
         ValueError: it is none of these.
-        NotRun: a run of a sweep or search is missing.
+        NotRun: a run of a sweep or search is missing, or the search that has to choose its settings is not done.
     """
     record = records.read(path)
     if isinstance(record, SweepRecord):
-        return _runs(Path(path), record, map(run_name, runs_with(where or {}, record, path)))
+        names = map(run_name, runs_with(where or {}, record, path))
+        return _runs(Path(path), record, names, so_far=so_far)
     if isinstance(record, SearchRecord):
         if record.results is None or not record.done:
             raise NotRun(f"{path} has no results yet: python -m sentlab search {path}")

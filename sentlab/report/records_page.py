@@ -103,7 +103,7 @@ def kinds(entries: Sequence[Entry]) -> pd.DataFrame:
         rows[kind] = {
             "what": what,
             "records": len(own),
-            "with results": sum(entry.state == "done" for entry in own),
+            "with results": sum(bool(entry.runs) for entry in own),
             "runs": len({run.name for entry in own for run in entry.runs}) if kind in ("sweep", "search") else "–",
             "command": f"python benchmarks/{kind}.py" if kind in ("library", "speed") else f"python -m sentlab {kind}",
         }
@@ -168,7 +168,8 @@ class _Listed:
         runs = ""
         if isinstance(entry.record, SweepRecord | SearchRecord) and entry.runs:
             lines = "".join(self._run(entry.record, run) for run in _runs(entry))
-            count = f"{len(entry.runs)} run{'s' * (len(entry.runs) > 1)}"
+            of = "" if entry.state == "done" else f" of {entry.asked}"
+            count = f"{len(entry.runs)}{of} run{'s' * (entry.asked > 1)}"
             runs = f"<details><summary>{count}</summary><ul>{lines}</ul></details>"
         cells = "".join(f"<td>{cell}</td>" for cell in _cells(entry))
         return (

@@ -101,7 +101,10 @@ def test_a_sweep_is_run_as_one_record(small_encoder_folder: Path, monkeypatch: p
     assert [run.settings.encoder.pooling for run in entry.runs] == ["cls", "mean"]
     assert entry.state == "done"
     next((records.FOLDER / "sweeps").glob("*.json")).unlink()
-    assert plan.entries(records.FOLDER)[0].runs == ()  # half a sweep is none
+    (entry,) = plan.entries(records.FOLDER)
+    assert (len(entry.runs), entry.asked, entry.state) == (1, 2, "begun")
+    assert command.main(["results"]) == 0  # the other run is made again
+    assert plan.entries(records.FOLDER)[0].state == "done"
 
 
 def test_records_come_behind_those_that_they_read() -> None:
@@ -140,7 +143,7 @@ def test_a_list_runs_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         ["done", "a"],
         ["missing", "b", *"python -m sentlab run book/results/b.json".split()],
         ["not", "run", "paper-scale/c", *"python -m sentlab run book/results/paper-scale/c.json".split()],
-        "1 done, 1 missing".split(),
+        "1 done, 0 begun, 1 missing".split(),
         "not run, at paper scale: paper-scale/c".split(),
     ]
 
