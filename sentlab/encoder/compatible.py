@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sentlab.encoder.inference import default_tokens
+from sentlab.encoder.vector_maps import Flow
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -126,6 +127,11 @@ class Compatible(nn.Module):
         from sentence_transformers import SentenceTransformer
 
         own = cast("Encoder", self)
+        unknown = "a Flow" if isinstance(own.post, Flow) else "the pooling 'pseudo'" if own.pooling == "pseudo" else ""
+        if unknown:
+            raise ValueError(
+                f"sentence_transformers knows nothing like {unknown} of this encoder; use the encoder itself"
+            )
         with tempfile.TemporaryDirectory() as folder:
             own.save(folder)
             return SentenceTransformer(folder, device=str(own.device))

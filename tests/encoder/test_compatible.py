@@ -14,6 +14,7 @@ import torch
 import sentlab
 from sentlab.encoder import Encoder, inference
 from sentlab.encoder.compatible import _same
+from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.vector_maps import Flow, Whitening, postprocessed
 
 TEXTS = [
@@ -287,8 +288,12 @@ def test_a_whitening_goes_to_sentence_transformers_and_a_flow_does_not(encoder: 
     scenes = [f"the {a} {b} plays" for a in ("old", "young", "red", "big") for b in ("man", "dog", "cat")]
     white = postprocessed(encoder, Whitening(3), scenes)
     np.testing.assert_allclose(white.to_sentence_transformer().encode(scenes), white.encode(scenes), atol=1e-4)
-    with pytest.raises(ValueError, match="Flow"):
+    with pytest.raises(ValueError, match="nothing like a Flow of this encoder; use the encoder itself"):
         postprocessed(encoder, Flow(1, 4, epochs=1), scenes).to_sentence_transformer()
+    encoder.pseudo = PseudoTokens(encoder.dim, 2)
+    encoder.pooling = "pseudo"
+    with pytest.raises(ValueError, match="nothing like the pooling 'pseudo'"):
+        encoder.to_sentence_transformer()
 
 
 @pytest.mark.parametrize("card", [False, True])
