@@ -27,7 +27,7 @@ from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.records import ComparisonRecord, Notes, WilliamsRecord
 from sentlab.experiments.settings_rows import RowSettings, WilliamsRow, WilliamsTable
-from sentlab.experiments.significance import estimate, holm, resample
+from sentlab.experiments.significance import estimate, holm, items_of, resample
 
 
 def comparison(path: Path) -> ComparisonRecord:
@@ -44,7 +44,8 @@ def comparison(path: Path) -> ComparisonRecord:
         name: score_seeds(side, corpora, path) for name, side in tqdm(sides.items(), desc="encode", unit=" encoders")
     }
     tests = [{name: seeds[number] for name, seeds in scored.items()} for number in range(len(corpora))]
-    drawn = resample(tests, settings.resamples, np.random.default_rng(settings.seed), trained_rows(sides, path))
+    random, trained = np.random.default_rng(settings.seed), trained_rows(sides, path)
+    drawn = resample(tests, settings.resamples, random, trained, items=list(map(items_of, corpora)))
     rows = [estimate(drawn[str(pair.ours)], drawn[str(pair.theirs)]) for pair in settings.comparisons]
     results = []
     for pair, row, adjusted in zip(settings.comparisons, rows, holm([row.p for row in rows]), strict=True):

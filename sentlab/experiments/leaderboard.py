@@ -29,7 +29,7 @@ from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, items_beside, trained_rows
 from sentlab.experiments.records import ITEMS, LeaderboardRecord, Notes
 from sentlab.experiments.settings_rows import TestSettings
-from sentlab.experiments.significance import Drawn, estimate, holm, resample
+from sentlab.experiments.significance import Drawn, estimate, holm, items_of, resample
 from sentlab.files import replacing
 
 KEPT = Path("runs/items")
@@ -58,7 +58,9 @@ def leaderboard(path: Path) -> LeaderboardRecord:
     random, columns, trained = np.random.default_rng(settings.seed), {}, trained_rows(settings.rows, path)
     for column, own in tqdm(settings.columns.items(), desc="resample", unit=" columns"):
         parts = [scored[str(test)] for test in own]
-        columns[column] = compare_rows(resample(parts, settings.resamples, random, trained), settings.beside)
+        items = [items_of(corpora[test.corpus]) for test in own]
+        drawn = resample(parts, settings.resamples, random, trained, items=items)
+        columns[column] = compare_rows(drawn, settings.beside)
     scores = {
         name: {row: np.round(scores_over(seeds), 2).tolist() for row, seeds in rows.items()}
         for name, rows in scored.items()

@@ -25,7 +25,7 @@ from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.records import Notes, ScorecardRecord
 from sentlab.experiments.settings_rows import Claim, Printed, RowSettings, Versus
-from sentlab.experiments.significance import Estimate, estimate, holm, resample
+from sentlab.experiments.significance import Estimate, estimate, holm, items_of, resample
 from sentlab.experiments.sweep import runs_of
 
 SIGNIFICANT = 0.05
@@ -79,7 +79,9 @@ def difference_of(
         }
         for test in claim.tests
     ]
-    drawn = resample(tests, settings.resamples, random, trained_rows(sides, path), progress=False)
+    items = [items_of(corpora[test.corpus]) for test in claim.tests]
+    trained = trained_rows(sides, path)
+    drawn = resample(tests, settings.resamples, random, trained, items=items, progress=False)
     return estimate(drawn[str(pair.ours)], drawn[str(pair.theirs)])
 
 

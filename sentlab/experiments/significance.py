@@ -13,8 +13,10 @@ there are 6.6.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -73,12 +75,14 @@ def resample(
     random: np.random.Generator,
     trained: Mapping[str, str],
     *,
+    items: Sequence[Sequence[Hashable] | None] | None = None,
     progress: bool = True,
 ) -> dict[str, Drawn]:
     """Score every row on all items and on resampled ones.
 
-    In each test as many items are drawn as it has, with replacement, and the same ones for all rows. What makes an
-    item easy for two rows cancels out.
+    As many items are drawn as there are, with replacement, and the same ones for all rows. What makes an item easy for
+    two rows cancels out. An item that several tests have is drawn for all of them at once: most test pairs of STS-B are
+    also in STS12 to STS16, and what they add to two scores does not average out.
 
     Args:
         tests: each with the same rows; the scores of a row are averaged over tests.
@@ -86,16 +90,45 @@ def resample(
         random: draws the items.
 
         trained: row -> the record that its encoders are of, for every row that depends on a seed.
+        items: for each test what its items are, such as `items_of`. None: no other test has them.
         progress: show a bar over the resamples.
     """
     seeds = {row: np.mean([scores_over(test[row]) for test in tests], axis=0) for row in tests[0]}
     scorers = [_Scorer(test) for test in tests]
+    places, size = _numbered([scorer.size for scorer in scorers], items or [None] * len(scorers))
     drawn = {row: np.empty(resamples) for row in tests[0]}
-    for place in tqdm(range(resamples), desc="resamples", leave=False, disable=not progress):
-        scores = [scorer.scores(random.integers(scorer.size, size=scorer.size)) for scorer in scorers]
+    for draw in tqdm(range(resamples), desc="resamples", leave=False, disable=not progress):
+        counts = np.bincount(random.integers(size, size=size), minlength=size).astype(float)
+        scores = [scorer.scores(counts[place]) for scorer, place in zip(scorers, places, strict=True)]
         for row, values in drawn.items():
-            values[place] = np.mean([own[row] for own in scores])
+            values[draw] = np.mean([own[row] for own in scores])
     return {row: Drawn(seeds[row], drawn[row], trained.get(row)) for row in drawn}
+
+
+def items_of(corpus: Iterable[Any]) -> list[Hashable] | None:
+    """Return what the items of a test are: the two texts of each scored pair, in any order. None for other rows."""
+    rows = list(corpus)
+    if not hasattr(rows[0], "score"):
+        return None
+    return [frozenset(getattr(row, field.name) for field in fields(row)[:2]) for row in rows]
+
+
+def _numbered(sizes: Sequence[int], tests: Sequence[Sequence[Hashable] | None]) -> tuple[list[np.ndarray], int]:
+    """The number of each item, the same in all tests that have it, and how many there are. Repeats in a test differ."""
+    numbers: dict[Hashable, int] = {}
+    places = []
+    for test, (size, items) in enumerate(zip(sizes, tests, strict=True)):
+        if items is None:
+            items = [(test, place) for place in range(size)]
+        if len(items) != size:
+            raise ValueError(f"a test has {size} items, and {len(items)} are given for it")
+        seen: Counter[Hashable] = Counter()
+        own = []
+        for item in items:
+            seen[item] += 1
+            own.append(numbers.setdefault((item, seen[item]), len(numbers)))
+        places.append(np.array(own, dtype=np.int64))
+    return places, len(numbers)
 
 
 class _Scorer:
@@ -111,12 +144,13 @@ class _Scorer:
         self._gold = None if first.gold is None else self._prepared(first.gold)
         self._rows = {row: [self._prepared(own.items) for own in seeds] for row, seeds in test.items()}
 
-    def scores(self, chosen: np.ndarray) -> dict[str, float]:
-        """Compute the mean over seeds of each row's score x 100, on chosen items (n,)."""
-        counts = np.bincount(chosen, minlength=self.size).astype(float)
+    def scores(self, counts: np.ndarray) -> dict[str, float]:
+        """Compute the mean over seeds of each row's score x 100, by how often each item was drawn (n,)."""
+        if not counts.any():  # a test of few items among many others
+            return dict.fromkeys(self._rows, float("nan"))
         if self._gold is None:
             return {
-                row: float(np.mean([counts @ own for own in seeds])) / len(chosen) for row, seeds in self._rows.items()
+                row: float(np.mean([counts @ own for own in seeds]) / counts.sum()) for row, seeds in self._rows.items()
             }
         gold = self._standardized(self._gold, counts)
         return {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sentlab.data import ScoredPair, WordPair
 from sentlab.evaluation import Evaluation, scores_over
 from sentlab.evaluation.evaluate import Correlation
-from sentlab.experiments.significance import Drawn, estimate, holm, resample
+from sentlab.experiments.significance import Drawn, estimate, holm, items_of, resample
 
 
 def scored(values: np.ndarray) -> list[Evaluation]:
@@ -43,10 +44,31 @@ def test_a_resample_has_the_scores_of_the_items_that_it_draws(correlation: Corre
     drawn = resample(tests, 20, np.random.default_rng(0), {}, progress=False)
     random = np.random.default_rng(0)
     for place in range(20):
-        chosen = [random.integers(size, size=size) for size in (40, 70)]
+        all_of_them = random.integers(110, size=110)  # the two tests have no item in common
+        chosen = [all_of_them[all_of_them < 40], all_of_them[all_of_them >= 40] - 40]
         for row in ("a", "b"):
             scores = [scores_over(test[row], own).mean() for test, own in zip(tests, chosen, strict=True)]
             assert drawn[row].resampled[place] == pytest.approx(np.mean(scores), abs=1e-10)
+
+
+def test_an_item_of_two_tests_is_drawn_for_both() -> None:
+    """The same test twice says no more than once; two tests of other items would halve the variance."""
+    values = np.random.default_rng(4).normal(size=60)
+    names = [f"item {i % 50}" for i in range(60)]  # ten are there twice, and drawn one by one
+    once, twice, apart = (
+        resample([{"a": scored(values)}] * len(items or "ab"), 2000, np.random.default_rng(0), {}, items=items)["a"]
+        for items in ([names], [names, names], None)
+    )
+    assert twice.resampled == pytest.approx(once.resampled)
+    assert apart.resampled.var() == pytest.approx(once.resampled.var() / 2, rel=0.2)
+    with pytest.raises(ValueError, match="a test has 60 items, and 2 are given"):
+        resample([{"a": scored(values)}], 2, np.random.default_rng(0), {}, items=[["x", "y"]])
+
+
+def test_a_pair_is_the_same_item_in_any_order() -> None:
+    one = [ScoredPair("a", "b", 1.0), ScoredPair("a", "c", 1.0)]
+    other = [WordPair("b", "a", 3.0), WordPair("c", "d", 3.0)]
+    assert [x == y for x, y in zip(items_of(one), items_of(other), strict=True)] == [True, False]
 
 
 def test_equal_rows_do_not_differ() -> None:
