@@ -180,7 +180,7 @@ def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float,
     if determinant < -1e-9:
         raise ValueError(f"no data can have r_xa={r_xa}, r_xb={r_xb} and r_ab={r_ab} at once")
     difference = r_xa - r_xb
-    if difference == 0:
+    if abs(difference) < 1e-12:  # of two equal rankings, whose correlations differ by rounding
         return 0.0, 1.0
     variance = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + ((r_xa + r_xb) / 2) ** 2 * (1 - r_ab) ** 3
     if variance == 0:  # r_xa = -r_xb with A and B determined by X: no room for chance

@@ -138,6 +138,13 @@ def evaluate_reranking(
     Args and Raises: as in `evaluate_retrieval`, of RankingQuery rows.
     """
     corpus = one_corpus(corpus, RankingQuery, folder=folder)
+    for place, row in enumerate(corpus):
+        flags = row.relevant
+        if len(flags) != len(row.candidates) or not all(isinstance(flag, bool | np.bool_) for flag in flags):
+            raise ValueError(
+                f"row {place} of {corpus.name}: relevant must have True or False for each of its "
+                f"{len(row.candidates)} candidates, not {flags!r:.60}"
+            )
     rows = [row for row in corpus if any(row.relevant)]
     if not rows:
         raise ValueError(f"{corpus.name} ({corpus.split}) has no query with a relevant candidate")

@@ -30,14 +30,18 @@ def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False, first
     record = records.read(path)
     if row.where and not isinstance(record, SweepRecord):
         raise ValueError(f"{row.record} is of the kind {record.kind}, and `where` is for sweeps")
-    settings = first_settings(record)
-    if settings.method is None:
-        return [settings.encoder.model_dump(exclude_unset=True)]
+    runs = [first_settings(record)]
     if isinstance(record, SweepRecord):
-        root = records.root_of(path)
         runs = sweep.runs_with(row.where, record, path)
         if not runs:
             raise ValueError(f"no run of {row.record} has {row.trained.removeprefix(row.record).strip()}")
+    untrained = [own.encoder.model_dump(exclude_unset=True) for own in runs if own.method is None]
+    if untrained:
+        if len(untrained) < len(runs):
+            raise ValueError(f"{row.record} has trained and untrained runs: choose one kind by `where`")
+        return untrained[:1] if first else [own for i, own in enumerate(untrained) if own not in untrained[:i]]
+    if isinstance(record, SweepRecord):
+        root = records.root_of(path)
         places = [root / SWEEPS / sweep.run_name(own) / ENCODER for own in runs]
         how = f"run it again with `keep` in its settings: python -m sentlab sweep --again {path}"
     elif isinstance(record, SearchRecord):
@@ -70,8 +74,7 @@ def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str
     """
     trained = {}
     for name, row in rows.items():
-        record = records.read(records.path_of(row.record, beside))
-        first = first_settings(record)
+        first = settings_of(row, beside)
         if first.method is not None and not (first.method.name == "Whitening" and first.draw is None):
             trained[name] = row.trained
     return trained

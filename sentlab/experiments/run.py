@@ -77,6 +77,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
     tests = [notes.load(name, "test") for name in settings.test]
     poolings = list(dict.fromkeys([encoder.pooling, *settings.poolings]))
     results: dict[str, Any] = {"before": measure_once(start.fingerprint, encoder, poolings, devs, tests, settings)}
+    last: found.Measured | None = None
     if settings.method:
         corpus = training_rows(settings, notes)
         if settings.method.name in MAPS:
@@ -102,7 +103,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
             # a checkpoint belongs to them: neither is in the weights that it begins with
             first = settings.frozen_first
             score_dev.fingerprint = (  # type: ignore[attr-defined]
-                f"{[(dev.name, dev_setup(dev, settings)) for dev in devs]}, frozen first: {first}"
+                f"{[(dev.fingerprint, dev_setup(dev, settings)) for dev in devs]}, frozen first: {first}"
             )
 
             def on_step(step: int, trained: Any) -> Mapping[str, float] | None:
@@ -125,7 +126,7 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
             )
             began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
             if (folder / LAST).exists():  # also where this process was interrupted after the last step
-                results["last"] = found.Measured.model_validate_json((folder / LAST).read_text(encoding="utf-8"))
+                last = found.Measured.model_validate_json((folder / LAST).read_text(encoding="utf-8"))
             results["training"] = found.Training(
                 dev=[found.DevScore(step=int(row["step"]), score=row["score"]) for row in history.dev],
                 geometry=[found.SeenGeometry.model_validate(row) for row in history.seen],
@@ -136,6 +137,8 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
                 counts = {name: count_reconstructed(method, notes.load(name, "test")) for name in settings.reconstruct}
                 results["reconstruction"] = found.Reconstruction(corpora=counts, table_7=reconstruct_table_7(method))
         results["after"] = measure(encoder, poolings, devs, tests, settings)
+        if last is not None and _tasks(last) == _tasks(results["after"]):  # else it is of other tests or vectors
+            results["last"] = last
         if processes.is_main_process:
             shutil.rmtree(folder / ITEMS, ignore_errors=True)  # of the encoder that was there before
             encoder.save(folder / ENCODER)
@@ -151,6 +154,11 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
         record.save(path)
         (folder / LAST).unlink(missing_ok=True)
     return record
+
+
+def _tasks(measured: found.Measured) -> dict[str, list[str]]:
+    """The tasks of each vector."""
+    return {pooling: sorted(scores) for pooling, scores in measured.scores.items()}
 
 
 def poolings_of(encoder: Encoder, asked: Sequence[str]) -> list[str]:

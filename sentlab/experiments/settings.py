@@ -243,6 +243,8 @@ class RunSettings(Typed):
             raise ValueError(f"frozen_first is for methods that train, and {self.method.name} is fitted")
         if isinstance(self.data, dict) != (self.method.name == "Universal"):
             raise ValueError("data must be task -> corpus for Universal, and one corpus for every other method")
+        if self.draw is not None and isinstance(self.data, dict):
+            raise ValueError("draw takes rows of one corpus, and data names one for each task")
         if self.reconstruct and self.method.name != "PaSeR":
             raise ValueError(f"reconstruct needs PaSeR's decoder, and the method is {self.method.name}")
         return self

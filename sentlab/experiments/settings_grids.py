@@ -16,7 +16,17 @@ from sentlab.experiments.settings import RunSettings, Typed, problems
 def _checked_grid(over: dict[str, list[Any]]) -> dict[str, list[Any]]:
     if not over or not all(over.values()):
         raise ValueError(f"must name settings, each with values to try; it is {over!r}")
+    for name, values in over.items():
+        _all_different(values, name)
     return over
+
+
+def _all_different(values: list[Any], name: str = "the list") -> list[Any]:
+    """Refuse a value that is there twice: two equal seeds would count as two."""
+    told = [json.dumps(value, sort_keys=True, default=str) for value in values]
+    if twice := [value for value in told if told.count(value) > 1]:
+        raise ValueError(f"{name} holds {twice[0]} more than once")
+    return values
 
 
 Grid = Annotated[dict[str, list[Any]], AfterValidator(_checked_grid)]  # setting, with dots -> values to try
@@ -79,7 +89,7 @@ class SearchSettings(Typed):
     trials: PositiveInt
     steps: PositiveInt
     finalists: PositiveInt
-    seeds: Annotated[list[int], Field(min_length=1)]
+    seeds: Annotated[list[int], Field(min_length=1), AfterValidator(_all_different)]
     seed: int = 0
 
     @model_validator(mode="after")

@@ -50,7 +50,7 @@ class Sweep:
     def table(self, score: str = "average", *, when: When | None = None) -> pd.DataFrame:
         """Return a row per run: the settings that vary, and one score of the trained vector.
 
-        The settings are named by the last part of their names.
+        The settings are named by the last part of their names, where it is not that of another one too.
 
         Args:
             score: a task of the results, such as `average`, `stsb` or `stsb-dev`.
@@ -59,13 +59,15 @@ class Sweep:
         Raises:
             KeyError: the records have no such score; names those that they have.
         """
+        ends = [name.split(".")[-1] for name in self.over]
+        names = {name: end if ends.count(end) == 1 else name for name, end in zip(self.over, ends, strict=True)}
         rows = []
         for record in self.records:
             assert record.results  # a sweep holds finished runs only
             own = (record.results.at(when) if when else record.results.final).own
             if score not in own:
                 raise KeyError(f"no score {score!r} in {record.name}; there is {', '.join(own)}")
-            settings = {name.split(".")[-1]: shown(value_of(record.settings, name)) for name in self.over}
+            settings = {names[name]: shown(value_of(record.settings, name)) for name in self.over}
             rows.append({**settings, score: own[score]})
         return pd.DataFrame(rows)
 
@@ -124,7 +126,8 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False, 
     path = Path(folder) / f"{run_name(settings)}.json"
     with _alone(path.stem, wait):
         if again or not (path.exists() and records.read(path).done):
-            RunRecord(settings=settings).save(path)
+            if not path.exists():  # else its results stay until there are new ones
+                RunRecord(settings=settings).save(path)
             kept = path.with_suffix("")
             run(path, folder=kept, again=again, progress=False)
             if settings.keep:

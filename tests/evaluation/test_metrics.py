@@ -152,6 +152,7 @@ def test_williams_keeps_its_level_under_the_null():
 
 def test_williams_extremes_and_refusals():
     assert metrics.williams_test(0.7, 0.7, 1.0, 10) == (0.0, 1.0)
+    assert metrics.williams_test(0.7, 0.7 + 1e-14, 1.0, 500) == (0.0, 1.0)  # equal but for rounding
     assert metrics.williams_test(1.0, -1.0, -1.0, 10) == (math.inf, 0.0)
     with pytest.raises(ValueError, match="at once"):
         metrics.williams_test(0.9, -0.9, 0.9, 50)

@@ -302,3 +302,10 @@ def test_refusals_name_what_is_wrong():
     }.items():
         with pytest.raises(ValueError, match=message):
             call()
+
+
+@pytest.mark.parametrize("relevant", [(2,), (True,), (1, 0, 1)])
+def test_each_candidate_has_to_be_relevant_or_not(relevant: tuple[int, ...]) -> None:
+    corpus = Corpus("asked", "test", [RankingQuery("q", ("a", "b", "c"), relevant)], "here")
+    with pytest.raises(ValueError, match="row 0 of asked: relevant must have True or False for each of its 3"):
+        evaluate_reranking(Letters(), corpus)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from sentlab import data
 from sentlab.data import published
@@ -17,6 +19,7 @@ from sentlab.experiments import records
 from sentlab.experiments import run as runs
 from sentlab.experiments.results import RunResults
 from sentlab.experiments.run import count_reconstructed, run
+from sentlab.experiments.settings import RunSettings
 from sentlab.text.phrases import Phrase
 
 
@@ -292,3 +295,30 @@ def test_the_last_step_is_recorded_also_after_an_interruption(
     monkeypatch.setattr(runs, "measure", measure)
     assert found_in(run(path, folder=folder)) == whole
     assert not (folder / runs.LAST).exists()
+
+
+def test_what_a_run_resumes_belongs_to_its_dev_rows_and_its_tests(
+    tmp_path: Path, small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, folder, load = write(tmp_path, "a", settings(small_encoder_folder)), tmp_path / "runs", data.load
+    first = found_in(run(path, folder=folder)).last
+    assert first
+    (folder / runs.LAST).write_text(first.model_copy(update={"scores": {"cls": {}}}).model_dump_json())
+    write(tmp_path, "a", settings(small_encoder_folder))
+    assert found_in(run(path, folder=folder)).last is None  # that file is of other tests
+
+    def half(name: str, split: str = "test", **where: Any) -> Any:
+        whole = load(name, split, **where)
+        return dataclasses.replace(whole, rows=whole.rows[::2]) if split == "dev" else whole
+
+    monkeypatch.setattr(data, "load", half)
+    write(tmp_path, "a", settings(small_encoder_folder))
+    with pytest.raises(ValueError, match="dev:"):
+        run(path, folder=folder)
+
+
+def test_rows_are_drawn_from_one_corpus_only(small_encoder_folder: Path) -> None:
+    tasks = {"pi": {"corpus": "toy-phrases"}}
+    own = settings(small_encoder_folder, method={"name": "Universal"}, data=tasks, draw={"rows": 5, "seed": 0})
+    with pytest.raises(ValidationError, match="draw takes rows of one corpus"):
+        RunSettings.model_validate(own)

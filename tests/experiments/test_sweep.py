@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from pydantic import ValidationError
 
 from sentlab.experiments import records
 from sentlab.experiments import sweep as module
-from sentlab.experiments.settings_grids import SweepSettings
+from sentlab.experiments.settings_grids import SearchSettings, SweepSettings
 from sentlab.experiments.sweep import read, runs_of, sweep
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
@@ -153,3 +154,36 @@ def test_every_recorded_run_of_a_sweep_belongs_to_a_record() -> None:
     recorded = {path.stem for path in (BOOK / "sweeps").glob("*.json")}
     assert recorded
     assert recorded <= asked
+
+
+def test_results_stay_until_there_are_new_ones(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own,) = of(settings, {"train.seed": [0]}).runs()
+    place = tmp_path / "sweeps"
+    made = module.finished(own, place)
+
+    def failing(path: Path, **more: object) -> None:
+        raise FileNotFoundError("no such corpus")
+
+    monkeypatch.setattr(module, "run", failing)
+    with pytest.raises(FileNotFoundError):
+        module.finished(own, place, again=True)
+    assert records.read(place / f"{module.run_name(own)}.json") == made
+
+
+def test_settings_with_like_ends_have_columns_of_their_own(settings: dict[str, Any]) -> None:
+    found = sweep(of(settings, {"train.seed": [1], "encoder.max_length": [8]}), progress=False)
+    twice = module.Sweep({**found.over, "draw.seed": [1]}, found.records)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "value_of", lambda run, name: name)
+        table = twice.table("toy-sts-dev")
+    assert list(table) == ["train.seed", "max_length", "draw.seed", "toy-sts-dev"]
+
+
+def test_a_value_counts_once(settings: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=r"train\.seed holds 0 more than once"):
+        of(settings, {"train.seed": [0, 1, 0]})
+    asked = {"run": settings, "over": {"dropout": [0.0]}, "trials": 1, "steps": 1, "finalists": 1}
+    with pytest.raises(ValidationError, match="more than once"):
+        SearchSettings.model_validate(asked | {"seeds": [0, 0, 0]})
