@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,9 @@ class TokenBatch:
     encodings: list[Any]  # the tokenizer's, one a text
 
 
+TOKENIZING = Lock()  # a call sets truncation, which all callers share, and then reads the texts: threads take turns
+
+
 def checked(texts: Iterable[str]) -> list[str]:
     """Return the texts as a list.
 
@@ -39,6 +43,8 @@ def strings(texts: Iterable[str]) -> Iterator[str]:
     """Yield each of the texts, and raise as `checked`."""
     if isinstance(texts, str):
         raise TypeError(f"texts is one string, {texts[:40]!r}; put it into a list: [text]")
+    if isinstance(texts, Mapping) or hasattr(texts, "columns"):
+        raise TypeError(f"texts is a {type(texts).__name__}: pass the texts alone, such as list(table['text'])")
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string: {text!r:.60}")

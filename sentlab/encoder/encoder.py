@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sentlab.encoder.batches import TokenBatch, checked, distinct, warn_if_cut
+from sentlab.encoder.batches import TOKENIZING, TokenBatch, checked, distinct, warn_if_cut
 from sentlab.encoder.compatible import Compatible, takes_their_keywords
 from sentlab.encoder.files import BUNDLED, load_parts, locate, naming_settings
 from sentlab.encoder.fingerprint import fingerprint
@@ -116,8 +116,9 @@ class Encoder(Compatible):
         place = locate(source)
         parts = {"pooling": DEFAULT_POOLING, "max_length": None} | load_parts(place, revision, pooling)
         with naming_settings(place, "sentlab.json or another file of settings"):
-            longest = min(parts["tokenizer"].model_max_length, positions(parts["model"].base_model))
-            length = min(parts["max_length"] or DEFAULT_MAX_LENGTH, longest)
+            roof = positions(parts["model"].base_model)
+            longest = min(parts["tokenizer"].model_max_length, roof)  # which is advice: a saved max_length may pass it
+            length = min(parts["max_length"], roof) if parts["max_length"] else min(DEFAULT_MAX_LENGTH, longest)
             encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": length})
             encoder.encode(["."])  # settings that do not fit each other fail here, where we can name their place
         if max_length is not None:
@@ -138,7 +139,7 @@ class Encoder(Compatible):
             raise ValueError(
                 f"max_length is {value!r}; this model takes {shortest} to {longest} tokens, a whole number"
             )
-        self.__dict__["max_length"] = value  # by its public name, for checkpoints carry what a public name holds
+        self.__dict__["max_length"] = int(value)  # by its public name, for checkpoints carry what a public name holds
 
     @property
     def pooling(self) -> str:
@@ -210,7 +211,10 @@ class Encoder(Compatible):
         """
         if not (texts := checked(texts)):
             raise ValueError("no texts to tokenize")
-        batch = self.tokenizer(texts, truncation=True, max_length=self.max_length, padding=True, return_tensors="pt")
+        with TOKENIZING:
+            batch = self.tokenizer(
+                texts, truncation=True, max_length=self.max_length, padding=True, return_tensors="pt"
+            )
         warn_if_cut(self, batch.encodings)
         return {name: batch[name].to(self.device) for name in ("input_ids", "attention_mask")}
 
@@ -337,6 +341,7 @@ class Encoder(Compatible):
         Raises:
             FileExistsError: the folder holds something that is no part of a saved encoder, or it is the working
                 directory. Nothing is changed.
+            ValueError: the folder is called "tiny", "small" or "minilm", which `from_pretrained` takes for our own.
         """
         save(self, folder)
 

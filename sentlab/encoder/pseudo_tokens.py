@@ -85,8 +85,8 @@ class PseudoTokens(nn.Module):
             raise ValueError(f"pseudo tokens go with the poolings {', '.join(OF_THE_LAST_LAYER)}, not with {pooling!r}")
         if heads < 1 or dim % heads:
             raise ValueError(f"heads={heads} does not divide the width {dim}")
-        self.settings: dict[str, Any] = {"dim": dim, "count": count, "keys": keys, "pooling": pooling}
-        self.settings |= {"heads": heads, "bias": bias, "dropout": dropout}
+        self.settings: dict[str, Any] = {"dim": dim, "count": int(count), "keys": keys, "pooling": pooling}
+        self.settings |= {"heads": int(heads), "bias": bias, "dropout": float(dropout)}
         self.heads, self.dropout = heads, dropout
         self.embedding = nn.Parameter(torch.randn(count, dim))
         self.query, self.key, self.value = (nn.Linear(dim, dim, bias=bias) for _ in range(3))

@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from sentlab.encoder.card import MARK, model_card
-from sentlab.encoder.files import LEGACY_POOLINGS, quiet
+from sentlab.encoder.files import BUNDLED, INSTALLED, LEGACY_POOLINGS, quiet
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.vector_maps import Flow, Whitening, describe
 from sentlab.files import replacing
@@ -54,7 +54,9 @@ def save(encoder: Encoder, folder: str | Path) -> None:
 
 
 def target_of(folder: str | Path) -> Path:
-    """Return where `save` writes, and refuse the working directory, which it would replace."""
+    """Return where `save` writes, and refuse the working directory, which it would replace, and names of our own."""
+    if str(folder) in (*BUNDLED, *INSTALLED):
+        raise ValueError(f"{str(folder)!r} is the name of an encoder that comes with sentlab; choose another folder")
     target = Path(os.path.realpath(Path(folder).expanduser()))
     if Path.cwd().is_relative_to(target):
         raise FileExistsError(f"{target} is or holds the working directory, which save would replace; choose a new one")

@@ -60,7 +60,7 @@ class Whitening(nn.Module):
         super().__init__()
         if dim is not None and dim < 1:
             raise ValueError(f"dim must be 1 or more, or None for all directions; it is {dim}")
-        self.settings = {"dim": dim}
+        self.settings = {"dim": None if dim is None else int(dim)}
         self.linear: nn.Linear | None = None
 
     @property

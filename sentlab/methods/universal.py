@@ -198,7 +198,7 @@ class Universal(nn.Module):
             places.append([*numbers, LABELS[task].index(label)])
         columns = torch.tensor(places, device=self.encoder.device).T  # (3, P)
         tensors = dict(zip(("first", "second", "labels"), columns, strict=True))
-        return self.encoder.tokenize(texts) | tensors | {"task": torch.tensor(list(self.heads).index(task))}
+        return self.encoder.tokenize(list(texts)) | tensors | {"task": torch.tensor(list(self.heads).index(task))}
 
     def _pairs(self, task: str, row: Any) -> list[tuple[str, str, str]]:
         """The pairs of texts that a row gives, with their labels."""

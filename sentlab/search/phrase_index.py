@@ -16,6 +16,7 @@ never cross the end of a text. The module phrase_index_files describes the files
 from __future__ import annotations
 
 import operator
+import os
 import warnings
 import weakref
 from bisect import bisect_right
@@ -41,6 +42,12 @@ from sentlab.search.shortlist import Texts, best_in
 from sentlab.search.spans import check_sizes
 
 CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of work on one core
+
+
+def _unstage_own(process: int, *place: Any) -> None:
+    """Remove the folder of an index, but not from a fork of the process that made it, which still uses it."""
+    if os.getpid() == process:
+        unstage(*place)
 
 
 class PhraseIndex:
@@ -77,9 +84,9 @@ class PhraseIndex:
             raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
         place = Path(gettempdir()).resolve() / "sentlab-phrases"
         folder, lock = stage_for(place)
-        self._scratch = weakref.finalize(self, unstage, folder, lock, place)
+        self._scratch = weakref.finalize(self, _unstage_own, os.getpid(), folder, lock, place)
         dim = encoder.backbone.config.hidden_size
-        manifest = Manifest(encoder.fingerprint(tokens=True), min_size, max_size, dtype, dim)
+        manifest = Manifest(encoder.fingerprint(tokens=True), int(min_size), int(max_size), dtype, dim)
         manifest.write(folder)
         self._open(folder, manifest, encoder)
 

@@ -151,7 +151,7 @@ def fit(
     optimizer = _adamw(method, config)
     module, optimizer = accelerator.prepare(_Losses(method), optimizer)
     random_state.set_seed(config.seed + rank)
-    folder = None if folder is None else Path(folder)
+    folder = None if folder is None else Path(folder).expanduser()
     if folder is not None and checkpoint.prepare(folder, resume, overwrite, accelerator):
         checkpoint.load(run, folder, method, optimizer, accelerator)
     method.train()
@@ -170,7 +170,7 @@ def fit(
         for part in parts:
             share = len(part) / len(mine)
             with contextlib.nullcontext() if part is parts[-1] else accelerator.no_sync(module):
-                batch = method.collate([rows[int(i)] for i in part])
+                batch = _collated(method, rows, part)
                 with torch.autocast(method.encoder.device.type, torch.bfloat16, enabled=bfloat16):
                     losses = module(batch)
                 accelerator.backward(share * sum(losses.values()))
@@ -197,9 +197,14 @@ def fit(
             run.window.clear()
         run.history.seconds = time.monotonic() - began
         if on_step is not None and (found := on_step(run.step, method)):
-            run.history.seen.append({"step": run.step, **found})
+            run.history.seen.append({"step": run.step, **{name: float(value) for name, value in found.items()}})
         if evaluate:
-            _evaluate(run, method, config, dev, accelerator)
+            try:
+                _evaluate(run, method, config, dev, accelerator)
+            except Exception:
+                if last and folder is not None:  # a run is not lost because its last score cannot be computed
+                    checkpoint.save(run, folder, method, optimizer, accelerator)
+                raise
         if log:
             scores = {"dev": run.history.dev[-1]["score"]} if run.history.dev else {}
             bar.set_postfix({name: value for name, value in run.history.losses[-1].items() if name != "step"} | scores)
@@ -217,6 +222,15 @@ def fit(
         run.history.save(folder / "history.json")
     method.eval()
     return run.history
+
+
+def _collated(method: Any, rows: Sequence[Any], part: np.ndarray) -> Any:
+    """The batch of some rows; an error names them by their places in the data."""
+    try:
+        return method.collate([rows[int(i)] for i in part])
+    except (TypeError, ValueError) as error:
+        error.add_note(f"This batch holds the rows {', '.join(map(str, part))} of the data, in this order.")
+        raise
 
 
 class _Losses(nn.Module):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import pickle
+import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from tqdm import tqdm
@@ -18,6 +21,7 @@ from tqdm.utils import envwrap
 
 from sentlab.encoder import Encoder, inference
 from sentlab.encoder.pooling import POOLINGS
+from sentlab.search.passages import passages
 
 TEXTS = ["a man plays the guitar", "the dog runs", "", "who is the old teacher in the city?", "the dog runs", "bread"]
 
@@ -321,3 +325,41 @@ def test_texts_that_cannot_be_read_are_named(small_encoder_folder: Path) -> None
         encoder.encode(["a", "b\ud800"])
     with pytest.raises(ValueError, match="no texts to tokenize"):
         encoder.tokenize([])
+
+
+def test_a_table_is_no_list_of_texts(encoder: Encoder) -> None:
+    for table in (pd.DataFrame({"text": ["The dog sleeps."]}), {"text": ["The dog sleeps."]}):
+        with pytest.raises(TypeError, match="pass the texts alone"):
+            encoder.encode(table)
+
+
+def test_a_length_past_the_tokenizers_own_is_kept(encoder: Encoder, tmp_path: Path) -> None:
+    encoder.tokenizer.model_max_length = 32
+    encoder.max_length = np.int64(16)
+    encoder.save(tmp_path / "short")
+    longer = Encoder.from_pretrained(tmp_path / "short", max_length=64, device="cpu")
+    longer.save(tmp_path / "longer")
+    again = Encoder.from_pretrained(tmp_path / "longer", device="cpu")
+    assert (again.max_length, again.fingerprint()) == (64, longer.fingerprint())
+    np.testing.assert_array_equal(again.encode([LONG]), longer.encode([LONG]))
+
+
+def test_threads_take_turns_at_the_tokenizer(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call first sets where to cut, which all calls share, and then reads the texts."""
+    inside, most, call = 0, 0, type(encoder.tokenizer).__call__
+
+    def slow(self: Any, *args: Any, **keywords: Any) -> Any:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        time.sleep(0.02)
+        found = call(self, *args, **keywords)
+        inside -= 1
+        return found
+
+    monkeypatch.setattr(type(encoder.tokenizer), "__call__", slow)
+    with ThreadPoolExecutor(4) as pool:
+        calls = [lambda: encoder.encode([LONG]), lambda: passages(encoder, [LONG]), lambda: encoder.tokenize([LONG])]
+        for done in [pool.submit(own) for own in calls * 2]:
+            done.result()
+    assert most == 1

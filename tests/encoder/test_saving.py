@@ -16,6 +16,7 @@ import torch
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.pooling import POOLINGS
+from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.vector_maps import Flow, Whitening, postprocessed
 
 TEXTS = ["a man plays the guitar", "the dog runs", "", "who is the old teacher in the city?", "the dog runs", "bread"]
@@ -322,3 +323,22 @@ def test_real_weights_give_the_vectors_of_sentence_transformers(minilm: Path, re
     assert (encoder.pooling, encoder.max_length, encoder.lm_head) == ("mean", 256, None)
     theirs = SentenceTransformer(str(minilm), device="cpu").encode(texts)
     np.testing.assert_allclose(encoder.encode(texts), theirs, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["tiny", "small", "minilm"])
+def test_the_names_of_our_own_encoders_are_no_folders(
+    encoder: Encoder, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`from_pretrained` would load ours in their place."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=f"'{name}' is the name of an encoder that comes with sentlab"):
+        encoder.save(name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_of_numpy_are_saved_as_numbers(encoder: Encoder, tmp_path: Path) -> None:
+    encoder.pseudo = PseudoTokens(32, np.int64(2))
+    encoder.save(tmp_path / "pseudo")
+    white = postprocessed(Encoder.from_pretrained(), Whitening(np.int64(3)), ["a dog", "the cat sat", "we run", "no"])
+    white.save(tmp_path / "white")
+    assert Encoder.from_pretrained(tmp_path / "white", device="cpu").dim == 3

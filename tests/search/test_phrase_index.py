@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -386,3 +387,19 @@ def test_progress(encoder: Encoder, capsys: pytest.CaptureFixture[str]) -> None:
     assert "2/2" in capsys.readouterr().err
     index.add(iter(["the dog"]), progress=True)
     assert "add: 1 texts" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_forked_process_leaves_the_index_of_its_parent(encoder: Encoder) -> None:
+    index = PhraseIndex(encoder)
+    index.add(TEXTS)
+    removing = index._scratch
+    assert removing
+    call = removing.peek()
+    assert call
+    _, remove, (process, *place), _ = call
+    remove(process + 1, *place)  # what a child that ends does
+    assert len(PhraseIndex.load(index.folder, encoder)) == len(TEXTS)
+    folder = index.folder
+    removing()
+    assert not folder.exists()

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import re
 import subprocess
 import sys
 import textwrap
@@ -412,3 +413,41 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
         assert ended.returncode == 0, ended.stderr[-2000:]
         weights.append(load_file(done))
     torch.testing.assert_close(weights[0], weights[1])
+
+
+def test_a_dev_that_fails_at_the_end_leaves_the_trained_weights(tmp_path: Path) -> None:
+    def failing(encoder: object) -> float:
+        raise OSError("the disk is full")
+
+    once = TrainConfig(steps=3, batch_size=4)
+    method = Line()
+    with pytest.raises(OSError, match="disk"):
+        quiet(method, once, dev=failing, folder=tmp_path)
+    assert torch.equal(load_file(tmp_path / "checkpoint.safetensors")["method.weight.weight"], method.weight.weight)
+
+
+def test_on_step_may_return_numbers_of_numpy(tmp_path: Path) -> None:
+    found = quiet(Line(), config(), folder=tmp_path, on_step=lambda step, method: {"norm": np.float32(1.5)})
+    assert found.seen[0] == {"step": 1, "norm": 1.5}
+    assert json.loads((tmp_path / "history.json").read_text())["seen"] == found.seen
+
+
+def test_an_error_in_a_batch_names_its_rows_in_the_data() -> None:
+    class Picky(Line):
+        def collate(self, rows: Sequence[float]) -> dict[str, Tensor]:
+            if 13.0 in rows:
+                raise ValueError("row 1 is unlucky")
+            return super().collate(rows)
+
+    rows = [float(i) for i in range(40)]
+    with pytest.raises(ValueError, match="unlucky") as error:
+        fit(Picky(), rows, TrainConfig(steps=40, batch_size=4), progress=False)
+    (note,) = error.value.__notes__
+    assert re.match(r"This batch holds the rows (.*\b)?13\b.* of the data", note)
+
+
+def test_the_folder_of_a_run_may_be_in_the_users_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    quiet(Line(), config(), folder="~/run")
+    assert (tmp_path / "run" / "checkpoint.safetensors").exists()
