@@ -260,6 +260,49 @@ def test_what_pages_say_of_pt_bert_from_wikipedia() -> None:
     assert views.verdict == "undecided"
 
 
+@pytest.mark.parametrize(
+    ("claim", "sign", "said"),
+    [
+        ("Reordering harms MoCo", -1, {"ptbert-experiments": "reordering changes the score by {} ({})"}),
+        ("Duplication harms MoCo", -1, {"ptbert-experiments": "duplication by {} ({})"}),
+        ("Deletion harms MoCo", -1, {"ptbert-experiments": "deletion by {} ({})"}),
+        (
+            "Role-guided views are better than crops that keep as many words",
+            0,
+            {
+                "ptbert-experiments": "{} ahead of a crop that keeps as many words, its control ({})",
+                "scorecard": "{} ahead of a crop that keeps as many words ({})",
+            },
+        ),
+        (
+            "A queue of 256 is better than one of 192",
+            0,
+            {"ptbert-experiments": "{} ahead of 192 ({};", "scorecard": "{} ahead of one of 192 ({})"},
+        ),
+        (
+            "Three negatives are better for phrases than one",
+            1,
+            dict.fromkeys(("universal-experiments", "scorecard"), "no better for phrases than one ({}, {})"),
+        ),
+        (
+            "NLI alone is slightly better for sentences than all three tasks",
+            0,
+            dict.fromkeys(("universal-experiments", "scorecard"), "{} points better on them than all three tasks ({})"),
+        ),
+    ],
+)
+def test_pages_say_what_ablations_found(claim: str, sign: int, said: dict[str, str]) -> None:
+    """`sign`: -1 where a page turns the difference round, 0 where it says it without one."""
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
+    (found,) = (own.found["tiny"] for own in record.results.claims if own.text == claim)
+    low, high = (-found.high, -found.low) if sign < 0 else (found.low, found.high)
+    number = f"{sign * found.difference:+.1f}" if sign else f"{found.difference:.1f}"
+    for name, form in said.items():
+        text = form.format(number, f"{low:.1f} to {high:.1f}").replace("-", "−")
+        assert text in text_of(name), (name, text)
+    assert (found.verdict == "holds") == claim.startswith("NLI alone")
+
+
 def test_what_two_pages_say_of_wikipedias_texts() -> None:
     board = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "texts.json")
     column = board.results.columns["STS"]
