@@ -79,8 +79,14 @@ def stage_for(path: Path) -> tuple[Path, FileLock]:
         return stage, lock
 
 
-def unstage(stage: Path, lock: FileLock, path: Path) -> None:
-    """Remove a folder of `stage_for`; bring back what was about to be replaced."""
+def unstage(stage: Path, lock: FileLock, path: Path, process: int | None = None) -> None:
+    """Remove a folder of `stage_for`; bring back what was about to be replaced.
+
+    Args:
+        process: that may do it; a fork of it may not, as the folder is still in use there. None: any.
+    """
+    if process not in (None, os.getpid()):
+        return
     if (stage / OLD).exists() and not path.exists():
         os.rename(stage / OLD, path)
     shutil.rmtree(stage, ignore_errors=True)

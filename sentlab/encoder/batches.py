@@ -26,7 +26,13 @@ class TokenBatch:
     encodings: list[Any]  # the tokenizer's, one a text
 
 
-TOKENIZING = Lock()  # a call sets truncation, which all callers share, and then reads the texts: threads take turns
+_TOKENIZING = Lock()
+
+
+def tokenized(encoder: Encoder, texts: list[str], **settings: Any) -> Any:
+    """Call the tokenizer of an encoder. Threads take turns: a call sets truncation for all callers, and then reads."""
+    with _TOKENIZING:
+        return encoder.tokenizer(texts, **settings)
 
 
 def checked(texts: Iterable[str]) -> list[str]:

@@ -136,6 +136,19 @@ class Compatible(nn.Module):
             own.save(folder)
             return SentenceTransformer(folder, device=str(own.device))
 
+    @property
+    def prompt(self) -> str:
+        """What `encode` puts before each text: the prompt that `default_prompt_name` names, or nothing."""
+        name = cast("Encoder", self).default_prompt_name
+        return "" if name is None else self._prompt("default_prompt_name", name)
+
+    def _prompt(self, argument: str, name: str) -> str:
+        prompts = cast("Encoder", self).prompts
+        if name not in prompts:
+            known = ", ".join(map(repr, prompts)) or "none"
+            raise ValueError(f"{argument} is {name!r}; the prompts are {known}")
+        return prompts[name]
+
     def encode_query(self, texts: Iterable[str], **keywords: Any) -> np.ndarray:
         """Call `encode` with the prompt "query" where there is one, unless `prompt` or `prompt_name` is given."""
         return self._encode_as(("query",), texts, keywords)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sentlab.encoder.batches import TOKENIZING, TokenBatch, checked, distinct, warn_if_cut
+from sentlab.encoder.batches import TokenBatch, checked, distinct, tokenized, warn_if_cut
 from sentlab.encoder.compatible import Compatible, takes_their_keywords
 from sentlab.encoder.files import BUNDLED, load_parts, locate, naming_settings
 from sentlab.encoder.fingerprint import fingerprint
@@ -158,11 +158,6 @@ class Encoder(Compatible):
         return self._trainings
 
     @property
-    def prompt(self) -> str:
-        """What `encode` puts before each text: the prompt that `default_prompt_name` names, or nothing."""
-        return "" if self.default_prompt_name is None else self._prompt("default_prompt_name", self.default_prompt_name)
-
-    @property
     def backbone(self) -> PreTrainedModel:
         """The model without its head."""
         return cast("PreTrainedModel", self.model.base_model)
@@ -211,10 +206,7 @@ class Encoder(Compatible):
         """
         if not (texts := checked(texts)):
             raise ValueError("no texts to tokenize")
-        with TOKENIZING:
-            batch = self.tokenizer(
-                texts, truncation=True, max_length=self.max_length, padding=True, return_tensors="pt"
-            )
+        batch = tokenized(self, texts, truncation=True, max_length=self.max_length, padding=True, return_tensors="pt")
         warn_if_cut(self, batch.encodings)
         return {name: batch[name].to(self.device) for name in ("input_ids", "attention_mask")}
 
@@ -344,12 +336,6 @@ class Encoder(Compatible):
             ValueError: the folder is called "tiny", "small" or "minilm", which `from_pretrained` takes for our own.
         """
         save(self, folder)
-
-    def _prompt(self, argument: str, name: str) -> str:
-        if name not in self.prompts:
-            known = ", ".join(map(repr, self.prompts)) or "none"
-            raise ValueError(f"{argument} is {name!r}; the prompts are {known}")
-        return self.prompts[name]
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what pickle, torch.save, copy and deepcopy keep."""

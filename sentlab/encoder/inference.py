@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from tqdm import tqdm
 
-from sentlab.encoder.batches import TOKENIZING, TokenBatch, token_batches, warn_if_cut
+from sentlab.encoder.batches import TokenBatch, token_batches, tokenized, warn_if_cut
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -74,14 +74,14 @@ def computed(
 
     with evaluating(encoder), progress_bar(len(texts), progress, unit=" texts", desc="encode") as bar:
         for start in range(0, len(texts), TEXTS_PER_CHUNK):
-            with TOKENIZING:
-                encodings = encoder.tokenizer(
-                    texts[start : start + TEXTS_PER_CHUNK],
-                    truncation=True,
-                    max_length=encoder.max_length,
-                    return_attention_mask=False,
-                    return_token_type_ids=False,
-                ).encodings
+            encodings = tokenized(
+                encoder,
+                texts[start : start + TEXTS_PER_CHUNK],
+                truncation=True,
+                max_length=encoder.max_length,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+            ).encodings
             warn_if_cut(encoder, encodings)
             batches = token_batches(encodings, start, budget, encoder.tokenizer.pad_token_id, encoder.device)
             results = in_threads(without_gradient, batches, encoder.device)

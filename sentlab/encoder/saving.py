@@ -56,7 +56,7 @@ def save(encoder: Encoder, folder: str | Path) -> None:
 def target_of(folder: str | Path) -> Path:
     """Return where `save` writes, and refuse the working directory, which it would replace, and names of our own."""
     if str(folder) in (*BUNDLED, *INSTALLED):
-        raise ValueError(f"{str(folder)!r} is the name of an encoder that comes with sentlab; choose another folder")
+        raise ValueError(f"from_pretrained takes {str(folder)!r} for an encoder of its own; choose another folder")
     target = Path(os.path.realpath(Path(folder).expanduser()))
     if Path.cwd().is_relative_to(target):
         raise FileExistsError(f"{target} is or holds the working directory, which save would replace; choose a new one")

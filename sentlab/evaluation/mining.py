@@ -32,6 +32,7 @@ import numpy as np
 from sentlab.data.hard_pairs import POSITIVE
 from sentlab.data.rows import Corpus, PhraseInContext
 from sentlab.encoder import Encoder
+from sentlab.encoder.batches import tokenized
 from sentlab.encoder.word_vectors import tokens
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corpus
@@ -266,7 +267,7 @@ def _load(rows: Rows, folder: str | Path | None) -> Corpus[PhraseInContext]:
 def _refuse_cut(encoder: Encoder, corpus: Corpus[PhraseInContext]) -> None:
     """ValueError for texts that the encoder would cut, or that have no token."""
     texts = [text for row in corpus for text in (row.phrase, row.context)]
-    counts = np.array(list(map(len, encoder.tokenizer(texts, verbose=False)["input_ids"]))).reshape(-1, 2)
+    counts = np.array(list(map(len, tokenized(encoder, texts, verbose=False)["input_ids"]))).reshape(-1, 2)
     empty = np.flatnonzero((counts <= encoder.tokenizer.num_special_tokens_to_add()).any(axis=1))
     if len(empty):
         raise ValueError(

@@ -23,7 +23,7 @@ import numpy as np
 
 from sentlab.data.rows import Corpus, PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import TOKENIZING
+from sentlab.encoder.batches import tokenized
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import Rows, TextEncoder, encode_pairs, one_corpus, several_corpora, sides
 from sentlab.evaluation.results import CorporaResult
@@ -159,8 +159,7 @@ def _windows(encoder: Encoder, contexts: Sequence[str], spans: Sequence[tuple[in
     """For each context the character span of the part that fits the encoder, in whole words around the marked one."""
     budget = encoder.max_length - encoder.tokenizer.num_special_tokens_to_add()
     # not verbose, or it warns of texts longer than the model takes, which is why they are cut here
-    with TOKENIZING:
-        batch = encoder.tokenizer(list(contexts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    batch = tokenized(encoder, list(contexts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
     return [
         _window(context, span, np.array(offsets, np.int64).reshape(-1, 2), budget)
         for context, span, offsets in zip(contexts, spans, batch["offset_mapping"], strict=True)
@@ -190,8 +189,7 @@ def _unknown(encoder: TextEncoder, texts: Sequence[str], vectors: np.ndarray) ->
     """Of n texts, those whose vector (n, D) is zero, or that have the token [UNK] of a `sentlab.Encoder`: bool (n,)."""
     unknown = np.asarray(~vectors.any(axis=1))
     if isinstance(encoder, Encoder):
-        with TOKENIZING:
-            ids = encoder.tokenizer(list(texts), truncation=True, max_length=encoder.max_length)["input_ids"]
+        ids = tokenized(encoder, list(texts), truncation=True, max_length=encoder.max_length)["input_ids"]
         unknown |= np.array([encoder.tokenizer.unk_token_id in row for row in ids])
     return unknown
 

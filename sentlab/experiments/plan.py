@@ -53,6 +53,7 @@ class Entry:
         path: its file.
         record: its content.
         runs: its results so far: itself, or the finished runs of a sweep or search.
+
         asked: how many runs it asks for; 1 of what is no sweep or search.
         command: what makes them.
     """

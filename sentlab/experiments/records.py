@@ -331,11 +331,10 @@ class Notes:
         """Return what was noted, with the machine and the time."""
         on_gpu = torch.cuda.is_available()
         device = torch.cuda.get_device_name() if on_gpu else f"CPU {_cpu()}, {torch.get_num_threads()} thread(s)"
-        versions = {"torch": torch.__version__} | {name: version(name) for name in PACKAGES[1:]}
         return found.Provenance(
             command=command,
             device=f"{processes} x {device}" if processes > 1 else device,
-            versions=versions | {"python": platform.python_version()},
+            versions={name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
             date=datetime.now(UTC).date().isoformat(),
             seconds=round(seconds, 1),
             data=self.data,

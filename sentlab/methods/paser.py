@@ -36,7 +36,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import warn_if_cut
+from sentlab.encoder.batches import tokenized, warn_if_cut
 from sentlab.encoder.inference import evaluating
 from sentlab.methods.arguments import check_above_zero, check_count, check_rows, check_share
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder, split_phrases
@@ -309,7 +309,8 @@ class PaSeR(nn.Module):
         return _copies(ids, masked, mask, masked_mask, special)
 
     def _tokenise(self, texts: Sequence[str]) -> Any:
-        batch = self.encoder.tokenizer(
+        batch = tokenized(
+            self.encoder,
             list(texts),
             truncation=True,
             max_length=self.encoder.max_length,

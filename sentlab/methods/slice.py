@@ -32,7 +32,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import checked, warn_if_cut
+from sentlab.encoder.batches import checked, tokenized, warn_if_cut
 from sentlab.encoder.pooling import masked_mean
 from sentlab.methods.arguments import check_above_zero, check_count, check_rows
 from sentlab.text.words import word_boundaries
@@ -183,8 +183,8 @@ class SLICE(nn.Module):
     def _tokenize(self, texts: list[str]) -> dict[str, Tensor]:
         """Tokenise as `Encoder.tokenize` does, and number the units: (N, L) each."""
         encoder = self.encoder
-        batch = encoder.tokenizer(
-            checked(texts), truncation=True, max_length=encoder.max_length, padding=True, return_tensors="pt"
+        batch = tokenized(
+            encoder, checked(texts), truncation=True, max_length=encoder.max_length, padding=True, return_tensors="pt"
         )
         warn_if_cut(encoder, batch.encodings)
         tensors = {name: batch[name] for name in ("input_ids", "attention_mask")}

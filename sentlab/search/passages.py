@@ -9,7 +9,7 @@ from unicodedata import category
 import numpy as np
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import TOKENIZING
+from sentlab.encoder.batches import tokenized
 from sentlab.encoder.files import quiet
 from sentlab.text.words import word_boundaries
 
@@ -53,9 +53,9 @@ def passages(encoder: Encoder, texts: list[str]) -> list[tuple[int, int, int]]:
     places = [(number, 0, len(text)) for number, text in enumerate(texts)]
     whole: list[tuple[int, int, int]] = []
     while places:
-        with TOKENIZING, quiet():  # about texts that are too long, which is what this is for
-            encodings = encoder.tokenizer(
-                [texts[number][start:end] for number, start, end in places], add_special_tokens=False
+        with quiet():  # about texts that are too long, which is what this is for
+            encodings = tokenized(
+                encoder, [texts[number][start:end] for number, start, end in places], add_special_tokens=False
             ).encodings
         again: list[tuple[int, int, int]] = []
         for place, encoding in zip(places, encodings, strict=True):

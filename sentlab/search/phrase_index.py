@@ -44,12 +44,6 @@ from sentlab.search.spans import check_sizes
 CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of work on one core
 
 
-def _unstage_own(process: int, *place: Any) -> None:
-    """Remove the folder of an index, but not from a fork of the process that made it, which still uses it."""
-    if os.getpid() == process:
-        unstage(*place)
-
-
 class PhraseIndex:
     """All spans of the texts that are added, to be searched by meaning.
 
@@ -84,7 +78,7 @@ class PhraseIndex:
             raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
         place = Path(gettempdir()).resolve() / "sentlab-phrases"
         folder, lock = stage_for(place)
-        self._scratch = weakref.finalize(self, _unstage_own, os.getpid(), folder, lock, place)
+        self._scratch = weakref.finalize(self, unstage, folder, lock, place, os.getpid())
         dim = encoder.backbone.config.hidden_size
         manifest = Manifest(encoder.fingerprint(tokens=True), int(min_size), int(max_size), dtype, dim)
         manifest.write(folder)

@@ -156,7 +156,9 @@ def fit(
         checkpoint.load(run, folder, method, optimizer, accelerator)
     method.train()
     began = time.monotonic() - run.history.seconds
-    if dev is not None and run.step == 0 and (config.eval_every or config.keep == "dev"):
+    first = run.step == 0 and (config.eval_every or config.keep == "dev")
+    unscored = run.step == steps and steps not in [point["step"] for point in run.history.dev]  # as its dev failed
+    if dev is not None and (first or unscored):
         _evaluate(run, method, config, dev, accelerator)
     hidden = {} if progress and accelerator.is_main_process else {"disable": True}  # else TQDM_DISABLE decides
     bar = tqdm(total=steps, initial=run.step, desc=type(method).__name__, **hidden)
@@ -202,7 +204,8 @@ def fit(
             try:
                 _evaluate(run, method, config, dev, accelerator)
             except Exception:
-                if last and folder is not None:  # a run is not lost because its last score cannot be computed
+                alone = accelerator.num_processes == 1  # others would wait for a score, and not write
+                if last and alone and folder is not None:  # a run is not lost with its last score
                     checkpoint.save(run, folder, method, optimizer, accelerator)
                 raise
         if log:

@@ -331,7 +331,7 @@ def test_the_names_of_our_own_encoders_are_no_folders(
 ) -> None:
     """`from_pretrained` would load ours in their place."""
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=f"'{name}' is the name of an encoder that comes with sentlab"):
+    with pytest.raises(ValueError, match=f"takes '{name}' for an encoder of its own; choose another"):
         encoder.save(name)
     assert not list(tmp_path.iterdir())
 

@@ -38,7 +38,7 @@ def encoder(small_encoder_folder: Path) -> Encoder:
 
 @pytest.fixture
 def saved(encoder: Encoder, tmp_path: Path) -> Path:
-    index = PhraseIndex(encoder, max_size=5)
+    index = PhraseIndex(encoder, max_size=np.int64(5))  # as a length of NumPy is
     index.add(TEXTS)
     index.save(tmp_path / "index")
     return tmp_path / "index"
@@ -397,8 +397,9 @@ def test_a_forked_process_leaves_the_index_of_its_parent(encoder: Encoder) -> No
     assert removing
     call = removing.peek()
     assert call
-    _, remove, (process, *place), _ = call
-    remove(process + 1, *place)  # what a child that ends does
+    _, remove, (*place, process), _ = call
+    assert process == os.getpid()
+    remove(*place, process + 1)  # what a child that ends does
     assert len(PhraseIndex.load(index.folder, encoder)) == len(TEXTS)
     folder = index.folder
     removing()

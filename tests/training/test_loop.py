@@ -424,6 +424,8 @@ def test_a_dev_that_fails_at_the_end_leaves_the_trained_weights(tmp_path: Path) 
     with pytest.raises(OSError, match="disk"):
         quiet(method, once, dev=failing, folder=tmp_path)
     assert torch.equal(load_file(tmp_path / "checkpoint.safetensors")["method.weight.weight"], method.weight.weight)
+    found = quiet(Line(), once, dev=lambda encoder: 1.0, folder=tmp_path, resume=True)
+    assert [point["step"] for point in found.dev] == [3]  # the score that was missing
 
 
 def test_on_step_may_return_numbers_of_numpy(tmp_path: Path) -> None:
