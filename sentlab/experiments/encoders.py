@@ -42,7 +42,7 @@ def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False, first
         return untrained[:1] if first else [own for i, own in enumerate(untrained) if own not in untrained[:i]]
     if isinstance(record, SweepRecord):
         root = records.root_of(path)
-        places = [root / SWEEPS / sweep.run_name(own) / ENCODER for own in runs]
+        places = [root / SWEEPS / own.run_name / ENCODER for own in runs]
         how = f"run it again with `keep` in its settings: python -m sentlab sweep --again {path}"
     elif isinstance(record, SearchRecord):
         if record.results is None or not record.done:

@@ -113,8 +113,8 @@ class SearchRecord(Record):
 
     @property
     def done(self) -> bool:
-        """Whether all seeds are trained; a search is written after each trial."""
-        return self.results is not None and len(self.results.runs) == len(self.settings.seeds)
+        """Whether it has all that its settings ask for, as they are now; a search is written after each trial."""
+        return self.results is not None and self.results.answer(self.settings)
 
 
 class ComparisonRecord(Record):

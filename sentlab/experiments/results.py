@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import Field
 
 from sentlab.experiments.settings import Typed
+from sentlab.experiments.settings_grids import SearchSettings
 
 Number = int | float
 When = Literal["before", "after", "last"]
@@ -192,6 +194,15 @@ class Trial(Typed):
     run: str
     failed: str | None = None
 
+    def rank(self) -> tuple[float, float]:
+        """Return what trials are compared by: dev; of equals, which all keep step 0, the score of the last step."""
+        return self.dev, self.last
+
+
+def finalists(trials: Iterable[Trial], count: int) -> list[Trial]:
+    """Return the best trials, which are trained in full."""
+    return sorted(trials, key=Trial.rank, reverse=True)[:count]
+
 
 class SearchResults(Typed):
     """What was tried, what was chosen, and the runs with it.
@@ -208,3 +219,14 @@ class SearchResults(Typed):
     chosen: dict[str, Any] | None = None
     edges: list[str] = Field(default_factory=list)
     runs: list[str] = Field(default_factory=list)
+
+    def answer(self, settings: SearchSettings) -> bool:
+        """Return whether these settings ask for nothing more: no trial, no run in full, no seed."""
+        known = {trial.run: trial for trial in self.trials}
+        drawn = [known.get(settings.of(values, settings.steps).run_name) for values in settings.drawn()]
+        if self.chosen is None or None in drawn:
+            return False
+        best = finalists([trial for trial in drawn if trial], settings.finalists)
+        full = {settings.of(trial.values, settings.length).run_name for trial in best}
+        names = [settings.full(self.chosen, seed).run_name for seed in settings.seeds]
+        return full <= known.keys() and self.runs == names

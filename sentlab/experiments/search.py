@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from tqdm import tqdm
@@ -20,8 +19,7 @@ from tqdm import tqdm
 from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.records import SWEEPS, Notes, RunRecord, SearchRecord
-from sentlab.experiments.settings import RunSettings
-from sentlab.experiments.sweep import finished, run_name, shared
+from sentlab.experiments.sweep import finished, shared
 
 TRIALS = Path("runs/trials")
 GROWTH = 3  # values that a grid may gain
@@ -41,11 +39,10 @@ def search(path: Path, *, again: bool = False) -> SearchRecord:
     if record.results and not again:
         results = found.SearchResults(trials=record.results.trials)
     hunt = Hunt(record, path, again)
-    hunt.trials = [trial for trial in results.trials if trial.run == hunt.name_of(trial.values, trial.steps)]
-    grid = settings.grid()
-    drawn = Random(settings.seed).sample(grid, min(settings.trials, len(grid)))
-    best = sorted(hunt.try_all(drawn, settings.steps, "trials"), key=rank, reverse=True)[: settings.finalists]
-    hunt.try_all([trial.values for trial in best], hunt.length, "in full")
+    # those of other settings, which have changed since, have other names
+    hunt.trials = [trial for trial in results.trials if trial.run == settings.of(trial.values, trial.steps).run_name]
+    best = found.finalists(hunt.try_all(settings.drawn(), settings.steps, "trials"), settings.finalists)
+    hunt.try_all([trial.values for trial in best], settings.length, "in full")
     over = {  # with what the grid has grown by before an interruption
         name: [*values, *dict.fromkeys(trial.values[name] for trial in hunt.full if trial.values[name] not in values)]
         for name, values in settings.over.items()
@@ -53,11 +50,11 @@ def search(path: Path, *, again: bool = False) -> SearchRecord:
     while (chosen := hunt.best()) and (grown := beyond(over, settings.over, chosen.values)):
         name, value = grown
         over[name].append(value)
-        hunt.try_out({**chosen.values, name: value}, hunt.length)
+        hunt.try_out({**chosen.values, name: value}, settings.length)
     with tqdm(total=len(settings.seeds), desc=f"{record.name}: seeds") as bar:
         runs = shared(partial(hunt.in_full, chosen.values), settings.seeds, bar)
     edges = [name for name, values in over.items() if at_end(values, chosen.values[name])]
-    names = [run_name(run.settings) for run in runs]
+    names = [run.settings.run_name for run in runs]
     record.results = found.SearchResults(trials=hunt.trials, chosen=chosen.values, edges=edges, runs=names)
     seconds = sum(trial.seconds for trial in hunt.trials) + sum(run.source.seconds for run in runs[1:])
     notes = Notes()
@@ -78,27 +75,13 @@ class Hunt:
     trials: list[found.Trial] = field(default_factory=list)
 
     @property
-    def length(self) -> int:
-        """Steps of a run in full."""
-        return int((self.record.settings.run.train or {})["steps"])
-
-    @property
     def full(self) -> list[found.Trial]:
         """The trials in full."""
-        return [trial for trial in self.trials if trial.steps == self.length]
+        return [trial for trial in self.trials if trial.steps == self.record.settings.length]
 
     def best(self) -> found.Trial:
         """Return the trial in full with the best dev score."""
-        return max(self.full, key=rank)
-
-    def settings_of(self, values: Mapping[str, Any], steps: int) -> RunSettings:
-        """Return the settings of a trial: those of a run in full where it has as many steps."""
-        settings = self.record.settings
-        return settings.full(values, settings.seeds[0]) if steps == self.length else settings.trial(values)
-
-    def name_of(self, values: Mapping[str, Any], steps: int) -> str:
-        """Return the name of a trial's run. A trial of other settings, which have changed since, has another one."""
-        return run_name(self.settings_of(values, steps))
+        return max(self.full, key=found.Trial.rank)
 
     def in_full(self, values: Mapping[str, Any], seed: int, *, wait: bool = True) -> RunRecord:
         """Return a run in full; `again` trains it afresh, once."""
@@ -127,9 +110,10 @@ class Hunt:
         return trial
 
     def _tried(self, values: Mapping[str, Any], steps: int, wait: bool) -> found.Trial:
-        own, began = self.settings_of(values, steps), time.monotonic()
-        folder = records.root_of(self.path) / SWEEPS if steps == self.length else TRIALS
-        known: dict[str, Any] = {"values": dict(values), "steps": steps, "run": run_name(own)}
+        settings, began = self.record.settings, time.monotonic()
+        own = settings.of(values, steps)
+        folder = records.root_of(self.path) / SWEEPS if steps == settings.length else TRIALS
+        known: dict[str, Any] = {"values": dict(values), "steps": steps, "run": own.run_name}
         try:
             run = finished(own, folder, again=self.again, wait=wait)
         except FloatingPointError as error:
@@ -147,11 +131,6 @@ class Hunt:
             rising=best.step > 2 / 3 * steps,
             seconds=run.source.seconds,
         )
-
-
-def rank(trial: found.Trial) -> tuple[float, float]:
-    """Return what trials are compared by: the score on dev; of equals, which all keep step 0, that of the last step."""
-    return trial.dev, trial.last
 
 
 def at_end(values: list[Any], chosen: Any) -> bool:

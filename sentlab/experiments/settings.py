@@ -5,6 +5,7 @@ A setting that is unknown, missing or of the wrong type is an error that names t
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 from collections.abc import Mapping
@@ -248,6 +249,13 @@ class RunSettings(Typed):
         if self.reconstruct and self.method.name != "PaSeR":
             raise ValueError(f"reconstruct needs PaSeR's decoder, and the method is {self.method.name}")
         return self
+
+    @property
+    def run_name(self) -> str:
+        """The name of its record in a sweep or search: the same for the same settings, and for no others."""
+        content = json.dumps(self.model_dump(mode="json", exclude_unset=True), sort_keys=True)
+        digest = hashlib.sha256(content.encode()).hexdigest()[:12]
+        return f"{self.method.name if self.method else 'none'}-{digest}"
 
     @property
     def devs(self) -> list[str]:

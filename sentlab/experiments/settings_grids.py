@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 from collections.abc import Mapping
+from random import Random
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, PositiveInt, ValidationError, model_validator
@@ -105,6 +106,20 @@ class SearchSettings(Typed):
     def grid(self) -> list[dict[str, Any]]:
         """List every combination of the values."""
         return [dict(zip(self.over, values, strict=True)) for values in itertools.product(*self.over.values())]
+
+    def drawn(self) -> list[dict[str, Any]]:
+        """List the random settings that are tried first."""
+        grid = self.grid()
+        return Random(self.seed).sample(grid, min(self.trials, len(grid)))
+
+    @property
+    def length(self) -> int:
+        """Steps of a run in full."""
+        return int((self.run.train or {})["steps"])
+
+    def of(self, values: Mapping[str, Any], steps: int) -> RunSettings:
+        """Return the settings of a trial: those of a run in full where it has as many steps."""
+        return self.full(values, self.seeds[0]) if steps == self.length else self.trial(values)
 
     def trial(self, values: Mapping[str, Any]) -> RunSettings:
         """Return the settings of a short run that only asks for dev scores."""

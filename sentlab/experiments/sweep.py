@@ -6,8 +6,6 @@ run once.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -123,7 +121,7 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False, 
     Raises:
         filelock.Timeout: another process does it, and it is not waited for.
     """
-    path = Path(folder) / f"{run_name(settings)}.json"
+    path = Path(folder) / f"{settings.run_name}.json"
     with _alone(path.stem, wait):
         if again or not (path.exists() and records.read(path).done):
             if not path.exists():  # else its results stay until there are new ones
@@ -181,7 +179,7 @@ def read(path: str | Path) -> Sweep:
         NotRun: a run is missing; says how to get it.
     """
     record = records.read_as(SweepRecord, path)
-    return Sweep(record.settings.over, _runs(Path(path), record, map(run_name, runs_with({}, record, path))))
+    return Sweep(record.settings.over, _runs(Path(path), record, [own.run_name for own in runs_with({}, record, path)]))
 
 
 def runs_with(values: Mapping[str, Any], record: SweepRecord, path: str | Path) -> list[RunSettings]:
@@ -225,20 +223,13 @@ def runs_of(path: str | Path, where: Mapping[str, Any] | None = None, *, so_far:
     """
     record = records.read(path)
     if isinstance(record, SweepRecord):
-        names = map(run_name, runs_with(where or {}, record, path))
+        names = [own.run_name for own in runs_with(where or {}, record, path)]
         return _runs(Path(path), record, names, so_far=so_far)
     if isinstance(record, SearchRecord):
         if record.results is None or not record.done:
             raise NotRun(f"{path} has no results yet: python -m sentlab search {path}")
         return _runs(Path(path), record, record.results.runs)
     return [records.read_as(RunRecord, path)]
-
-
-def run_name(settings: RunSettings) -> str:
-    """Return the same name for the same settings, and for no others."""
-    content = json.dumps(settings.model_dump(mode="json", exclude_unset=True), sort_keys=True)
-    digest = hashlib.sha256(content.encode()).hexdigest()[:12]
-    return f"{settings.method.name if settings.method else 'none'}-{digest}"
 
 
 def shown(value: Any) -> Any:

@@ -21,9 +21,9 @@ from sentlab.experiments import records
 from sentlab.experiments import sweep as sweeps
 from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.leaderboard import kept_evaluation
-from sentlab.experiments.records import RunRecord
+from sentlab.experiments.records import RunRecord, SearchRecord
 from sentlab.experiments.results import SearchResults, Trial
-from sentlab.experiments.search import Hunt, beyond, rank, search
+from sentlab.experiments.search import Hunt, beyond, search
 from sentlab.experiments.settings_rows import RowSettings, TestSettings
 from sentlab.experiments.sweep import runs_of
 from sentlab.report.runs import dev_of
@@ -70,9 +70,9 @@ def test_a_search_trains_the_setting_with_the_best_dev_score_with_each_seed(path
     short = [trial for trial in results.trials if trial.steps == 2]
     assert len(short) == 3
     assert len({json.dumps(trial.values) for trial in short}) == 3
-    finalists = sorted(short, key=rank, reverse=True)[:2]
+    finalists = sorted(short, key=Trial.rank, reverse=True)[:2]
     assert [trial.values for trial in full[:2]] == [trial.values for trial in finalists]
-    assert results.chosen == max(full, key=rank).values
+    assert results.chosen == max(full, key=Trial.rank).values
     runs = runs_of(path)
     assert [run.settings.seed for run in runs] == [0, 1]
     for run in runs:
@@ -224,6 +224,33 @@ def test_a_search_whose_settings_have_changed_tries_again(path: Path) -> None:
         assert (run.settings.train or {})["batch_size"] == 4
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"over": {"train.learning_rate": [0.001, 0.01, 0.1], "dropout": [0.05, 0.1, 0.2]}},
+        {"trials": 4},
+        {"finalists": 3},
+        {"seeds": [0, 2]},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_a_finished_search_that_is_asked_for_more_is_no_longer_done(path: Path, changed: dict[str, Any]) -> None:
+    search(path)
+    content = json.loads(path.read_text())
+    content["settings"] |= changed
+    path.write_text(json.dumps(content))
+    record = records.read_as(SearchRecord, path)
+    assert not record.done
+    assert main(["search", str(path)]) == 0
+    after = records.read_as(SearchRecord, path)
+    assert after.done
+    assert after.results
+    assert {json.dumps(trial.values) for trial in after.results.trials} >= {
+        json.dumps(values) for values in record.settings.drawn()
+    }
+    assert [run.settings.seed for run in runs_of(path)] == record.settings.seeds
+
+
 def test_a_trial_without_a_score_ranks_last_and_says_why(path: Path) -> None:
     content = json.loads(path.read_text())
     content["settings"]["over"] = {"train.learning_rate": [0.001, 1e30]}
@@ -243,7 +270,7 @@ def test_a_grid_grows_where_its_best_value_is_at_an_end(path: Path, monkeypatch:
 
     def made_up(self: Hunt, values: dict[str, Any], steps: int, *, wait: bool = True) -> Trial:
         dev = -abs(values["train.learning_rate"] - 0.1) - values["dropout"]
-        run = self.name_of(values, steps)
+        run = self.record.settings.of(values, steps).run_name
         found = Trial(values=dict(values), steps=steps, dev=dev, step=0, last=dev, rising=False, seconds=1, run=run)
         self.trials.append(found)
         return found
@@ -274,7 +301,7 @@ def test_a_grid_that_has_grown_stays_so_after_an_interruption(path: Path, monkey
             raise KeyboardInterrupt
         left["before"] -= 1
         dev = -abs(values["train.learning_rate"] - 1) - abs(values["dropout"] - 0.025)
-        run = self.name_of(values, steps)
+        run = self.record.settings.of(values, steps).run_name
         made = Trial(values=dict(values), steps=steps, dev=dev, step=0, last=dev, rising=False, seconds=1, run=run)
         self.trials.append(made)
         self.record.results = SearchResults(trials=self.trials)
@@ -330,7 +357,7 @@ def test_of_trials_that_all_keep_step_0_the_least_harmed_goes_on() -> None:
         for rate, last in ((1e-3, 16.6), (3e-5, 42.7))
     )
     better = near.model_copy(update={"dev": 50.5, "last": 10.0})
-    assert sorted([far, near, better], key=rank, reverse=True) == [better, near, far]
+    assert sorted([far, near, better], key=Trial.rank, reverse=True) == [better, near, far]
 
 
 def test_a_decoder_grows_to_twelve_layers_at_most() -> None:

@@ -77,7 +77,7 @@ def test_processes_share_a_sweep_and_wait_for_each_others_runs_at_the_end(
     settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, run, order = of(settings, {"train.seed": [0, 1, 2]}), module.run, []
-    names = [module.run_name(own) for own in asked.runs()]
+    names = [own.run_name for own in asked.runs()]
     theirs = FileLock(records.LOCKS / f"{names[0]}.lock")  # another process does the first run
 
     def watched(path: Path, **more: object) -> records.Record:
@@ -139,13 +139,13 @@ def runs_named_by(path: Path) -> set[str]:
             return set()
         settings, full = record.settings, (record.settings.run.train or {})["steps"]
         trials = [trial.values for trial in record.results.trials if trial.steps == full]
-        tried = {module.run_name(settings.full(values, settings.seeds[0])) for values in trials}
+        tried = {settings.full(values, settings.seeds[0]).run_name for values in trials}
         return tried | set(record.results.runs)
     assert isinstance(record, records.SweepRecord)
     named = record.settings.chosen_by
     if named is not None and not records.read(records.path_of(named, path)).done:
         return set()
-    return {module.run_name(own) for own in record.settings.runs(module.chosen_for(record, path))}
+    return {own.run_name for own in record.settings.runs(module.chosen_for(record, path))}
 
 
 def test_every_recorded_run_of_a_sweep_belongs_to_a_record() -> None:
@@ -169,7 +169,7 @@ def test_results_stay_until_there_are_new_ones(
     monkeypatch.setattr(module, "run", failing)
     with pytest.raises(FileNotFoundError):
         module.finished(own, place, again=True)
-    assert records.read(place / f"{module.run_name(own)}.json") == made
+    assert records.read(place / f"{own.run_name}.json") == made
 
 
 def test_settings_with_like_ends_have_columns_of_their_own(settings: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sentlab.experiments import records, sweep
+from sentlab.experiments import records
 from sentlab.experiments.records import RunRecord, SweepRecord
 from sentlab.experiments.results import Measured, RunResults
 from sentlab.experiments.settings import RunSettings
@@ -55,7 +55,7 @@ def save(results: Path) -> Save:
         SweepRecord(settings=settings).save(path)
         assert len(scores) == len(list(itertools.product(*over.values())))
         for own, score in zip(settings.runs(), scores, strict=True):
-            place = results / records.SWEEPS / f"{sweep.run_name(own)}.json"
+            place = results / records.SWEEPS / f"{own.run_name}.json"
             place.parent.mkdir(exist_ok=True)
             RunRecord(settings=own, results=with_score(score) if score is not None else None).save(place)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sentlab.experiments import plan, records, sweep
+from sentlab.experiments import plan, records
 from sentlab.experiments.records import RunRecord
 from sentlab.experiments.results import Training
 from sentlab.report import records_page
@@ -84,7 +84,7 @@ def test_a_search_is_listed_before_and_after_its_runs(place: Path) -> None:
 
 def test_a_begun_sweep_says_how_many_of_its_runs_are_done(place: Path) -> None:
     first = records.read_as(records.SweepRecord, place / "paser/rates.json").settings.runs()[0]
-    (place / "sweeps" / f"{sweep.run_name(first)}.json").unlink()
+    (place / "sweeps" / f"{first.run_name}.json").unlink()
     (entry,) = (entry for entry in plan.entries(place) if entry.name == "paser/rates")
     assert entry.state == "begun"
     page = records_page.listing([entry], place)
