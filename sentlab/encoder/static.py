@@ -1,4 +1,4 @@
-"""Static embeddings: a text is the mean of its word pieces' vectors, without any context (a model of model2vec)."""
+"""Peers that read no context: static embeddings, the mean of word pieces' vectors, and counts of common words."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sentlab.encoder.batches import checked
 from sentlab.encoder.encoder import Encoder
 
 MODULES, KIND = "modules.json", "StaticEmbedding"
+WORDS = "words"
 
 
 def is_static(folder: str | Path) -> bool:
@@ -24,13 +25,17 @@ def is_static(folder: str | Path) -> bool:
         return False
 
 
-def load(source: Mapping[str, Any]) -> Encoder | StaticEncoder:
+def load(source: Mapping[str, Any]) -> Encoder | StaticEncoder | BagOfWords:
     """Load static embeddings where a folder holds a model of model2vec, and an `Encoder` otherwise.
+
+    The source "words" is a `BagOfWords`.
 
     Args:
         source: arguments of `Encoder.from_pretrained`. Of static embeddings only the folder counts: they read whole
             texts, and take their mean.
     """
+    if source["source"] == WORDS:
+        return BagOfWords()
     if is_static(source["source"]):
         return StaticEncoder.from_pretrained(source["source"])
     return Encoder.from_pretrained(**source)
@@ -100,3 +105,35 @@ class StaticEncoder:
             for name in ("embedding", "weights", "token_mapping")
             if (value := getattr(self.model, name, None)) is not None
         }
+
+
+class BagOfWords:
+    """Which words a text has, as a `sentlab.evaluation.TextEncoder`: the baseline that knows nothing but spelling.
+
+    Case and order do not count, nor how often a word is there. The cosine of two texts is the number of words that both
+    have, divided by the geometric mean of the numbers of their words. A word's place in the vector is a hash of it; of
+    1,000 words, some 60 share theirs.
+
+    Example:
+        >>> vectors = BagOfWords().encode(["The dog runs.", "The dog sleeps."], normalize=True)
+        >>> round(float(vectors[0] @ vectors[1]), 3)  # two words of three
+        0.667
+    """
+
+    pooling = "mean"
+    dim = 2**14
+
+    def encode(self, texts: Sequence[str], *, normalize: bool = False, progress: bool | None = None) -> np.ndarray:
+        """Return one vector for each text, float32 (n, D): 1 where it has the word, else 0."""
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        norm, pattern = "l2" if normalize else None, r"(?u)\w+"
+        counts = HashingVectorizer(
+            n_features=self.dim, binary=True, norm=norm, alternate_sign=False, token_pattern=pattern, dtype=np.float32
+        )
+        texts = checked(texts)
+        return counts.transform(texts).toarray() if texts else np.zeros((0, self.dim), dtype=np.float32)
+
+    def state_dict(self) -> dict[str, int]:
+        """Return all numbers that decide a vector."""
+        return {"dim": self.dim}

@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from sentlab.data import Corpus
 from sentlab.encoder.files import locate
-from sentlab.encoder.static import load
+from sentlab.encoder.static import WORDS, load
 from sentlab.evaluation import Evaluation, evaluate, gold_of, scores_over
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
@@ -47,18 +47,18 @@ def leaderboard(path: Path) -> LeaderboardRecord:
         torch.set_num_threads(settings.threads)
     tests = {str(test): test for column in settings.columns.values() for test in column}
     corpora = {name: notes.load(name, "test") for name in dict.fromkeys(test.corpus for test in tests.values())}
+    kept = {name: kept_places(test, corpora[test.corpus], notes) for name, test in tests.items()}
     scored: dict[str, dict[str, list[Evaluation]]] = {name: {} for name in tests}
     for row, of_row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
         sources = encoders_of(of_row, path, or_items=True)
         for name, test in tests.items():
             corpus = corpora[test.corpus]
-            scored[name][row] = [
-                kept_evaluation(source, of_row.pooling, test, corpus, settings.max_length) for source in sources
-            ]
+            asked = of_row.pooling, test, corpus, settings.max_length
+            scored[name][row] = [kept_evaluation(source, *asked, chosen=kept[name]) for source in sources]
     random, columns, trained = np.random.default_rng(settings.seed), {}, trained_rows(settings.rows, path)
     for column, own in tqdm(settings.columns.items(), desc="resample", unit=" columns"):
         parts = [scored[str(test)] for test in own]
-        items = [items_of(corpora[test.corpus]) for test in own]
+        items = [items_of(corpora[test.corpus], kept[str(test)]) for test in own]
         drawn = resample(parts, settings.resamples, random, trained, items=items)
         columns[column] = compare_rows(drawn, settings.beside)
     scores = {
@@ -95,10 +95,28 @@ def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> foun
         rounded: dict[str, Any] = {name: None if value is None else round(value, 2) for name, value in values.items()}
         rows[row] = found.BoardRow(**rounded, p=rounded_p(adjusted.get(row)))
     names = list(drawn)
-    p = {row: {other: estimate(own, drawn[other]).p for other in names[i + 1 :]}
-         for i, (row, own) in enumerate(drawn.items())}  # fmt: skip
-    shown = {row: {other: rounded_p(value) for other, value in values.items()} for row, values in p.items()}
-    return found.BoardColumn(rows=rows, best=best, p=shown)
+    differences = {
+        row: {other: _difference(own, drawn[other]) for other in names[i + 1 :]}
+        for i, (row, own) in enumerate(drawn.items())
+    }
+    return found.BoardColumn(rows=rows, best=best, differences=differences)
+
+
+def _difference(one: Drawn, other: Drawn) -> found.Apart:
+    own = estimate(one, other)
+    low, high = (None if end is None else round(end, 2) for end in (own.low, own.high))
+    return found.Apart(value=round(own.value, 2), low=low, high=high, p=rounded_p(own.p))
+
+
+def kept_places(test: TestSettings, corpus: Corpus[Any], notes: Notes) -> np.ndarray | slice:
+    """Find the items of a test that are scored: those whose pair the dev split of `test.without` does not have."""
+    if test.without is None:
+        return slice(None)
+    known, own = items_of(notes.load(test.without, "dev")), items_of(corpus)
+    if known is None or own is None:
+        raise ValueError(f"{test}: only pairs with scores can be left out, and only of such pairs")
+    left_out = set(known)
+    return np.flatnonzero([item not in left_out for item in own])
 
 
 def rounded_p(p: float | None) -> float | None:
@@ -107,10 +125,20 @@ def rounded_p(p: float | None) -> float | None:
 
 
 def kept_evaluation(
-    source: Mapping[str, Any], pooling: str | None, test: TestSettings, corpus: Corpus[Any], max_length: int
+    source: Mapping[str, Any],
+    pooling: str | None,
+    test: TestSettings,
+    corpus: Corpus[Any],
+    max_length: int,
+    *,
+    chosen: np.ndarray | slice = slice(None),
 ) -> Evaluation:
-    """Load or compute what an encoder gives each item of a test; its rank where the score only counts ranks."""
-    name = f"{pooling or source.get('pooling', 'own')}-{max_length}-{test}-{corpus.fingerprint}.npy"
+    """Load or compute what an encoder gives each item of a test; its rank where the score only counts ranks.
+
+    Args:
+        chosen: which items to return. Those of the whole test are computed and kept.
+    """
+    name = f"{pooling or source.get('pooling', 'own')}-{max_length}-{test.whole}-{corpus.fingerprint}.npy"
     path = kept_items(source) / name.replace(" ", "-")
     gold, correlation = gold_of(corpus)
     if not path.exists():
@@ -127,14 +155,18 @@ def kept_evaluation(
             items = ranks.astype(np.min_scalar_type(ranks.max()))  # a quarter of the bytes, and nothing is lost
         with replacing(path) as temporary, temporary.open("wb") as stream:
             np.save(stream, items)
-    return Evaluation({}, np.load(path, allow_pickle=False).astype(float), gold, correlation)
+    items = np.load(path, allow_pickle=False).astype(float)
+    return Evaluation({}, items[chosen], None if gold is None else gold[chosen], correlation)
 
 
 def kept_items(source: Mapping[str, Any]) -> Path:
     """Return the folder that keeps what an encoder gives the items of tests."""
     if beside := items_beside(source):
         return beside
-    place, digest = Path(locate(source["source"])), hashlib.sha256(str(source["source"]).encode())
+    digest = hashlib.sha256(str(source["source"]).encode())
+    if source["source"] == WORDS:
+        return KEPT / digest.hexdigest()[:16]
+    place = Path(locate(source["source"]))
     for file in sorted(file for file in place.rglob("*") if file.is_file()):
         digest.update(file.relative_to(place).as_posix().encode() + file.read_bytes())
     return KEPT / digest.hexdigest()[:16]

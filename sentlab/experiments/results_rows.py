@@ -75,6 +75,20 @@ class WilliamsResults(Typed):
         return pd.DataFrame({str(row): {key: getattr(row, key) for key in keys} for row in tables[-1].rows}).T
 
 
+class Apart(Typed):
+    """How much one row is above another, with the 95% interval and p, not adjusted; None where one seed cannot say."""
+
+    value: Number
+    low: Number | None
+    high: Number | None
+    p: Number | None
+
+    def reversed(self) -> Apart:
+        """Return how much the other row is above this one."""
+        low, high = (None if end is None else -end for end in (self.high, self.low))
+        return Apart(value=-self.value, low=low, high=high, p=self.p)
+
+
 class BoardRow(Typed):
     """A row of a column: mean over tests and seeds, spread over seeds, 95% interval, difference from the best.
 
@@ -95,16 +109,16 @@ class BoardColumn(Typed):
     Args:
         rows: row -> score and interval.
         best: the row with the highest score.
-        p: row -> each later row -> p of the difference of the two, not adjusted; None where it is not known.
+        differences: row -> each later row -> how much the first is above the second.
     """
 
     rows: dict[str, BoardRow]
     best: str
-    p: dict[str, dict[str, Number | None]]
+    differences: dict[str, dict[str, Apart]]
 
-    def between(self, a: str, b: str) -> Number | None:
-        """Return p of the difference of two rows, not adjusted."""
-        return self.p[a][b] if b in self.p[a] else self.p[b][a]
+    def between(self, a: str, b: str) -> Apart:
+        """Return how much row `a` is above row `b`; p is not adjusted."""
+        return self.differences[a][b] if b in self.differences[a] else self.differences[b][a].reversed()
 
 
 Verdict = Literal["holds", "undecided", "fails", "not run yet"]

@@ -24,7 +24,7 @@ from accelerate import Accelerator
 from sentlab import data, methods
 from sentlab.data import Corpus, PhraseInContext, ScoredPair, published, toy
 from sentlab.encoder import Encoder
-from sentlab.encoder.static import StaticEncoder, load
+from sentlab.encoder.static import BagOfWords, StaticEncoder, load
 from sentlab.encoder.vector_maps import postprocessed
 from sentlab.evaluation import dev_score, evaluate, watch_geometry
 from sentlab.evaluation.inputs import encode_groups
@@ -70,8 +70,8 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
     if again:
         drop_checkpoint(folder, processes)
     encoder: Any = load(settings.encoder.model_dump(exclude_unset=True))
-    if settings.method and isinstance(encoder, StaticEncoder):
-        raise ValueError(f"{path}: {settings.encoder.source} holds static embeddings, which no method trains")
+    if settings.method and not isinstance(encoder, Encoder):
+        raise ValueError(f"{path}: {settings.encoder.source} has no layers, so no method trains it")
     start = found.EncoderNote(source=settings.encoder.source, fingerprint=weights_fingerprint(encoder), dim=encoder.dim)
     devs = [notes.load(name, "dev") for name in settings.devs]
     tests = [notes.load(name, "test") for name in settings.test]
@@ -330,9 +330,9 @@ EXAMPLES: dict[str, Callable[[Encoder], Any]] = {
 }
 
 
-def weights_fingerprint(encoder: Encoder | StaticEncoder) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of the backbone's weights, or of the static embeddings."""
-    weights: Any = encoder if isinstance(encoder, StaticEncoder) else encoder.backbone
+def weights_fingerprint(encoder: Encoder | StaticEncoder | BagOfWords) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of the backbone's weights, or of what has no layers."""
+    weights: Any = encoder.backbone if isinstance(encoder, Encoder) else encoder
     digest = hashlib.sha256()
     for name, value in sorted(weights.state_dict().items()):
         digest.update(name.encode() + torch.as_tensor(value).detach().cpu().contiguous().numpy().tobytes())

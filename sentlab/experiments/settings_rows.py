@@ -101,15 +101,25 @@ class WilliamsSettings(Typed):
 
 
 class TestSettings(Typed):
-    """A test of a leaderboard: a corpus, and for phrases in contexts a set-up."""
+    """A test of a leaderboard: a corpus, and for phrases in contexts a set-up.
+
+    Args:
+        without: a corpus. The pairs of its `dev` split are left out of the test: they may have chosen settings.
+    """
 
     __test__ = False  # no test of pytest
 
     corpus: str
     setup: Setup | None = None
+    without: str | None = None
+
+    @property
+    def whole(self) -> str:
+        """Its name with nothing left out."""
+        return f"{self.corpus} {self.setup}" if self.setup else self.corpus
 
     def __str__(self) -> str:
-        return f"{self.corpus} {self.setup}" if self.setup else self.corpus
+        return f"{self.whole} without {self.without} dev" if self.without else self.whole
 
 
 class LeaderboardSettings(Typed):

@@ -105,11 +105,16 @@ def resample(
     return {row: Drawn(seeds[row], drawn[row], trained.get(row)) for row in drawn}
 
 
-def items_of(corpus: Iterable[Any]) -> list[Hashable] | None:
-    """Return what the items of a test are: the two texts of each scored pair, in any order. None for other rows."""
+def items_of(corpus: Iterable[Any], chosen: np.ndarray | slice = slice(None)) -> list[Hashable] | None:
+    """Return what the items of a test are: the two texts of each scored pair, in any order. None for other rows.
+
+    Args:
+        chosen: which rows: a slice, or indices.
+    """
     rows = list(corpus)
     if not hasattr(rows[0], "score"):
         return None
+    rows = rows[chosen] if isinstance(chosen, slice) else [rows[place] for place in chosen]
     return [frozenset(getattr(row, field.name) for field in fields(row)[:2]) for row in rows]
 
 

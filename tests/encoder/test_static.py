@@ -16,7 +16,7 @@ from tokenizers.pre_tokenizers import Whitespace
 from sentlab import data
 from sentlab.data.rows import Corpus, ScoredPair
 from sentlab.encoder import Encoder
-from sentlab.encoder.static import StaticEncoder, load
+from sentlab.encoder.static import BagOfWords, StaticEncoder, load
 from sentlab.evaluation.sts import evaluate_sts
 from sentlab.experiments.run import run
 
@@ -60,6 +60,24 @@ def test_it_takes_part_in_sts(folder: Path) -> None:
     ).average == pytest.approx(100)
 
 
+def test_the_cosine_of_two_bags_of_words_counts_their_common_words() -> None:
+    texts = ["The dog runs, the DOG!", "the cat runs", "It\u2019s raining", "...", "\u0c15 dog"]
+    found = BagOfWords().encode(texts, normalize=True)
+    assert found.dtype == np.float32
+    assert found.shape == (5, BagOfWords.dim)
+    expected = np.zeros((5, 5))
+    words = [{"the", "dog", "runs"}, {"the", "cat", "runs"}, {"it", "s", "raining"}, set(), {"\u0c15", "dog"}]
+    for i, one in enumerate(words):
+        for j, other in enumerate(words):
+            expected[i, j] = len(one & other) / max(1, len(one) * len(other)) ** 0.5
+    np.testing.assert_allclose(found @ found.T, expected, atol=1e-6)
+    assert set(np.unique(BagOfWords().encode(texts))) == {0, 1}
+    assert BagOfWords().encode([]).shape == (0, BagOfWords.dim)
+    with pytest.raises(TypeError, match="one string"):
+        BagOfWords().encode("dog")
+    assert isinstance(load({"source": "words"}), BagOfWords)
+
+
 def test_load_tells_static_embeddings_from_encoders(folder: Path, small_encoder_folder: Path) -> None:
     assert isinstance(load({"source": str(folder), "pooling": "mean", "max_length": 64}), StaticEncoder)
     assert isinstance(load({"source": str(small_encoder_folder), "pooling": "mean"}), Encoder)
@@ -90,7 +108,7 @@ def test_a_run_records_its_scores_and_its_weights(model: StaticModel, folder: Pa
 
 
 def test_training_it_is_refused(folder: Path) -> None:
-    with pytest.raises(ValueError, match="static embeddings, which no method trains"):
+    with pytest.raises(ValueError, match="has no layers, so no method trains it"):
         run(record(folder, {"name": "SimCSE"}), progress=False)
 
 

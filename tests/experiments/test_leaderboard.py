@@ -13,6 +13,7 @@ import pytest
 from sentlab import data
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
+from sentlab.encoder.static import BagOfWords
 from sentlab.evaluation import Evaluation, scores_over
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import evaluate_sts
@@ -51,7 +52,13 @@ def test_a_column_averages_tests_and_seeds_and_compares_with_the_best() -> None:
         assert found.low < found.score < found.high
     assert results[best].p is None
     assert results[best].difference is None
-    assert column.between("bad", best) == column.between(best, "bad")
+    worse = column.between("bad", best)
+    assert worse.value == pytest.approx(results["bad"].difference)
+    assert worse.low is not None
+    assert worse.high is not None
+    assert worse.low < worse.value < worse.high < 0
+    better = column.between(best, "bad")
+    assert (better.value, better.low, better.high, better.p) == (-worse.value, -worse.high, -worse.low, worse.p)
     (twin,) = {"good", "twin"} - {best}
     assert (results[twin].p or 0) > 0.05
     assert (results["bad"].p or 1) < 0.05
@@ -65,8 +72,10 @@ def test_a_row_with_one_seed_has_no_interval_and_no_p() -> None:
     gold = rng.normal(size=50)
     tests = [{"raw": judged(rng, gold, 1.0), "one": judged(rng, gold, 1.0), "three": judged(rng, gold, 1.0, seeds=3)}]
     trained = {"one": "one", "three": "three"}
-    rows = compare_rows(resample(tests, 30, np.random.default_rng(0), trained), beside=["one"]).rows
+    column = compare_rows(resample(tests, 30, np.random.default_rng(0), trained), beside=["one"])
+    rows = column.rows
     assert rows["one"].low is rows["one"].p is None
+    assert column.between("one", "raw").low is column.between("one", "raw").p is None
     assert rows["raw"].low is not None  # an untrained encoder has no seeds
     assert {rows["raw"].p, rows["three"].p} > {None}
 
@@ -137,6 +146,35 @@ def test_a_leaderboard_holds_what_the_evaluations_say(asked: Path, small_encoder
     both = np.mean([tests["toy-sts"]["whitened"], tests["toy-sts-hard"]["whitened"]])
     assert record.results.columns["STS"].rows["whitened"].score == pytest.approx(both, abs=0.011)
     assert record.results.columns["STS"].best in record.results.columns["STS"].rows
+
+
+def test_pairs_that_chose_settings_can_be_left_out_of_a_test(asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = json.loads(asked.read_text())
+    columns = {"all": [{"corpus": "toy-sts"}], "unseen": [{"corpus": "toy-sts", "without": "toy-sts"}]}
+    content["settings"] |= {"columns": columns, "rows": {"words": {"record": "words"}, **content["settings"]["rows"]}}
+    asked.write_text(json.dumps(content))
+    words = {"encoder": {"source": "words", "pooling": "mean", "max_length": 64}, "dev": "toy-sts", "test": ["toy-sts"]}
+    (asked.parent / "words.json").write_text(json.dumps({"kind": "run", "settings": words}))
+    load = data.load
+    pairs = load("toy-sts", "test")
+    seen = (replace(pairs[3], text_a=pairs[3].text_b, text_b=pairs[3].text_a), *pairs[10:30])
+
+    def with_shared_pairs(name: str, split: str) -> Corpus[Any]:
+        return replace(load(name, split), rows=seen) if (name, split) == ("toy-sts", "dev") else load(name, split)
+
+    monkeypatch.setattr(data, "load", with_shared_pairs)
+    record = leaderboard.leaderboard(asked)
+    assert set(record.source.data) == {"toy-sts/test", "toy-sts/dev"}
+    assert record.results
+    rest = Corpus("rest", "test", tuple(pair for i, pair in enumerate(pairs) if i != 3 and not 10 <= i < 30), "here")
+    tests = record.results.tests
+    for name, corpus in {"toy-sts": pairs, "toy-sts without toy-sts dev": rest}.items():
+        assert tests[name]["words"] == [pytest.approx(evaluate_sts(BagOfWords(), corpus).average, abs=0.006)]
+    assert record.results.columns["unseen"].rows["words"].score == tests["toy-sts without toy-sts dev"]["words"][0]
+    content["settings"]["columns"] = {"search": [{"corpus": "toy-duplicates", "without": "toy-sts"}]}
+    asked.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"toy-duplicates without toy-sts dev: only pairs with scores"):
+        leaderboard.leaderboard(asked)
 
 
 def test_what_was_found_is_kept_until_an_encoder_changes(
