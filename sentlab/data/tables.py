@@ -71,8 +71,9 @@ def from_file(
     if not path.is_file():
         raise FileNotFoundError(f"{path} is {'a folder, not a file' if path.is_dir() else 'not there'}")
     read = _rows(_raw(path, names, separator, quotes), kind, names, scale, str(path))
-    stem = path.name.split(".")[0] if name is None else name
-    return Corpus(stem, split, tuple(read.rows), path.name, read.left_out)
+    if name is None:
+        name = Path(path.stem).stem if path.suffix in files.PACKED else path.stem
+    return Corpus(name, split, tuple(read.rows), path.name, read.left_out)
 
 
 def from_table(

@@ -16,7 +16,7 @@ from sentlab.encoder.batches import TokenBatch, checked, distinct, tokenized, wa
 from sentlab.encoder.compatible import Compatible, takes_their_keywords
 from sentlab.encoder.files import BUNDLED, load_parts, locate, naming_settings
 from sentlab.encoder.fingerprint import fingerprint
-from sentlab.encoder.inference import computed, drop_recording_hooks
+from sentlab.encoder.inference import allow_recording, computed, drop_recording_hooks
 from sentlab.encoder.model_parts import lm_head_of, positions
 from sentlab.encoder.pooling import POOLINGS, unknown_pooling
 from sentlab.encoder.pseudo_tokens import PseudoTokens
@@ -341,3 +341,8 @@ class Encoder(Compatible):
         """Return what pickle, torch.save, copy and deepcopy keep."""
         drop_recording_hooks(self.model)
         return self.__dict__ | {"_modules": dict(self._modules)}  # so that a copy may get another `post`
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what `__getstate__` has given, also in another process."""
+        super().__setstate__(state)
+        allow_recording(self.model)

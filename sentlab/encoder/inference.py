@@ -174,6 +174,16 @@ def drop_recording_hooks(model: PreTrainedModel) -> None:
                 del part._forward_hooks[key]
 
 
+def allow_recording(model: PreTrainedModel) -> None:
+    """Let a model that was unpickled give its hidden states: transformers notes who can when it makes a model."""
+    from transformers import PreTrainedModel
+    from transformers.utils.output_capturing import _CAN_RECORD_REGISTRY
+
+    for part in model.modules():
+        if isinstance(part, PreTrainedModel):
+            _CAN_RECORD_REGISTRY[part] = part._can_record_outputs
+
+
 def progress_bar(total: int | None, progress: bool | None, **settings: Any) -> tqdm:
     """Open a bar; None shows it once the work has taken three seconds. TQDM_DISABLE=1 hides it in any case."""
     if progress is False:  # tqdm reads the environment for what it is not told, so True must not be passed on

@@ -105,8 +105,9 @@ class Whitening(nn.Module):
         return self.to(given.device)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Whiten vectors, (..., D) -> (..., K)."""
-        return self._made()(vectors)
+        """Whiten vectors, (..., D) -> (..., K), in the map's own precision."""
+        made = self._made()
+        return made(torch.as_tensor(vectors).to(made.weight.dtype))
 
     def _made(self) -> nn.Linear:
         if self.linear is None:
@@ -234,16 +235,21 @@ class Flow(nn.Module):
                     bar.update()
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Map x to z: (..., D) -> (..., D)."""
+        """Map x to z: (..., D) -> (..., D), in the map's own precision."""
+        vectors = self._in_precision(vectors)
         for step in self._made():
             vectors = step(vectors)
         return vectors
 
     def inverse(self, vectors: Tensor) -> Tensor:
         """Map z to x: (..., D) -> (..., D)."""
+        vectors = self._in_precision(vectors)
         for step in reversed(self._made()):
             vectors = step.inverse(vectors)
         return vectors
+
+    def _in_precision(self, vectors: Any) -> Tensor:
+        return torch.as_tensor(vectors).to(self._made()[0].shift.dtype)
 
     def log_det(self, vectors: Tensor) -> Tensor:
         """Compute `log |det dz/dx|` at each vector, (..., D) -> (...).

@@ -263,7 +263,12 @@ def paired_bootstrap(
 
 
 def as_array(values: Any) -> np.ndarray:
-    """Convert an array, a sequence or a torch tensor (any device, any type, with or without gradient) to NumPy."""
+    """Convert an array, a sequence or a torch tensor (any device, any type, with or without gradient) to NumPy.
+
+    A list may hold tensors, as sentence-transformers returns them.
+    """
+    if isinstance(values, list | tuple) and values and all(isinstance(value, torch.Tensor) for value in values):
+        values = torch.stack(list(values))
     if isinstance(values, torch.Tensor):
         values = values.detach().double().cpu().numpy()
     return np.asarray(values)

@@ -39,7 +39,7 @@ from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corp
 from sentlab.evaluation.results import Result
 from sentlab.extras import need
 from sentlab.search.spans import best_spans
-from sentlab.text.words import word_boundaries
+from sentlab.text.words import tight, word_boundaries, word_places
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +123,7 @@ def evaluate_mining(
         raise ValueError(f"max_size must be at least 1 word, it is {max_size}")
     corpus = _load(corpus, folder)
     if isinstance(encoder, Encoder):
-        _refuse_cut(encoder, corpus)
+        _refuse_cut(encoder, corpus, encoder.prompt if setup in ("full", "ngrams") else "")
     if setup == "full":
         sides = [row.phrase for row in corpus], [row.context for row in corpus]
         phrases, contexts = encode_groups(encoder, *sides, progress=progress)
@@ -151,7 +151,10 @@ def bm25(corpus: Rows = "stsb-context", *, folder: str | Path | None = None) -> 
     """
     corpus = _load(corpus, folder)
     index = need("bm25s", "eval").BM25(k1=K1, b=B, method="robertson")
-    index.index([tokens(row.context) for row in corpus], show_progress=False)
+    contexts = [tokens(row.context) for row in corpus]
+    if not any(contexts):
+        raise ValueError(f"no context of {corpus.name} ({corpus.split}) has a letter or a digit, so BM25 finds no word")
+    index.index(contexts, show_progress=False)
     queries = [tokens(row.phrase) for row in corpus]
     scores = [index.get_scores(query)[place] if query else 0.0 for place, query in enumerate(queries)]
     return _result(corpus, "bm25", np.array(scores, np.float64).round(DECIMALS))
@@ -195,7 +198,7 @@ def _best_ngrams(
     place: dict[str, int] = {}  # of a text among the distinct ones
     tables = []  # a row: (M, 4), the place of the text, the number of the row, start and end
     for number, row in enumerate(corpus):
-        words = _words(row.context).tolist()
+        words = word_places(row.context).tolist()
         spans = [(start, end) for i, (start, _) in enumerate(words) for _, end in words[i : i + max_size]]
         lines = [(place.setdefault(row.context[start:end], len(place)), number, start, end) for start, end in spans]
         tables.append(np.array(lines))
@@ -228,7 +231,7 @@ def _best_spans(
                 similarities[i], start, end = (values.item() for values in best)
             else:
                 similarities[i], start, end = _best_start_end(own, vectors, boundaries, max_size)
-            matches[i] = offsets[start, 0], offsets[end - 1, 1]
+            matches[i] = tight(row.context, int(offsets[start, 0]), int(offsets[end - 1, 1]))
     return similarities, matches
 
 
@@ -249,13 +252,6 @@ def _best_start_end(
     return float(cosines[i, j]), int(boundaries[i]), int(boundaries[j + 1])
 
 
-def _words(text: str) -> np.ndarray:
-    """The characters [start, end) of each word, (W, 2): those of `word_boundaries`, whatever the tokens."""
-    places = np.array([place for place, character in enumerate(text) if not character.isspace()], np.int64)
-    edges = word_boundaries(text, np.stack([places, places + 1], axis=1))
-    return np.stack([places[edges[:-1]], places[edges[1:] - 1] + 1], axis=1)
-
-
 def _load(rows: Rows, folder: str | Path | None) -> Corpus[PhraseInContext]:
     corpus = one_corpus(rows, PhraseInContext, folder=folder, least=2)
     blank = next((i for i, row in enumerate(corpus) if not row.phrase.strip() or not row.context.strip()), None)
@@ -264,16 +260,22 @@ def _load(rows: Rows, folder: str | Path | None) -> Corpus[PhraseInContext]:
     return corpus
 
 
-def _refuse_cut(encoder: Encoder, corpus: Corpus[PhraseInContext]) -> None:
-    """ValueError for texts that the encoder would cut, or that have no token."""
-    texts = [text for row in corpus for text in (row.phrase, row.context)]
-    counts = np.array(list(map(len, tokenized(encoder, texts, verbose=False)["input_ids"]))).reshape(-1, 2)
+def _refuse_cut(encoder: Encoder, corpus: Corpus[PhraseInContext], prompt: str) -> None:
+    """ValueError for texts that the encoder would cut behind its prompt, or that have no token."""
+
+    def count(prompt: str) -> np.ndarray:  # (n, 2)
+        texts = [prompt + text for row in corpus for text in (row.phrase, row.context)]
+        return np.array(list(map(len, tokenized(encoder, texts, verbose=False)["input_ids"]))).reshape(-1, 2)
+
+    counts = count("")
     empty = np.flatnonzero((counts <= encoder.tokenizer.num_special_tokens_to_add()).any(axis=1))
     if len(empty):
         raise ValueError(
             f"row {empty[0]} of {corpus.name} ({corpus.split}) has a phrase or a context without a token: "
             f"{corpus[int(empty[0])]}"
         )
+    if prompt:
+        counts = count(prompt)
     cut = int((counts > encoder.max_length).any(axis=1).sum())
     if cut:
         raise ValueError(

@@ -27,6 +27,7 @@ from sentlab.encoder.batches import tokenized
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import Rows, TextEncoder, encode_pairs, one_corpus, several_corpora, sides
 from sentlab.evaluation.results import CorporaResult
+from sentlab.text.words import word_places
 
 DECIMALS = 9  # of a cosine; what is behind them is rounding error
 CHUNK = 256  # contexts whose token vectors are in memory at once
@@ -173,6 +174,10 @@ def _window(context: str, span: tuple[int, int], offsets: np.ndarray, budget: in
     if not len(marked):  # the span holds nothing but spaces, so no token can be its own
         return span
     before = np.searchsorted(offsets[:, 0], [*words[:, 0], len(context)])  # tokens before each word, and all
+    if before[marked[-1] + 1] - before[marked[0]] > budget:  # as where a script has no spaces: in smaller words
+        words = word_places(context)
+        marked = np.flatnonzero(_inside(words, span))
+        before = np.searchsorted(offsets[:, 0], [*words[:, 0], len(context)])
     reach = np.arange(len(words))
     low, high = np.maximum(marked[0] - reach, 0), np.minimum(marked[-1] + reach, len(words) - 1)
     fits = before[high + 1] - before[low] <= budget

@@ -153,7 +153,7 @@ def prepare(text: Path, work: Path, vocabulary: int | str, seed: int) -> tuple[B
     files = {path.name: path.stat().st_size for path in sorted(text.glob("*.txt*"))}
     about = {"text": files, "vocabulary": vocabulary, "seed": seed}
     if done.exists():
-        if any(json.loads(done.read_text()).get(key) != value for key, value in about.items()):
+        if any(json.loads(done.read_text(encoding="utf-8")).get(key) != value for key, value in about.items()):
             raise ValueError(f"{work} was prepared from other text or settings; choose another --work folder")
     else:
         work.mkdir(parents=True, exist_ok=True)
@@ -173,7 +173,9 @@ def prepare(text: Path, work: Path, vocabulary: int | str, seed: int) -> tuple[B
             with replacing(work / f"{name}.npy") as temporary, temporary.open("wb") as file:
                 np.save(file, array)
         write_json(done, about | {"toy": sentences.fingerprint, "tokens": len(ids), "sentences": len(starts)})
-    tokenizer = BertTokenizer(vocab=json.loads((work / "vocabulary.json").read_text()), do_lower_case=True)
+    tokenizer = BertTokenizer(
+        vocab=json.loads((work / "vocabulary.json").read_text(encoding="utf-8")), do_lower_case=True
+    )
     return tokenizer, np.load(work / "ids.npy", mmap_mode="r"), np.load(work / "starts.npy")
 
 

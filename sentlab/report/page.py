@@ -212,6 +212,7 @@ def refuse_what_the_page_cannot_compute(encoder: Encoder) -> None:
         f"its activation is {activation}, not gelu": activation != "gelu",
         f"its pooling is {encoder.pooling}, not cls or mean": encoder.pooling not in ("cls", "mean"),
         "its vectors are changed after pooling (post)": encoder.post is not None,
+        f"it puts a prompt before each text ({encoder.prompt!r})": bool(encoder.prompt),
         "its tokenizer is not BERT's WordPiece": rules["model"]["type"] != "WordPiece",
         "its tokenizer is cased or keeps accents": not normalizer.get("lowercase")
         or normalizer.get("strip_accents") is False,

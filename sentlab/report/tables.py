@@ -54,7 +54,8 @@ def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Record] = ()) -> p
         number = f"{task['mean']:.1f}" + (f" ± {task['std']:.1f}" if task["std"] > 0 else "")
         return linked(number, origin(runs)) if runs else number
 
-    return pd.DataFrame(rows).agg(["mean", "std"]).apply(text)
+    table = pd.DataFrame(rows)
+    return pd.DataFrame({"mean": table.mean(skipna=False), "std": table.std(skipna=False)}).T.apply(text)
 
 
 def side_by_side(
@@ -106,7 +107,7 @@ def _highest_bold(column: pd.Series) -> pd.Series:
     numbers = column.map(_number)
     return column.where(
         numbers != numbers.max(),
-        column.map(lambda cell: f"<b>{cell:.1f}</b>" if _is_number(cell) else f"<b>{cell}</b>"),
+        column.map(lambda cell: f"<b>{cell:.1f}</b>" if isinstance(cell, float) else f"<b>{cell}</b>"),
     )
 
 

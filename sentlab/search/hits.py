@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from html import escape
@@ -33,9 +34,9 @@ class Hit:
         """Make the hit that the characters [start, end) of a text are."""
         before, after = text[max(0, start - CONTEXT) : start], text[end : end + CONTEXT]
         if start > CONTEXT and not text[start - CONTEXT - 1].isspace():
-            before = before.removeprefix(_word(before.split(" ", 1)))
+            before = before.removeprefix(_word(re.split(r"\s", before, maxsplit=1)))
         if len(text) > end + CONTEXT and not text[end + CONTEXT].isspace():
-            after = after.removesuffix(_word(after.rsplit(" ", 1)[::-1]))
+            after = after.removesuffix(_word(re.split(r"\s(?=\S*$)", after, maxsplit=1)[::-1]))
         return cls(number, start, end, text[start:end], similarity, before, after)
 
     def _repr_html_(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from sentlab.encoder import Encoder
 from sentlab.encoder.batches import tokenized
 from sentlab.encoder.files import quiet
-from sentlab.text.words import word_boundaries
+from sentlab.text.words import tight, word_boundaries
 
 PASSAGES = 1024  # encoded at a time
 
@@ -33,7 +33,10 @@ def encode_words(
             if len(edges) > 1:
                 spans = np.stack([offsets[edges[:-1], 0], offsets[edges[1:] - 1, 1]], axis=1)
                 spans[:, 1] = [behind_marks(passage, end) for end in spans[:, 1].tolist()]
-                yield number, np.add.reduceat(vectors, edges[:-1]), spans + start
+                spans = np.array([tight(passage, *span) for span in spans.tolist()])
+                words = spans[:, 0] < spans[:, 1]  # for some tokenizers a line break is a token
+                if words.any():
+                    yield number, np.add.reduceat(vectors, edges[:-1])[words], spans[words] + start
 
 
 def behind_marks(text: str, end: int) -> int:

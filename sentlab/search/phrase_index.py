@@ -106,6 +106,12 @@ class PhraseIndex:
         index._sound(read=False)
         return index
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what pickle and copy keep: of an index that is saved, so that its folder outlives this process."""
+        if self._scratch is not None and self._scratch.alive:
+            raise TypeError("this index is not saved, and its folder goes with it: save(folder) before you copy it")
+        return self.__dict__ | {"_scratch": None}
+
     def __len__(self) -> int:
         """The number of texts."""
         return sum(segment.extent.texts for segment in self._segments)

@@ -134,6 +134,8 @@ class _Shortlist:
     """
 
     def __init__(self, queries: Tensor, k: int, min_size: int, max_size: int, words: int) -> None:
+        if not isinstance(k, int | np.integer):
+            raise TypeError(f"k must be a whole number, it is {k!r}")
         if k < 1:
             raise ValueError(f"k must be at least 1, it is {k}")
         self.queries, self.sizes = queries, (min_size, max_size)

@@ -106,6 +106,7 @@ def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 2
         >>> scores.round(4).tolist()  # a row for each first token; no span of two begins at the last one
         [[1.0, 0.7071], [0.0, -inf]]
     """
+    query = query if isinstance(query, Tensor) else np.asarray(query)
     text = _Text(query[None], tokens, min_size, max_size, boundaries)
     scores = text.queries.new_full((len(text.tokens), max_size - min_size + 1), -torch.inf)
     for _, first, found in text.scores():

@@ -20,6 +20,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import regex
+
 from sentlab.extras import nltk_data
 
 # English function words carry grammar rather than content, so they end a phrase. Numbers are content, and so is "us",
@@ -29,8 +31,8 @@ STOPWORDS: frozenset[str] = frozenset(_WORDS.read_text(encoding="utf-8").split()
 
 # A word is an abbreviation such as "U.S.", a number such as "5.2" or "1,000", or letters and digits (with the accents
 # that follow them) joined by apostrophes and hyphens: "don't", "mother-in-law". All else but space is punctuation.
-_LETTER = r"(?:[^\W_][\u0300-\u036f]*)"
-_TOKEN = re.compile(rf"(?P<word>(?:[^\W\d_]\.){{2,}}|\d+(?:[.,]\d+)+{_LETTER}*|{_LETTER}+(?:['’‐‑-]{_LETTER}+)*)|\S")
+_LETTER = r"(?:[\p{L}\p{N}]\p{M}*)"
+_TOKEN = regex.compile(rf"(?P<word>(?:\p{{L}}\.){{2,}}|\d+(?:[.,]\d+)+{_LETTER}*|{_LETTER}+(?:['’‐‑-]{_LETTER}+)*)|\S")
 _BREAK = "."  # replaces every punctuation mark, so that no cluster or rare symbol passes for a word
 
 # Chunks over Penn tags, after Abney (1991): later rules see the chunks of earlier ones. SUB is an `IN` that joins

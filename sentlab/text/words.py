@@ -9,8 +9,18 @@ import regex
 # and Hiragana at each character, keep Katakana together, and cut Thai, Lao, Khmer and Burmese (LB=SA) at each letter.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{WB=Katakana}\p{LB=SA}"
 # All other scripts: letters, digits and "_" with their combining marks. UAX #29 alone would also join "3.5" and "U.S".
-_RUN = rf"[[\w\p{{N}}]--[\p{{M}}{_UNSPACED}]][[\w\p{{N}}\p{{WB=Format}}]--[{_UNSPACED}]]*"
+# A zero-width space, which web pages have inside words, divides none: tokenizers drop it.
+_RUN = rf"[[\w\p{{N}}]--[\p{{M}}{_UNSPACED}]][[\w\p{{N}}\p{{WB=Format}}\u200b]--[{_UNSPACED}]]*"
 _WORD = regex.compile(rf"{_RUN}(?:['’]{_RUN})*|[{_UNSPACED}]\w*?\b|(?!\s)\X", regex.V1 | regex.WORD)
+
+
+def tight(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the place of some characters without the white space at its ends; some tokenizers count it to a word."""
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
 
 
 def word_boundaries(text: str, offsets: np.ndarray) -> np.ndarray:
@@ -43,3 +53,10 @@ def word_boundaries(text: str, offsets: np.ndarray) -> np.ndarray:
     begins = np.ones(len(words), dtype=bool)
     begins[1:] = words[1:] != words[:-1]
     return np.append(np.flatnonzero(begins), len(offsets))
+
+
+def word_places(text: str) -> np.ndarray:
+    """Return the characters [start, end) of each word of a text, int64 (W, 2): those of `word_boundaries`."""
+    places = np.array([place for place, character in enumerate(text) if not character.isspace()], np.int64)
+    edges = word_boundaries(text, np.stack([places, places + 1], axis=1))
+    return np.stack([places[edges[:-1]], places[edges[1:] - 1] + 1], axis=1)

@@ -162,3 +162,18 @@ def test_columns_that_cannot_be_told_apart_are_refused() -> None:
         from_table(pandas.DataFrame([["a", "b"]], columns=["text", "text"]))
     with pytest.raises(TypeError, match="the column text is one string"):
         from_table({"text": "hello"})
+
+
+def test_a_field_of_any_length_is_read(tmp_path: Path) -> None:
+    text = "a long story. " * 20_000
+    (tmp_path / "long.csv").write_text(f'text\n"{text}"\nshort\n')
+    assert [len(row) for row in from_file(tmp_path / "long.csv")] == [len(text.strip()), 5]
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [("pairs.en.csv", "pairs.en"), (".hidden.csv", ".hidden"), ("a.b.csv.gz", "a.b"), ("t.csv", "t")]
+)
+def test_a_corpus_has_its_files_name_without_the_format(tmp_path: Path, file: str, name: str) -> None:
+    content = b"text\na dog runs\n"
+    (tmp_path / file).write_bytes(gzip.compress(content) if file.endswith(".gz") else content)
+    assert from_file(tmp_path / file).name == name

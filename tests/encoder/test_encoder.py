@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import pickle
+import subprocess
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -363,3 +365,15 @@ def test_threads_take_turns_at_the_tokenizer(encoder: Encoder, monkeypatch: pyte
         for done in [pool.submit(own) for own in calls * 2]:
             done.result()
     assert most == 1
+
+
+def test_a_pickled_encoder_works_in_a_process_that_has_loaded_none(small_encoder_folder: Path, tmp_path: Path) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, pooling="first_last")
+    (tmp_path / "encoder.pickle").write_bytes(pickle.dumps(encoder))
+    lines = "import pickle, sys, numpy\nencoder = pickle.load(open(sys.argv[1], 'rb'))\n"
+    lines += "numpy.save(sys.argv[2], encoder.encode(['A dog runs.', 'A cat sleeps.']))"
+    command = [sys.executable, "-c", lines, str(tmp_path / "encoder.pickle"), str(tmp_path / "vectors.npy")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    own = encoder.encode(["A dog runs.", "A cat sleeps."])
+    np.testing.assert_allclose(np.load(tmp_path / "vectors.npy"), own, atol=1e-6)

@@ -228,3 +228,14 @@ def test_a_post_of_another_width_is_refused(encoder: Encoder) -> None:
 def test_too_few_sentences_are_an_error(encoder: Encoder) -> None:
     with pytest.raises(ValueError, match=r"20 vectors of 32 dimensions vary in 1\d directions"):
         postprocessed(encoder, Whitening(), SENTENCES[::11][:20])
+
+
+@pytest.mark.parametrize("kind", [Whitening(dim=3), Flow(steps=2, epochs=1)])
+def test_a_map_takes_what_it_was_fitted_to(kind: Whitening | Flow) -> None:
+    x = np.random.default_rng(0).normal(size=(200, 4))  # float64
+    fitted = kind.fit(x, progress=False) if isinstance(kind, Flow) else kind.fit(x)
+    own = fitted(torch.from_numpy(x).float())
+    for given in (x, torch.from_numpy(x), x.astype(np.float32)):
+        torch.testing.assert_close(fitted(given), own)
+    if isinstance(kind, Flow):
+        torch.testing.assert_close(fitted.log_prob(x), fitted.log_prob(torch.from_numpy(x).float()))

@@ -142,6 +142,8 @@ def test_files_that_are_no_text_or_cut_off(tmp_path: Path) -> None:
         ("I don't, he can\u2019t: we're; they'll", "i do n't he ca n't we 're they 'll"),
         ("It is n't the dog 's 1,000 'cats'", "it is n't the dog 's 1,000 cats"),
         ("Dunn\u2019s under_score \u00c9tude 4x4", "dunn 's under score \u00e9tude 4x4"),
+        ("na\u0131\u0308ve cafe\u0301s don't", "na\u0131\u0308ve caf\u00e9s do n't"),
+        ("\u0928\u0940 \u092d\u093e!", "\u0928\u0940 \u092d\u093e"),  # vowel signs are marks
         ("?! ...", ""),
         ("", ""),
     ],

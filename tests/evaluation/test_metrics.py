@@ -193,3 +193,8 @@ def test_paired_bootstrap_tells_a_better_system_and_no_difference():
     _, low, high = metrics.paired_bootstrap(metrics.spearman, gold, good, good_too, resamples=300)
     assert low < 0 < high
     assert metrics.paired_bootstrap(metrics.spearman, gold, good, good, resamples=20) == (0.0, 0.0, 0.0)
+
+
+def test_a_list_of_tensors_is_an_array():
+    rows = [torch.tensor([1.0, 2.0], dtype=torch.bfloat16, requires_grad=True), torch.tensor([3.0, 4.0])]
+    np.testing.assert_array_equal(metrics.as_array(rows), [[1, 2], [3, 4]])

@@ -291,3 +291,38 @@ def test_stsb_in_context_with_the_bundled_encoder(real_data: Path) -> None:
     assert 0 <= min(result.found for result in results[1:4]) <= 100
     table = williams({str(i): result.similarities for i, result in enumerate(results)}, [row.score for row in some])
     assert (table["difference"] <= 0).all()
+
+
+@pytest.mark.parametrize("setup", ["full", "ngrams", "spans"])
+def test_a_prompt_counts_where_texts_are_encoded_with_it(small_encoder_folder: Path, setup: mining.Setup) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, pooling="mean", device="cpu", max_length=24)
+    longest = max(len(row) for row in encoder.tokenizer([row.context for row in REAL])["input_ids"])
+    encoder.max_length = longest
+    evaluate_mining(encoder, REAL, setup)
+    encoder.prompts, encoder.default_prompt_name = {"query": "query: "}, "query"
+    if setup == "spans":  # token vectors take no prompt
+        evaluate_mining(encoder, REAL, setup)
+    else:
+        with pytest.raises(ValueError, match="would be cut"):
+            evaluate_mining(encoder, REAL, setup)
+
+
+def test_matches_have_no_white_space_at_their_ends(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ("dog", "the dog runs", "dog", 5.0)
+
+    def with_spaces(texts: list[str], **_: object) -> list[tuple[np.ndarray, np.ndarray]]:
+        places = {"the dog runs": [(0, 3), (3, 7), (7, 12)], "dog": [(0, 3)]}
+        return [(np.eye(4, dtype=np.float32)[[0, 1, 2]] if " " in text else np.eye(4, dtype=np.float32)[[1]],
+                 np.array(places[text])) for text in texts]  # fmt: skip
+
+    monkeypatch.setattr(Encoder, "encode_tokens", lambda self, texts, **more: with_spaces(texts))
+    found = evaluate_mining(encoder, corpus(row, row), "spans")
+    assert found.matches is not None
+    assert found.matches.tolist() == [[4, 7], [4, 7]]
+    assert found.found == 100
+
+
+def test_bm25_needs_a_word() -> None:
+    marks = corpus(("dog", "...", "...", 1.0), ("cat", "?!", "?!", 2.0))
+    with pytest.raises(ValueError, match=r"no context of made \(test\) has a letter or a digit"):
+        bm25(marks)

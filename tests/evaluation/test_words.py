@@ -196,7 +196,7 @@ def test_a_long_context_is_cut_to_whole_words_around_the_marked_one(
 
 
 def test_words_without_a_token_are_counted_and_scored_by_0(encoder: Encoder) -> None:
-    glued = "/".join("abcdefghij") + "/dog"  # no spaces, so no window: the marked end is behind the twelfth token
+    glued = "bcdfghjklmnpqrstvwxz" + "dog"  # one word: its marked end is behind the twelfth token
     contexts = ["the \u200b\u00ad dog", glued, "a βίος dog", "the dog"]
     spans = [(4, 6), (len(glued) - 3, len(glued)), (2, 6), (4, 7)]
     vectors, unknown = vectors_in_context(encoder, contexts, spans)
@@ -243,3 +243,14 @@ def test_public_words_alone_and_in_context(real_data: Path) -> None:
     assert there.pairs == {"scws": 2003}
     assert there.unknown == {"scws": 0}
     assert 20 < alone.scores["scws"] < there.scores["scws"] < 70
+
+
+def test_a_long_context_without_spaces_is_cut_around_the_marked_word(encoder: Encoder) -> None:
+    dog = encoder.tokenizer.convert_tokens_to_ids("dog")
+    assert dog != encoder.tokenizer.unk_token_id
+    together, apart = ("\u732b" * 100 + between + "dog" + between + "\u732b" * 100 for between in ("", " "))
+    for context in (together, apart):
+        start = context.index("dog")
+        (vector,), (unknown,) = vectors_in_context(encoder, [context], [(start, start + 3)])
+        assert np.linalg.norm(vector) > 0, context
+        assert not unknown

@@ -203,6 +203,10 @@ def test_an_encoder_that_the_page_cannot_compute_is_refused(encoder: Encoder, tm
     other.pooling = "first_last"
     with pytest.raises(ValueError, match="pooling is first_last"):
         packed(other)
+    other = copy.deepcopy(encoder)
+    other.prompts, other.default_prompt_name = {"query": "query: "}, "query"
+    with pytest.raises(ValueError, match="it puts a prompt before each text"):
+        packed(other)
     small = {"vocab_size": 8000, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     cases = {
         "architecture is distilbert": DistilBertForMaskedLM(

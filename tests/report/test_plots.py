@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from matplotlib.collections import PathCollection
@@ -273,3 +274,24 @@ def test_colours_read_on_the_light_and_on_the_dark_page() -> None:
         assert min(grounds) >= 3, to_hex(colour)
     for colour in (SCALE(share)[:3] for share in np.linspace(0, 1, 11)):
         assert min(contrast(colour, to_rgb("white")), contrast(in_dark_mode(colour), DARK)) >= 3, to_hex(colour)
+
+
+def test_a_sweep_keeps_the_runs_without_a_setting() -> None:
+    table = pd.DataFrame({"view": [None, "synonyms", "deletion"], "score": [1.0, 2.0, 3.0]})
+    names = [label.get_text() for label in plots.sweep(table, "score").axes[0].get_yticklabels()]
+    assert names == ["none", "synonyms", "deletion"]
+    numbers = pd.DataFrame({"dim": [None, 32, 64], "score": [1.0, 2.0, 3.0]})
+    names = [label.get_text() for label in plots.sweep(numbers, "score").axes[0].get_yticklabels()]
+    assert names == ["none", "32.0", "64.0"]
+
+
+def test_no_score_is_not_the_best_step() -> None:
+    rows = [{"step": step, "score": score} for step, score in [(0, 50.0), (10, float("nan")), (20, 55.0)]]
+    axes = plots.training_curves({"a": rows, "b": [{"step": 0, "score": float("nan")}]}, "score").axes[0]
+    marks = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "o"]
+    assert marks == [[[20.0, 55.0]]]
+
+
+def test_span_scores_of_tensors_are_drawn() -> None:
+    scores = torch.tensor([[0.1, 0.5], [0.3, -torch.inf]])
+    assert len(plots.span_scores({"a": scores}, ["one", "two"]).axes) >= 1

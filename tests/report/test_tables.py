@@ -24,3 +24,15 @@ def test_the_highest_number_of_a_column_is_bold_in_each_block() -> None:
     assert page.count("<b>") == 2
     assert "<b>1.2</b>" in page
     assert f"<b>{tables.linked('54.3 ± 0.6', 'a/b')}</b>" in page
+
+
+def test_a_seed_without_a_score_is_not_dropped_from_the_mean() -> None:
+    rows = [{"a": 60.0, "b": 1.0}, {"a": float("nan"), "b": 3.0}, {"a": 62.0, "b": 2.0}]
+    shown = tables.shown(rows)
+    assert shown["a"] == "nan"
+    assert shown["b"] == "2.0 ± 1.0"
+
+
+def test_whole_numbers_stay_whole_where_they_are_bold() -> None:
+    table = tables.side_by_side({"x": pd.DataFrame({"n": [3, 4]})}, "counts", best=["n"])
+    assert "<b>4</b>" in table.to_html()

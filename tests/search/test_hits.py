@@ -51,3 +51,13 @@ def test_html_marks_the_hit_and_escapes_all_text() -> None:
         assert {tag.strip("</>") for tag in tags} == {"table", "thead", "tbody", "tr", "th", "td", "mark"}
         cells = [unescape(cell) for cell in re.findall(r'<td style="text-align: left">(.*?)</td>', page)]
         assert cells == [text, f"{hit.before}<mark>{hit.words}</mark>{hit.after}"]
+
+
+@pytest.mark.parametrize("space", [" ", "\n", "\t", "\u00a0"])
+def test_words_around_a_hit_are_whole_whatever_divides_them(space: str) -> None:
+    words = [f"word{n:02}" for n in range(40)]
+    text = space.join(words)
+    hit = Hit.of(0, text, text.index("word20"), text.index("word20") + 6, 0.5)
+    assert set(hit.before.split()) <= set(words)
+    assert set(hit.after.split()) <= set(words)
+    assert len(hit.before.split()) == len(hit.after.split()) == 8

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from sentlab.encoder import Encoder
-from sentlab.search.passages import passages
+from sentlab.search.passages import encode_words, passages
 from sentlab.search.phrase_index import PhraseIndex
 
 
@@ -35,3 +38,19 @@ def test_a_hit_keeps_the_marks_of_its_last_letter(small_encoder_folder: Path) ->
     index.add([text])
     ends = {text[span[0] : span[1]] for span in index._segments[0].spans}
     assert "cafe\u0301" in ends
+
+
+def test_words_have_no_white_space_where_a_tokenizer_counts_it(
+    small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    text = "the dog  runs\nhome. "
+    offsets = np.array([(0, 3), (3, 7), (7, 13), (13, 14), (14, 18), (18, 19), (19, 20)])
+    vectors = np.arange(7 * encoder.dim, dtype=np.float32).reshape(7, -1)
+    monkeypatch.setattr(encoder, "encode_tokens", lambda texts, **_: [(vectors, offsets)])
+    ((number, found, spans),) = encode_words(encoder, [text])
+    assert number == 0
+    assert [text[a:b] for a, b in spans] == ["the", "dog", "runs", "home", "."]
+    alone = vectors[[0, 1, 2, 4, 5]]
+    alone[3] += vectors[3]  # a line break before a word counts to it
+    np.testing.assert_array_equal(found, alone)

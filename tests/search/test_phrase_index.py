@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import multiprocessing
 import os
+import pickle
 import re
 import shutil
 from collections.abc import Iterator
@@ -376,6 +378,8 @@ def test_refusals_name_what_is_wrong(encoder: Encoder) -> None:
             call()
     with pytest.raises(TypeError, match="put it into a list"):
         index.search("the dog")
+    with pytest.raises(TypeError, match=r"k must be a whole number, it is 2\.5"):
+        index.search(["a"], 2.5)
 
 
 def test_progress(encoder: Encoder, capsys: pytest.CaptureFixture[str]) -> None:
@@ -404,3 +408,17 @@ def test_a_forked_process_leaves_the_index_of_its_parent(encoder: Encoder) -> No
     folder = index.folder
     removing()
     assert not folder.exists()
+
+
+def test_an_index_is_copied_once_it_is_saved(small_encoder_folder: Path, tmp_path: Path) -> None:
+    index = PhraseIndex(Encoder.from_pretrained(small_encoder_folder, device="cpu"))
+    index.add(["the dog runs", "a man plays the guitar"], progress=False)
+    for copied in (copy.copy, pickle.dumps):
+        with pytest.raises(TypeError, match="this index is not saved"):
+            copied(index)
+    index.save(tmp_path / "index")
+    own = index.search(["guitar"], 1)
+    again = pickle.loads(pickle.dumps(index))
+    twin = copy.copy(index)
+    del index
+    assert twin.search(["guitar"], 1) == again.search(["guitar"], 1) == own

@@ -201,3 +201,8 @@ def test_refusals_name_what_is_wrong() -> None:
     }.items():
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def test_a_list_is_a_query_of_span_scores() -> None:
+    scores = span_scores([1.0, 0.0], np.eye(2), max_size=2)
+    np.testing.assert_array_equal(scores, span_scores(np.array([1.0, 0.0]), np.eye(2), max_size=2))

@@ -306,3 +306,10 @@ def test_chunks_on_real_sentences(real_data: Path, monkeypatch: pytest.MonkeyPat
             assert all(end <= start for (_, end), (start, _) in pairwise(places))
         empty += not phrases
     assert empty < 10
+
+
+def test_a_letter_and_its_marks_are_one_character_in_every_script() -> None:
+    hindi = "\u0939\u093f\u0928\u094d\u0926\u0940 \u092d\u093e\u0937\u093e"
+    assert [phrase.text for phrase in rake_phrases(hindi)] == [hindi]
+    hebrew = "\u05e9\u05b8\u05dc\u05d5\u05b9\u05dd"  # with points
+    assert [phrase.text for phrase in rake_phrases(f"the {hebrew}!")] == [hebrew]

@@ -12,7 +12,7 @@ import pytest
 
 from sentlab import data
 from sentlab.encoder import Encoder
-from sentlab.text.words import word_boundaries
+from sentlab.text.words import tight, word_boundaries, word_places
 
 
 def words(text: str, pieces: list[str] | None = None) -> list[str]:
@@ -90,3 +90,18 @@ def test_english_words_are_runs_of_letters_and_digits(real_data: Path, name: str
         for text in (row.text_a, row.text_b):
             if not any(unicodedata.category(character).startswith("M") for character in text):
                 assert words(re.sub(r"\s+", " ", text)) == run.findall(text)
+
+
+def test_a_zero_width_space_does_not_divide_a_word() -> None:
+    assert words("foo\u200bbar is", ["foo", "bar", "is"]) == ["foo\u200bbar", "is"]
+
+
+def test_tight_leaves_white_space_out_at_both_ends() -> None:
+    text = " \n a dog\t"
+    assert text[slice(*tight(text, 0, len(text)))] == "a dog"
+    assert tight("  ", 0, 2)[0] == tight("  ", 0, 2)[1]
+
+
+def test_places_of_words_are_characters() -> None:
+    text = "isn't  it, \u732b\u597d?"
+    assert [text[a:b] for a, b in word_places(text)] == ["isn't", "it", ",", "\u732b", "\u597d", "?"]

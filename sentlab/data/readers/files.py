@@ -24,6 +24,7 @@ from sentlab.data.rows import added_up
 Row = TypeVar("Row")
 RawPair = tuple[str, str, str, str]  # text a, text b, gold as written, where it stands (`file:line`)
 
+LONGEST = 2**31 - 1  # characters of a CSV field, where the csv module would take 131,072
 PACKED: dict[str, tuple[str, Any]] = {".gz": ("gzip", gzip.open), ".xz": ("xz", lzma.open)}
 
 
@@ -92,6 +93,7 @@ def csv_columns(
     Blank lines are skipped.
     Without `quotes` a quote is plain text, and a record is a line.
     """
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
     text = io.StringIO("".join(_whole_lines(path)), newline="")
     quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     reader = csv.reader(text, delimiter=delimiter, strict=True, quoting=quoting)

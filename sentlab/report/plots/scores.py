@@ -35,6 +35,9 @@ def sweep(table: pd.DataFrame, score: str, reference: tuple[str, float] | None =
     settings = [name for name in table.columns if name not in (score, "seed")]
     if len(settings) not in (1, 2):
         raise ValueError(f"a sweep is drawn over one setting or two, not over {', '.join(settings) or 'none'}")
+    for name in settings:
+        if table[name].isna().any():  # such as a baseline without a view
+            table = table.assign(**{name: ["none" if pd.isna(value) else str(value) for value in table[name]]})
     means = table.groupby(settings, sort=False)[score].agg(["mean", "std"])
     height = 3.0 if len(settings) == 2 else max(3.0, 0.28 * len(means))  # names need a line each
     with canvas(1, width=5.4, height=height) as (figure, (axes,)):
@@ -69,8 +72,9 @@ def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], ylabel: s
         for (name, rows), colour in zip(runs.items(), cycle(PALETTE), strict=False):
             steps, scores = [row["step"] for row in rows], [row["score"] for row in rows]
             axes.plot(steps, scores, color=colour, label=name, linewidth=1.5)
-            best = int(np.argmax(scores))
-            axes.plot(steps[best], scores[best], "o", color=colour, markersize=5)
+            if np.isfinite(scores).any():
+                best = int(np.nanargmax(scores))
+                axes.plot(steps[best], scores[best], "o", color=colour, markersize=5)
         axes.set(xlabel="step", ylabel=ylabel)
         if len(runs) > 1:
             axes.legend(loc="best")

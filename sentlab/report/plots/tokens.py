@@ -10,6 +10,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from sentlab.evaluation.metrics import as_array
 from sentlab.report.plots.style import PALETTE, RANKS, SEAMLESS, canvas
 
 MANY = 30  # words, from which on every second one is named: more do not fit beside each other
@@ -47,6 +48,7 @@ def span_scores(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figur
             k + 1 words that starts at word i; -inf where there is none.
         words: W of them.
     """
+    scores = {name: as_array(found) for name, found in scores.items()}
     grids = {}  # (W, W): row j and column i the span from word i to word j
     for name, found in scores.items():
         first, more = np.nonzero(np.isfinite(found))
