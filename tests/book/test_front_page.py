@@ -10,12 +10,14 @@ from statistics import fmean
 import nbformat
 import pytest
 
+from sentlab import data
 from sentlab.data import published
 from sentlab.encoder import Encoder
 from sentlab.experiments import records
 from sentlab.experiments.records import CostRecord, LeaderboardRecord, RunRecord, ScorecardRecord, SearchRecord
 from sentlab.experiments.results_rows import NOT_RUN
-from sentlab.report.runs import AVERAGES, best_on_dev, dev_of, runs, scores, values
+from sentlab.experiments.significance import items_of
+from sentlab.report.runs import AVERAGES, YEARS, best_on_dev, dev_of, runs, scores, values
 
 CELLS = {  # of Universal, Table 2
     "sentences": [*(f"sts{year}" for year in range(12, 17)), "stsb", "sick"],
@@ -50,6 +52,60 @@ def test_the_methods_that_it_says_beat_the_raw_vectors_do(page: str, verdicts: d
     tested = {text.split(" beats ")[0] for text in verdicts if text.endswith("beats the raw [CLS]")}
     assert methods == {name for name in tested if verdicts[f"{name} beats the raw [CLS]"] == "holds"} | {"PT-BERT"}
     assert {verdicts[f"{name} beats the raw mean"] for name in methods - {"PT-BERT"}} == {"holds"}
+
+
+def test_only_paser_beats_a_count_of_common_words_as_pages_say(page: str) -> None:
+    board = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "sentences.json")
+    assert board.results
+    column = board.results.columns["STS"]
+    words = column.rows["common words"].score
+    assert (
+        f"only PaSeR also beats a plain count of the words that two sentences share, which scores {words:.1f}" in page
+    )
+    trained = {name: column.between(name, "common words") for name in ("SimCSE", "MoCo", "PT-BERT", "PaSeR")}
+    assert [name for name, gap in trained.items() if gap.value > 0] == ["PaSeR"]
+    assert (trained["PaSeR"].low or 0) > 0
+    assert "none of which scores above a count of common words" in text_of("which")
+    assert "counting common words beats the raw vectors" in text_of("which").lower()
+    assert all((column.between(raw, "common words").high or 0) < 0 for raw in ("raw mean", "raw [CLS]"))
+    gap = column.between("whitening", "flow")
+    said = f"their difference is {gap.value:.1f}, with an interval of {gap.low:.1f} to {gap.high:.1f}".replace("-", "−")
+    assert said in text_of("leaderboard")
+    least = 2 / (board.settings.resamples + 1) * (len(column.rows) - 1)
+    assert f"{least:.3f} is the least that 2,000 resamples and {len(column.rows) - 1} comparisons can give" in text_of(
+        "leaderboard"
+    )
+
+
+def test_what_dev_shares_with_the_tests_changes_as_little_as_it_says(real_data: Path) -> None:
+    def pairs(name: str, split: str) -> list[object]:
+        return items_of(data.load(name, split)) or []
+
+    dev = pairs("stsb", "dev")
+    tests = {own for year in YEARS for own in pairs(year, "test")}
+    shared = sum(item in tests for item in dev)
+    assert len(dev) == 1500
+    for name in ("leaderboard", "measuring"):
+        assert f"{shared:,} of" in text_of(name)
+    board = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "sentences.json")
+    assert board.results
+    everything, rest = (board.results.columns[name].rows for name in ("STS", "STS without dev"))
+    assert max(abs(everything[row].score - rest[row].score) for row in rest) < 0.4
+    assert "no row changes by more than 0.4 points, and the order on `tiny` stays" in text_of("leaderboard")
+    tiny = [row for row in rest if row not in board.settings.beside]
+    assert sorted(tiny, key=lambda row: everything[row].score) == sorted(tiny, key=lambda row: rest[row].score)
+
+
+def test_the_dropout_trap_names_what_paser_gained(page: str) -> None:
+    def gain(*names: str) -> float:
+        found = [run for name in names for run in runs(name)]
+        starts, ends = ([scores(run, "cls", when)["average"] for run in found] for when in ("before", "after"))
+        return (sum(ends) - sum(starts)) / len(found)
+
+    short, long = gain("paser/seeds"), gain("paser/seed0", "paser/seed1", "paser/seed2")
+    said = f"PaSeR gained {short:.1f} points in its 500 steps without a choice by dev, and {long:.1f} in 1,000 steps"
+    assert said in text_of("dropout-trap")
+    assert 1.8 < gain("tiny-sts/paser") / long < 2.2  # "by twice as much"
 
 
 def test_slices_similarities_are_better_than_the_raw_encoders_as_it_says(page: str, verdicts: dict[str, str]) -> None:
