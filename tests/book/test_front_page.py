@@ -78,7 +78,7 @@ def test_only_paser_beats_a_count_of_common_words_as_pages_say(page: str) -> Non
 
 def test_what_dev_shares_with_the_tests_changes_as_little_as_it_says(real_data: Path) -> None:
     def pairs(name: str, split: str) -> list[object]:
-        return items_of(data.load(name, split)) or []
+        return items_of(data.load(name, split, real_data)) or []
 
     dev = pairs("stsb", "dev")
     tests = {own for year in YEARS for own in pairs(year, "test")}
