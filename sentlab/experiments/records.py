@@ -273,7 +273,7 @@ def folder() -> Path:
 
 
 def get(name: str, place: str | Path | None = None) -> AnyRecord:
-    """Read the record with that name, such as `paser/depth`.
+    """Read the record with that name, such as `tiny-paser/depth`.
 
     Args:
         place: folder of results; None: `folder()`.

@@ -32,7 +32,7 @@ def runs(name: str, folder: str | Path | None = None, where: Mapping[str, Any] |
     """Read the finished runs behind a record: itself, the runs of a sweep, or those of a search's choice, in order.
 
     Args:
-        name: such as `paser/depth`.
+        name: such as `tiny-paser/depth`.
         folder: of the records; None: `records.folder()`.
         where: of a sweep only the runs with these values, setting -> value; the others need not be finished.
 

@@ -156,7 +156,7 @@ def records_named(code: str) -> set[str]:
 
 def test_records_that_chapters_link_to_are_files() -> None:
     named = {(path.name, name) for path in BOOK.glob("*.ipynb") for name in records_named(code_of(path))}
-    assert ("paser-experiments.ipynb", "paser/depth") in named
+    assert ("paser-experiments.ipynb", "tiny-paser/depth") in named
     assert {pair for pair in named if not (BOOK / "results" / f"{pair[1]}.json").is_file()} == set()
 
 

@@ -340,6 +340,38 @@ def test_what_pages_say_of_pt_bert_from_wikipedia() -> None:
             dict.fromkeys(("universal-experiments", "scorecard"), "no better for phrases than one ({}, {})"),
         ),
         (
+            "Six decoder layers are better than one",
+            1,
+            {
+                "paser-experiments": "six layers differ from one by {} ({})",
+                "scorecard": "do not differ significantly ({}, {})",
+            },
+        ),
+        (
+            "[CLS] is better for PaSeR than the mean of the first and the last layer",
+            0,
+            dict.fromkeys(
+                ("paser-experiments", "scorecard"), "[CLS] is {} ahead of the mean of the first and the last layer ({}"
+            ),
+        ),
+        ("Two phrases are better than one", 0, {"paser-experiments": "two are {} points ahead of one ({})"}),
+        (
+            "Three phrases are better than one",
+            0,
+            {
+                "paser-experiments": "and three {} ({})",
+                "scorecard": "three phrases to reconstruct are {} points better than one ({})",
+            },
+        ),
+        (
+            "RAKE's phrases are better than noun and verb phrases",
+            0,
+            {
+                "paser-experiments": "three phrases are {} ahead of noun and verb phrases ({}",
+                "scorecard": "RAKE's are {} better than noun and verb phrases ({})",
+            },
+        ),
+        (
             "NLI alone is slightly better for sentences than all three tasks",
             0,
             dict.fromkeys(("universal-experiments", "scorecard"), "{} points better on them than all three tasks ({})"),
@@ -355,7 +387,19 @@ def test_pages_say_what_ablations_found(claim: str, sign: int, said: dict[str, s
     for name, form in said.items():
         text = form.format(number, f"{low:.1f} to {high:.1f}").replace("-", "−")
         assert text in text_of(name), (name, text)
-    assert (found.verdict == "holds") == claim.startswith("NLI alone")
+    holds = ("NLI alone", "Two phrases", "Three phrases", "RAKE's phrases", "[CLS] is better for PaSeR")
+    assert (found.verdict == "holds") == claim.startswith(holds)
+
+
+def test_a_decoder_of_one_layer_is_enough_as_pasers_page_says() -> None:
+    said = []
+    for layers in (1, 2, 6):
+        found = runs("tiny-paser/depth", where={"method.arguments.decoder_layers": layers})
+        assert len(found) == 3
+        said.append(f"{values(found).mean():.1f}")
+    assert f"with one, two and six layers PaSeR scores {said[0]}, {said[1]} and {said[2]}" in text_of(
+        "paser-experiments"
+    )
 
 
 def test_what_two_pages_say_of_wikipedias_texts() -> None:

@@ -200,19 +200,22 @@ def scores_of_runs(side: RowSettings, test: TestSettings, path: Path) -> list[fl
 
 
 def test_leaderboards_are_not_older_than_their_runs() -> None:
-    """A run that is trained again has other scores; the records cut at 64 tokens, so scores may differ by 0.1."""
+    """A run that is trained again has other scores; the records cut at 64 tokens, so scores may differ by 0.1.
+
+    Both are rounded to two decimals.
+    """
     compared = 0
     for record in records.load("leaderboard/*", BOOK):
         if not isinstance(record, LeaderboardRecord):
             continue
         assert record.results
         path = BOOK / f"{record.name}.json"
-        tests = [test for column in record.settings.columns.values() for test in column]
+        tests = [test for column in record.settings.columns.values() for test in column if not test.without]
         for test, (row, side) in itertools.product(tests, record.settings.rows.items()):
             own = scores_of_runs(side, test, path)
             if None not in own:
                 compared += 1
-                assert record.results.tests[str(test)][row] == pytest.approx(own, abs=0.1), (record.name, row)
+                assert record.results.tests[str(test)][row] == pytest.approx(own, abs=0.111), (record.name, row)
     assert compared > 90
 
 
