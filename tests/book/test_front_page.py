@@ -343,7 +343,7 @@ def test_what_pages_say_of_pt_bert_from_wikipedia() -> None:
             "Six decoder layers are better than one",
             1,
             {
-                "paser-experiments": "six layers differ from one by {} ({})",
+                "paser-experiments": "six layers differ from one by {} ({}; not significant)",
                 "scorecard": "do not differ significantly ({}, {})",
             },
         ),
@@ -397,6 +397,10 @@ def test_a_decoder_of_one_layer_is_enough_as_pasers_page_says() -> None:
         found = runs("tiny-paser/depth", where={"method.arguments.decoder_layers": layers})
         assert len(found) == 3
         said.append(f"{values(found).mean():.1f}")
+    kept = [
+        run.results.training.kept_step for run in runs("tiny-paser/depth", where={"method.arguments.decoder_layers": 1})
+    ]
+    assert f"its seeds keep steps {min(kept):,} to {max(kept):,}" in text_of("paser-experiments")
     assert f"with one, two and six layers PaSeR scores {said[0]}, {said[1]} and {said[2]}" in text_of(
         "paser-experiments"
     )
