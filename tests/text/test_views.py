@@ -298,6 +298,10 @@ def test_wordnet_s_synonyms(real_data: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.realdata
 def test_the_crop_that_is_the_control_of_roles_keeps_as_many_words(real_data: Path) -> None:
+    try:
+        label_roles("dogs run")
+    except LookupError as error:  # the tagger's data is no part of the package
+        pytest.skip(str(error))
     sentences = [split_words(text) for text in data.load("wiki1m", "train", real_data).rows[:600]]
     words = sum(map(len, sentences))
     roles = sum(len(srl_guided(own, Random(0), roles=label_roles)) for own in sentences) / words
