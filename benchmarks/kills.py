@@ -40,7 +40,7 @@ from tqdm import tqdm
 from sentlab import __main__ as command
 from sentlab.encoder import Encoder
 from sentlab.methods import SimCSE
-from sentlab.search import PhraseIndex, phrase_index
+from sentlab.search import PhraseIndex, passages
 from sentlab.search.phrase_index_files import read_manifest
 from sentlab.training import TrainConfig, fit, set_seed
 
@@ -326,8 +326,8 @@ def operations(place: Path) -> dict[str, Callable[[], Operation]]:
 def kill(names: list[str], kills: int, seed: int = 0) -> list[Promise]:
     """Kill some operations so many times each, and say what was found of what is promised."""
     torch.set_num_threads(1)
-    here, temporary, characters = Path.cwd(), tempfile.tempdir, phrase_index.CHARACTERS
-    phrase_index.CHARACTERS = 300  # so that an index has several segments
+    here, temporary, characters = Path.cwd(), tempfile.tempdir, passages.CHARACTERS
+    passages.CHARACTERS = 300  # so that an index has several segments
     promises: list[Promise] = []
     with tempfile.TemporaryDirectory(prefix="sentlab-kills-") as work:
         try:
@@ -349,7 +349,7 @@ def kill(names: list[str], kills: int, seed: int = 0) -> list[Promise]:
                 ]
         finally:
             os.chdir(here)
-            tempfile.tempdir, phrase_index.CHARACTERS = temporary, characters
+            tempfile.tempdir, passages.CHARACTERS = temporary, characters
     return promises
 
 

@@ -221,7 +221,7 @@ class SearchResults(Typed):
     runs: list[str] = Field(default_factory=list)
 
     def answer(self, settings: SearchSettings) -> bool:
-        """Return whether these settings ask for nothing more: no trial, no run in full, no seed."""
+        """Return whether all that these settings ask for is there: trials, runs in full and seeds."""
         known = {trial.run: trial for trial in self.trials}
         drawn = [known.get(settings.of(values, settings.steps).run_name) for values in settings.drawn()]
         if self.chosen is None or None in drawn:

@@ -200,6 +200,8 @@ class Claim(Typed):
     def _check(self) -> Claim:
         if (self.untested is None) != bool(self.sides and self.tests):
             raise ValueError(f"{self.text}: give tests and sides, or say in `untested` why there are none")
+        if any(test.without for test in self.tests):
+            raise ValueError(f"{self.text}: `without` is for the tests of a leaderboard; a claim takes whole tests")
         return self
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from unicodedata import category
 
@@ -14,6 +14,21 @@ from sentlab.encoder.files import quiet
 from sentlab.text.words import tight, word_boundaries
 
 PASSAGES = 1024  # encoded at a time
+CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of work on one core
+
+
+def groups(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Give the texts in order, about CHARACTERS of characters at a time."""
+    group: list[str] = []
+    size = 0
+    for text in texts:
+        group.append(text)
+        size += len(text)
+        if size >= CHARACTERS:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def encode_words(

@@ -20,7 +20,7 @@ import os
 import warnings
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -36,12 +36,10 @@ from sentlab.files import KEPT, stage_for, unstage
 from sentlab.search import edges
 from sentlab.search import phrase_index_files as files
 from sentlab.search.hits import Found, Hit
-from sentlab.search.passages import encode_words
+from sentlab.search.passages import encode_words, groups
 from sentlab.search.phrase_index_files import DTYPES, Manifest, Segment
 from sentlab.search.shortlist import Texts, best_in
 from sentlab.search.spans import check_sizes
-
-CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of work on one core
 
 
 class PhraseIndex:
@@ -163,7 +161,7 @@ class PhraseIndex:
         total = len(texts) if isinstance(texts, Sized) else None
         with progress_bar(total, progress, unit=" texts", desc="add") as bar, files.staging(self.folder) as stage:
             first = 0
-            for group in _groups(strings(texts)):
+            for group in groups(strings(texts)):
                 words = encode_words(self.encoder, group, precision)
                 extent = files.write_segment(stage, group, words, self._manifest, first)
                 self._follow(files.commit(self.folder, stage, extent, self._manifest))
@@ -339,17 +337,3 @@ class PhraseIndex:
         text = int(np.searchsorted(segment.words, first, side="right")) - 1
         begin, stop = int(segment.spans[first, 0]), int(segment.spans[last, 1])
         return Hit.of(segment.first_text + text, segment.text(text), begin, stop, similarity)
-
-
-def _groups(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The texts in order, about CHARACTERS of characters at a time."""
-    group: list[str] = []
-    size = 0
-    for text in texts:
-        group.append(text)
-        size += len(text)
-        if size >= CHARACTERS:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group

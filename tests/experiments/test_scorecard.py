@@ -22,7 +22,7 @@ from sentlab.experiments.encoders import encoders_of
 from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.records import LeaderboardRecord, ScorecardRecord, SweepRecord
 from sentlab.experiments.scorecard import has_run, printed_effect, scorecard, verdicts
-from sentlab.experiments.settings_rows import Printed, RowSettings, TestSettings
+from sentlab.experiments.settings_rows import Claim, Printed, RowSettings, TestSettings
 from sentlab.experiments.significance import Estimate
 from sentlab.experiments.sweep import finished, runs_of, runs_with
 
@@ -257,3 +257,10 @@ def test_effects_of_the_recorded_scorecard_are_those_of_the_papers_cells() -> No
     )
     nli = fmean([57.94, 24.93, 29.95, 55.05, 47.56])  # the paper prints 30.78 as their average
     assert words.printed == pytest.approx(63.56 - nli, abs=0.01)
+
+
+def test_a_claim_takes_whole_tests() -> None:
+    row = {"record": "raw/tiny", "pooling": "cls"}
+    claim = {"paper": "PaSeR", "where": "here", "text": "It helps", "sides": {"tiny": {"ours": row, "theirs": row}}}
+    with pytest.raises(ValueError, match="It helps: `without` is for the tests of a leaderboard"):
+        Claim(**claim, tests=[{"corpus": "sts12", "without": "stsb"}])

@@ -19,7 +19,7 @@ import torch
 
 import sentlab
 from sentlab.encoder import Encoder
-from sentlab.search import phrase_index
+from sentlab.search import passages
 from sentlab.search.phrase_index import PhraseIndex
 from sentlab.text.words import word_boundaries
 
@@ -102,7 +102,7 @@ def slow_hits(
 def test_search_is_that_of_all_spans(
     encoder: Encoder, monkeypatch: pytest.MonkeyPatch, dtype: str, tolerance: float, trim: bool
 ) -> None:
-    monkeypatch.setattr(phrase_index, "CHARACTERS", 60)  # so that there are several segments
+    monkeypatch.setattr(passages, "CHARACTERS", 60)  # so that there are several segments
     index = PhraseIndex(encoder, min_size=2, max_size=4, dtype=dtype)
     index.add(TEXTS[:3])
     index.add(iter(TEXTS[3:]))
@@ -142,7 +142,7 @@ def test_hits_begin_and_end_as_phrases_do(encoder: Encoder) -> None:
 def test_texts_come_back_with_the_words_around_a_hit(
     encoder: Encoder, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(phrase_index, "CHARACTERS", 10)
+    monkeypatch.setattr(passages, "CHARACTERS", 10)
     index = PhraseIndex.load(saved, encoder)
     index.add(["the dog runs", "water"])
     index = PhraseIndex.load(saved, encoder)
@@ -201,7 +201,7 @@ def test_saved_and_loaded(encoder: Encoder, tmp_path: Path, dtype: str) -> None:
 
 
 def test_an_iterable_that_fails_leaves_what_was_committed(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phrase_index, "CHARACTERS", 5)
+    monkeypatch.setattr(passages, "CHARACTERS", 5)
 
     def texts() -> Iterator[str]:
         yield "the dog runs"
@@ -221,7 +221,7 @@ def test_an_iterable_that_fails_leaves_what_was_committed(encoder: Encoder, monk
 def test_the_work_of_several_indexes_in_one_folder_stays(
     encoder: Encoder, saved: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(phrase_index, "CHARACTERS", 1)
+    monkeypatch.setattr(passages, "CHARACTERS", 1)
     first, second, third = (PhraseIndex.load(saved, encoder) for _ in range(3))
 
     def texts() -> Iterator[str]:
@@ -355,7 +355,7 @@ def test_a_vector_too_large_for_float16_is_refused(
         ]
 
     monkeypatch.setattr(Encoder, "encode_tokens", larger)
-    monkeypatch.setattr(phrase_index, "CHARACTERS", 10)
+    monkeypatch.setattr(passages, "CHARACTERS", 10)
     index = PhraseIndex.load(saved, encoder)
     with pytest.raises(ValueError, match=r"texts\[3\] has a word whose vector float16 cannot hold.*: 'the river'"):
         index.add(["the dog runs", "the cat sits", "water", "the river"])

@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from sentlab.encoder import Encoder
-from sentlab.search import phrase_index, phrase_index_files
+from sentlab.search import passages, phrase_index_files
 from sentlab.search.phrase_index import PhraseIndex
 
 TEXTS = ["the old man plays", "a girl reads the book", "water", "the dog runs in the garden", "bread and apples"]
@@ -32,7 +32,7 @@ def encoder(small_encoder_folder: Path) -> Encoder:
 @pytest.fixture
 def saved(encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three segments: of two texts, of two, and of one."""
-    monkeypatch.setattr(phrase_index, "CHARACTERS", 22)
+    monkeypatch.setattr(passages, "CHARACTERS", 22)
     index = PhraseIndex(encoder, max_size=5)
     index.add(TEXTS)
     index.save(tmp_path / "index")

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from sentlab.encoder import Encoder
-from sentlab.search import PhraseIndex, phrase_index
+from sentlab.search import PhraseIndex, passages
 from sentlab.search.hits import Hit
 from sentlab.search.scale import joined, search_shards, span_vectors
 
@@ -50,7 +50,7 @@ def parts(encoder: Encoder, tmp_path: Path) -> list[Path]:
 @pytest.fixture
 def whole(encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PhraseIndex:
     """All texts, added by one process."""
-    monkeypatch.setattr(phrase_index, "CHARACTERS", 60)
+    monkeypatch.setattr(passages, "CHARACTERS", 60)
     return PhraseIndex.load(made(encoder, TEXTS, tmp_path / "whole"), encoder)
 
 
