@@ -285,7 +285,9 @@ def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[
     """
     result = copy.copy(encoder)
     result.post, result.prompts = None, dict(encoder.prompts)
-    vectors = torch.from_numpy(result.encode(sentences, normalize=False)).to(encoder.device)  # (N, D)
+    vectors = torch.from_numpy(result.encode(sentences, normalize=False, precision="float32")).to(
+        encoder.device
+    )  # (N, D)
     result.post = copy.deepcopy(kind).fit(vectors)
     return result
 

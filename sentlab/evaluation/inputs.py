@@ -93,8 +93,8 @@ def encode_groups(encoder: TextEncoder, *groups: Sequence[str], progress: bool |
     """
     place: dict[str, int] = {}  # of a text among the distinct ones
     places = [np.array([place.setdefault(text, len(place)) for text in group], np.int64) for group in groups]
-    # only our own encoder is known to have the argument
-    options = {"progress": progress} if isinstance(encoder, Encoder) else {}
+    # only our own encoder is known to have the arguments; float32, so that scores are the same on all devices
+    options = {"progress": progress, "precision": "float32"} if isinstance(encoder, Encoder) else {}
     vectors = metrics.as_array(encoder.encode(list(place), **options))
     if vectors.ndim != 2 or len(vectors) != len(place):
         raise ValueError(f"encode() was given {len(place)} texts and returned an array of shape {vectors.shape}")

@@ -222,8 +222,10 @@ def _best_spans(
     similarities, matches = np.empty(len(corpus)), np.empty((len(corpus), 2), np.int64)
     for first in range(0, len(corpus), CONTEXTS):
         rows = corpus[first : first + CONTEXTS]
-        phrases = encoder.encode_tokens([row.phrase for row in rows], progress=False)
-        contexts = encoder.encode_tokens([row.context for row in rows], progress=False)
+        phrases, contexts = (
+            encoder.encode_tokens(texts, progress=False, precision="float32")
+            for texts in ([row.phrase for row in rows], [row.context for row in rows])
+        )
         for i, (row, (own, _), (vectors, offsets)) in enumerate(zip(rows, phrases, contexts, strict=True), first):
             boundaries = word_boundaries(row.context, offsets)
             if setup == "spans":

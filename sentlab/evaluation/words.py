@@ -147,7 +147,7 @@ def vectors_in_context(
         some = slice(first, first + CHUNK)
         windows = _windows(encoder, contexts[some], spans[some])
         texts = [context[slice(*window)] for context, window in zip(contexts[some], windows, strict=True)]
-        tokens = encoder.encode_tokens(texts, progress=False)
+        tokens = encoder.encode_tokens(texts, progress=False, precision="float32")
         for i, ((start, _), (found, offsets)) in enumerate(zip(windows, tokens, strict=True), first):
             own = found[_inside(offsets + start, spans[i])]
             if len(own):

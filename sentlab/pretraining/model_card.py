@@ -53,7 +53,7 @@ the prejudices of their time: expect both in the vectors.
 masked (80% [MASK], 10% random, 10% left). AdamW has a peak learning rate of {rate:g}, {warmup:.0%} warm-up and {decay}.
 Dropout is {trained_dropout:g} while pre-training (its configuration says {dropout:g}, for the methods). Arithmetic is
 in bfloat16, and the seed is {seed}. The position vectors of a new model start as sinusoids. {hours:.1f} hours on
-{threads} CPU thread(s); torch {torch}, transformers {transformers}. Kept in half precision.
+{device}; torch {torch}, transformers {transformers}. Kept in half precision.
 `pretraining.json` holds all settings and losses.
 
 Masked-LM loss (nats a masked token): {first:.2f} at the start, {last:.2f} over the last hundred steps.
@@ -84,6 +84,7 @@ def write_card(folder: Path, work: Path, history: History, command: str) -> None
     settings = history.settings
     decay = settings["decay"]
     falling = "linear decay" if decay is None else f"linear decay over the last {decay:.0%}" if decay else "no decay"
+    on_gpu = encoder.device.type == "cuda"
     texts = ["| text | licence |", "|---|---|"]
     texts += [f"| `{name}` | {LICENCES.get(name.split('.')[0], 'see its source')} |" for name in prepared["text"]]
     content = CARD.format(
@@ -112,7 +113,7 @@ def write_card(folder: Path, work: Path, history: History, command: str) -> None
         dropout=config.hidden_dropout_prob,
         seed=settings["seed"],
         hours=history.seconds / 3600,
-        threads=torch.get_num_threads(),
+        device=torch.cuda.get_device_name() if on_gpu else f"{torch.get_num_threads()} CPU thread(s)",
         torch=torch.__version__,
         transformers=version("transformers"),
         first=losses[0],

@@ -221,7 +221,9 @@ def export(encoder: Encoder, out: Path) -> None:
 def command(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> str:
     """Return the command line that makes this encoder: the options that differ from their defaults, no resuming."""
     given = {name: value for name, value in vars(asked).items() if value != parser.get_default(name)}
-    given = given | {"text": asked.text.name, "threads": torch.get_num_threads()}
+    given = given | {"text": asked.text.name}
+    if not torch.cuda.is_available():
+        given["threads"] = torch.get_num_threads()
     options = [f"--{name.replace('_', '-')} {value}" for name, value in given.items() if name not in ("work", "resume")]
     return " ".join(["python -m sentlab.pretraining", *options])
 
@@ -264,7 +266,8 @@ def main() -> None:
     else:
         encoder = new_encoder(tokenizer, asked.layers, asked.width, asked.work / "untrained")
     set_dropout(encoder, asked.dropout)
-    encoder.model.set_attn_implementation("eager")  # on a CPU a third faster to train than sdpa at these lengths
+    if encoder.device.type == "cpu":
+        encoder.model.set_attn_implementation("eager")  # a third faster to train than sdpa at these lengths
     config = TrainConfig(
         steps=round(asked.tokens / asked.sheet),
         batch_size=1,
