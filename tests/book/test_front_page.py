@@ -372,6 +372,44 @@ def test_what_pages_say_of_pt_bert_from_wikipedia() -> None:
             },
         ),
         (
+            "Noun phrases are better to mask than verb phrases",
+            0,
+            {
+                "paser-experiments": "Noun phrases are {} ahead of verb phrases ({}",
+                "scorecard": "noun phrases are {} better to mask than verb phrases ({})",
+            },
+        ),
+        (
+            "Noun and verb phrases are better than noun phrases alone",
+            0,
+            {"paser-experiments": "Beside noun phrases they add {} ({}"},
+        ),
+        ("Random swaps help PaSeR", 0, {"paser-experiments": "Swaps add {} ({}", "scorecard": "Swaps add {} ({})"}),
+        ("Random deletions help PaSeR", 0, {"paser-experiments": "deletions {} ({}"}),
+        (
+            "Synonyms help PaSeR",
+            1,
+            dict.fromkeys(("paser-experiments", "scorecard"), "ynonyms change the score by {} ({}"),
+        ),
+        (
+            "m = n = 10 is better than m = 0.1 and n = 1",
+            1,
+            {"paser-experiments": "$m = n = 10$ differs from $m = 0.1$, $n = 1$ by {} ({}"},
+        ),
+        (
+            "From the STS sentences, PT-BERT with one pooled key beats MoCo",
+            1,
+            {
+                "ptbert-experiments": "by {} from the STS sentences ({})",
+                "scorecard": "by {} from the STS sentences ({})",
+            },
+        ),
+        (
+            "PT-BERT with one pooled key beats MoCo",
+            1,
+            {"ptbert-experiments": "by {} from Wikipedia ({},", "scorecard": "by {} from Wikipedia ({})"},
+        ),
+        (
             "NLI alone is slightly better for sentences than all three tasks",
             0,
             dict.fromkeys(("universal-experiments", "scorecard"), "{} points better on them than all three tasks ({})"),
@@ -387,7 +425,10 @@ def test_pages_say_what_ablations_found(claim: str, sign: int, said: dict[str, s
     for name, form in said.items():
         text = form.format(number, f"{low:.1f} to {high:.1f}").replace("-", "−")
         assert text in text_of(name), (name, text)
-    holds = ("NLI alone", "Two phrases", "Three phrases", "RAKE's phrases", "[CLS] is better for PaSeR")
+    holds = (
+        *("NLI alone", "Two phrases", "Three phrases", "RAKE's phrases", "[CLS] is better for PaSeR"),
+        *("Noun phrases", "Random swaps"),
+    )
     assert (found.verdict == "holds") == claim.startswith(holds)
 
 
