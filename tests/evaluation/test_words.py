@@ -184,9 +184,9 @@ def test_a_long_context_is_cut_to_whole_words_around_the_marked_one(
     asked: list[str] = []
     encode_tokens = encoder.encode_tokens
 
-    def listening(texts: list[str], *, progress: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+    def listening(texts: list[str], *, progress: bool, precision: str) -> list[tuple[np.ndarray, np.ndarray]]:
         asked.extend(texts)
-        return encode_tokens(texts, progress=progress)
+        return encode_tokens(texts, progress=progress, precision=precision)
 
     monkeypatch.setattr(encoder, "encode_tokens", listening)
     vectors, unknown = vectors_in_context(encoder, [whole.context_a], [whole.span_a])
