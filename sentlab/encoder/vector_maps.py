@@ -285,10 +285,8 @@ def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[
     """
     result = copy.copy(encoder)
     result.post, result.prompts = None, dict(encoder.prompts)
-    vectors = torch.from_numpy(result.encode(sentences, normalize=False, precision="float32")).to(
-        encoder.device
-    )  # (N, D)
-    result.post = copy.deepcopy(kind).fit(vectors)
+    vectors = torch.from_numpy(result.encode(sentences, normalize=False, precision="float32"))  # (N, D)
+    result.post = copy.deepcopy(kind).fit(vectors.to(encoder.device))
     return result
 
 

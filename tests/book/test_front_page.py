@@ -432,6 +432,33 @@ def test_pages_say_what_ablations_found(claim: str, sign: int, said: dict[str, s
     assert (found.verdict == "holds") == claim.startswith(holds)
 
 
+def test_the_pages_say_how_far_slice_is_from_sbert_trained_on_nli() -> None:
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
+    found = {claim.text: claim.found["tiny"] for claim in record.results.claims if "tiny" in claim.found}
+    ngrams = found["With a pass for each n-gram, SLICE is better than SBERT trained on NLI"]
+    spans = found["In one pass, SLICE rates pairs better than SBERT trained on NLI"]
+    phrases = found["In one pass, SLICE rates pairs better than PhraseBERT"]
+    assert {one.verdict for one in (ngrams, spans, phrases)} == {"undecided"}
+    own, page = text_of("slice-experiments"), text_of("scorecard")
+    behind = f"it is {-ngrams.difference:.1f} points behind SBERT trained on NLI"
+    ends = f"{-ngrams.high:.1f} to {-ngrams.low:.1f}; p {ngrams.p:.2f} by Holm's method"
+    assert f"{behind} (95% CI {ends}" in own
+    assert f"a PhraseBERT-like encoder {phrases.difference:.1f} ({phrases.low:.1f} to {phrases.high:.1f}, not" in own
+    assert f"{phrases.difference:.1f} ahead of a PhraseBERT-like encoder ({phrases.low:.1f} to" in page
+
+
+def test_records_says_that_a_gpu_gives_the_scores_of_a_cpu() -> None:
+    found = [
+        (run.provenance.device, f"{run.results.after.own['stsb-context spans pearson']:.1f}")
+        for run in runs("tiny-context/phrasebert")
+    ]
+    (gpu, one), (other, two), (cpu, three) = found
+    assert gpu == other == "NVIDIA H200"
+    assert cpu.startswith("CPU")
+    said = f"two seeds of the last score {one} and {two} in one pass, and the third, on a CPU, {three}."
+    assert said in text_of("records")
+
+
 def test_what_pasers_page_says_of_few_synonyms() -> None:
     few = {"method.arguments.view": [{"name": "synonym_replacement", "rate": 0.1}], "train.seed": 0}
     (run,) = runs("tiny-paser/synonyms", where=few)
@@ -503,7 +530,7 @@ def test_universals_effects_are_those_that_its_pages_name(page: str) -> None:
     words, sentences = (f"{levels[level].difference:.1f}" for level in ("word", "sentence"))
     assert f"it raised words by {words} points; its {sentences} on sentences are not significant" in text_of("which")
     ends = f"{levels['sentence'].low:.1f} to {levels['sentence'].high:.1f}"
-    said = f"Words gain {words} points. Sentences gain {sentences} (95% CI {ends}), which just misses significance"
+    said = f"Words gain {words} points. Sentences gain {sentences} (95% CI {ends}), not significant"
     assert said in text_of("scorecard")
     for run in runs("tiny-universal/together"):
         assert run.results

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sentlab import data
-from sentlab.data import toy
+from sentlab.data import contexts, toy
 from sentlab.data.rows import (
     Corpus,
     DuplicateQuestion,
@@ -199,3 +199,25 @@ def test_rows_and_arguments_that_do_not_fit() -> None:
         evaluate(Letters(), ScoredPair("a", "b", 1.0))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no query with a relevant"):
         evaluate(Letters(), [RankingQuery("a", ("b",), (False,))])
+
+
+def test_scores_are_computed_in_float32_on_every_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder, asked = Encoder.from_pretrained("tiny", pooling="mean"), []
+
+    def listening(name: str) -> Any:
+        own = getattr(encoder, name)
+
+        def call(texts: list[str], **options: Any) -> Any:
+            asked.append((name, options.get("precision")))
+            return own(texts, **options)
+
+        return call
+
+    for name in ("encode", "encode_tokens"):
+        monkeypatch.setattr(encoder, name, listening(name))
+    evaluate_sts(encoder, {"toy": corpus_of("toy-sts")})
+    rows = contexts.stsb_in_context(corpus_of("toy-sts"))
+    for setup in ("spans", "ngrams", "full"):
+        evaluate_mining(encoder, rows, setup=setup, progress=False)
+    assert {name for name, _ in asked} == {"encode", "encode_tokens"}
+    assert {precision for _, precision in asked} == {"float32"}
