@@ -449,7 +449,7 @@ def test_the_pages_say_how_far_slice_is_from_sbert_trained_on_nli() -> None:
 
 def test_records_says_that_a_gpu_gives_the_scores_of_a_cpu() -> None:
     found = [
-        (run.provenance.device, f"{run.results.after.own['stsb-context spans pearson']:.1f}")
+        (run.provenance.device, f"{run.results.after.own['stsb-context spans pearson']:.2f}")
         for run in runs("tiny-context/phrasebert")
     ]
     (gpu, one), (other, two), (cpu, three) = found
