@@ -147,8 +147,7 @@ def kept_evaluation(
                 f"{path.parent} has no {test} for {pooling or 'its own pooling'}, and the encoder is gone: "
                 f"train it again with `python -m sentlab run --again {path.parents[1]}.json`"
             )
-        encoder = load({**source, "max_length": max_length})
-        encoder.pooling = pooling or encoder.pooling
+        encoder = load({**source, "max_length": max_length} | ({"pooling": pooling} if pooling else {}))
         items = evaluate(encoder, corpus, setup=test.setup, progress=False).items
         if correlation == "spearman":
             ranks = np.unique(items, return_inverse=True)[1]

@@ -203,3 +203,11 @@ def test_rows_beside_have_to_be_rows() -> None:
     asked = {"rows": {"b": row}, "columns": {"STS": [{"corpus": "stsb"}]}, "max_length": 64, "resamples": 10, "seed": 0}
     with pytest.raises(ValueError, match="beside names B, which is no row; there is b"):
         LeaderboardSettings(**asked, beside=["B"])
+
+
+def test_a_row_cannot_take_a_map_that_was_fitted_with_another_pooling(asked: Path) -> None:
+    content = json.loads(asked.read_text())
+    content["settings"]["rows"]["whitened"]["pooling"] = "mean"
+    asked.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match="pooling"):
+        leaderboard.leaderboard(asked)
