@@ -3,30 +3,33 @@
     python -m sentlab comparison book/results/NAME.json ... [--again]
     python -m sentlab williams book/results/NAME.json ... [--again]
 
-The encoders must be there: a run leaves its own in `runs/NAME/encoder`, a sweep with `keep` beside its records.
+The encoders must be there: a run leaves its own in `runs/NAME/encoder`, a sweep with `keep` beside its records. For
+Williams's test the kept similarities will do, except for spans of another length.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from tqdm import tqdm
 
 from sentlab.data import Corpus, ScoredPair
 from sentlab.encoder import Encoder
 from sentlab.encoder.word_vectors import WordVectors
 from sentlab.evaluation import Evaluation, evaluate
-from sentlab.evaluation.mining import MiningResult, bm25, evaluate_mining, williams
+from sentlab.evaluation.metrics import spearman
+from sentlab.evaluation.mining import MAX_SIZE, bm25, evaluate_mining, williams
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
-from sentlab.experiments.encoders import encoders_of, trained_rows
+from sentlab.experiments.encoders import encoders_of, items_beside, settings_of, trained_rows
+from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.records import ComparisonRecord, Notes, WilliamsRecord
-from sentlab.experiments.settings_rows import RowSettings, WilliamsRow, WilliamsTable
+from sentlab.experiments.settings_rows import RowSettings, TestSettings, WilliamsRow, WilliamsTable
 from sentlab.experiments.significance import estimate, holm, items_of, resample
 
 
@@ -86,25 +89,36 @@ def williams_tests(path: Path) -> WilliamsRecord:
 
 def williams_table(table: WilliamsTable, corpus: Corpus[Any], path: Path) -> found.WilliamsTableResult:
     """Compute correlations and share found, x 100, and the difference, t and p against the best row."""
+    gold = [row.score for row in corpus]
     mined = {str(row): mine(row, table, corpus, path) for row in tqdm(table.rows, desc=table.setup, unit=" rows")}
-    tests = williams({row: result.similarities for row, result in mined.items()}, [row.score for row in corpus])
-    scores = pd.concat([result.table().set_axis([row]) for row, result in mined.items()])
-    numbers = scores.join(tests[["difference", "t", "p"]])
+    tests = williams({row: similarities for row, (similarities, _) in mined.items()}, gold)
     rows = []
     for row in table.rows:
-        asked, own = row.model_dump(exclude_unset=True), numbers.loc[str(row)].dropna().round(4).to_dict()
-        rows.append(found.WilliamsRowResult(**asked, **own))
+        asked, (similarities, share) = row.model_dump(exclude_unset=True), mined[str(row)]
+        own = tests.loc[str(row), ["pearson", "difference", "t", "p"]].to_dict()
+        own |= {"spearman": 100 * spearman(similarities, gold)} | ({} if math.isnan(share) else {"found": share})
+        numbers: dict[str, Any] = {name: round(float(value), 4) for name, value in own.items()}
+        rows.append(found.WilliamsRowResult(**asked, **numbers))
     return found.WilliamsTableResult(**table.model_dump(exclude_unset=True, exclude={"rows"}), rows=rows)
 
 
-def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], path: Path) -> MiningResult:
-    """Return what a row finds in the contexts."""
+def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], path: Path) -> tuple[np.ndarray, float]:
+    """Return the similarities of a row, and the share of the true matches that it finds x 100.
+
+    The share is NaN where nothing is sought, or where only the kept similarities are left of the encoder.
+    """
     if row.record is None:
-        return bm25(corpus)
-    encoder: Any = Encoder.from_pretrained(**encoders_of(RowSettings(record=row.record), path)[0])
-    setup = row.setup or table.setup
+        return bm25(corpus).similarities, math.nan
+    setup, with_kept = row.setup or table.setup, row.vectors == "contextual" and table.max_size == MAX_SIZE
+    source = encoders_of(RowSettings(record=row.record), path, or_items=with_kept, first=True)[0]
+    if items_beside(source) and not Path(source["source"]).is_dir():
+        length = settings_of(RowSettings(record=row.record), path).encoder.max_length
+        kept = kept_evaluation(source, None, TestSettings(corpus=corpus.name, setup=setup), corpus, length)
+        return kept.items, math.nan
+    encoder: Any = Encoder.from_pretrained(**source)
     if row.vectors == "words":
         embeddings = encoder.word_embeddings.weight.detach().float().numpy()
         encoder = WordVectors(encoder.tokenizer.get_vocab(), embeddings, f"word embeddings of {row.record}")
         setup = "ngrams" if setup == "spans" else setup  # which without context are the same
-    return evaluate_mining(encoder, corpus, setup, max_size=table.max_size)
+    result = evaluate_mining(encoder, corpus, setup, max_size=table.max_size)
+    return result.similarities, result.found

@@ -19,6 +19,9 @@ from sentlab.evaluation.mining import bm25, evaluate_mining, williams
 from sentlab.evaluation.sts import pair_cosines
 from sentlab.experiments import records
 from sentlab.experiments.comparison import comparison, williams_tests
+from sentlab.experiments.encoders import encoders_of
+from sentlab.experiments.leaderboard import kept_evaluation
+from sentlab.experiments.settings_rows import RowSettings, TestSettings
 from sentlab.experiments.sweep import run_sweep
 
 
@@ -132,6 +135,43 @@ def test_williams_s_test_holds_each_row_against_the_best_of_its_set_up(recorded:
     assert results.table("spans", 2).loc["raw", "pearson"] == pytest.approx(short.pearson, abs=1e-3)
     assert full.loc["bm25", "spearman"] == pytest.approx(bm25(corpus).spearman, abs=1e-3)
     assert results.tables[2].rows[2].found is None
+
+
+def test_williams_s_test_takes_kept_similarities_where_the_encoder_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    corpus = Corpus("toy-contexts", "test", tuple(data.load("toy-contexts")[:40]), "the first forty")
+    asked = settings(tmp_path) | {
+        "encoder": {"source": "tiny", "pooling": "mean", "max_length": 128},
+        "method": {"name": "SimCSE", "arguments": {}},
+        "train": {"steps": 1, "batch_size": 4, "learning_rate": 0.01, "seed": 0},
+        "watch": None,
+    }
+    write(tmp_path / "trained.json", "sweep", {"run": asked, "over": {"train.seed": [0]}})
+    run_sweep(tmp_path / "trained.json")
+    trained = {"record": "trained"}
+    rows = [trained, {"record": "trained", "vectors": "words"}, {"vectors": "bm25"}]
+    chosen: dict[str, Any] = {"tables": [{"setup": "full", "rows": rows}], "corpus": "toy-contexts"}
+    monkeypatch.setattr(data, "load", lambda name, split: corpus)
+    chosen["tables"].append({"setup": "spans", "rows": [trained, {"vectors": "bm25"}]})
+    before = williams_tests(write(tmp_path / "a.json", "williams", chosen)).results
+    (source,) = encoders_of(RowSettings(record="trained"), tmp_path / "a.json")
+    for setup in ("full", "spans"):
+        kept_evaluation(source, None, TestSettings(corpus="toy-contexts", setup=setup), corpus, 128)
+    shutil.rmtree(source["source"])
+    chosen["tables"][0]["rows"].pop(1)
+    after = williams_tests(write(tmp_path / "b.json", "williams", chosen)).results
+    assert before
+    assert after
+    assert before.tables[1].rows[0].found is not None
+    assert after.tables[1].rows[0].found is None
+    for old, new in zip(before.tables, after.tables, strict=True):
+        assert new.rows[0].pearson == pytest.approx(old.rows[0].pearson, abs=1e-4)
+        assert new.rows[0].spearman == pytest.approx(old.rows[0].spearman, abs=1e-4)
+    chosen["tables"] = [{"setup": "spans", "max_size": 2, "rows": [trained]}]
+    with pytest.raises(FileNotFoundError, match="encoder of trained"):
+        williams_tests(write(tmp_path / "c.json", "williams", chosen))
 
 
 def test_an_encoder_that_was_not_kept_is_asked_for(recorded: Path) -> None:
