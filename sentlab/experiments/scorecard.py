@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -48,6 +48,9 @@ def scorecard(path: Path) -> ScorecardRecord:
     for number, claim in enumerate(settings.claims):
         printed = None if claim.printed is None else round(printed_effect(claim.printed), 4)
         own = {encoder: tested[number, encoder] for encoder in claim.sides}
+        for encoder, one in own.items():
+            if one.verdict != found.NOT_RUN:
+                own[encoder] = one.model_copy(update={"at_start": at_start(claim.sides[encoder], path)})
         about = claim.model_dump(include={"paper", "where", "text", "untested"})
         rows.append(found.ClaimResult(**about, printed=printed, found=own))
     record.results = found.ScorecardResults(claims=rows)
@@ -98,6 +101,17 @@ def has_run(side: RowSettings, beside: Path) -> bool:
     except ValueError:  # a run of a sweep or a search has no results yet
         return False
     return all(run.done or run.settings.method is None for run in runs)
+
+
+def at_start(pair: Versus, path: Path) -> Literal["ours", "theirs", "both"] | None:
+    """Return the side whose seeds were all best on dev before any training; None where there is none."""
+
+    def stayed(side: RowSettings) -> bool:
+        runs = [run.results for run in runs_of(records.path_of(side.record, path), side.where) if run.settings.method]
+        return bool(runs) and all(own and own.training and own.training.kept_step == 0 for own in runs)
+
+    ours, theirs = stayed(pair.ours), stayed(pair.theirs)
+    return "both" if ours and theirs else "ours" if ours else "theirs" if theirs else None
 
 
 def verdicts(estimates: Mapping[tuple[int, str], Estimate | None]) -> dict[tuple[int, str], found.Tested]:

@@ -59,11 +59,11 @@ def table(record: ScorecardRecord, paper: str) -> Any:
         for encoder in encoders:
             sides = asked[claim.text].sides.get(encoder)
             row[encoder] = _effect(claim.found[encoder], sides.ours.record) if sides else "–"
-            row[f"on {encoder}"] = claim.verdict(encoder) if sides or claim.untested else "–"
+            row[f"on {encoder}"] = _verdict(claim, encoder) if sides or claim.untested else "–"
         rows.append(row)
 
     def colour(verdict: str) -> str:
-        return f"font-weight: 600; color: {COLOURS.get(verdict, 'inherit')}"
+        return f"font-weight: 600; color: {COLOURS.get(verdict.split(' (')[0], 'inherit')}"
 
     caption = f"{paper}: effects, scores × 100"
     verdicts = [f"on {encoder}" for encoder in encoders]
@@ -73,6 +73,13 @@ def table(record: ScorecardRecord, paper: str) -> Any:
 def untested(record: ScorecardRecord) -> dict[str, str]:
     """Return the claims that cannot be tested here, each with the reason."""
     return {f"{claim.paper}: {claim.text}": claim.untested for claim in record.settings.claims if claim.untested}
+
+
+def _verdict(claim: ClaimResult, encoder: str) -> str:
+    """The verdict, and which side its training did not help."""
+    which = claim.found[encoder].at_start if encoder in claim.found else None
+    sides = {"ours": "first side", "theirs": "other side", "both": "both sides"}
+    return claim.verdict(encoder) + (f" ({sides[which]} at step 0)" if which else "")
 
 
 def _effect(found: Tested, name: str) -> str:

@@ -21,7 +21,7 @@ from sentlab.experiments import records
 from sentlab.experiments.encoders import encoders_of
 from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.records import LeaderboardRecord, ScorecardRecord, SweepRecord
-from sentlab.experiments.scorecard import has_run, printed_effect, scorecard, verdicts
+from sentlab.experiments.scorecard import at_start, has_run, printed_effect, scorecard, verdicts
 from sentlab.experiments.settings_rows import Claim, Printed, RowSettings, TestSettings
 from sentlab.experiments.significance import Estimate
 from sentlab.experiments.sweep import finished, runs_of, runs_with
@@ -235,6 +235,20 @@ def test_the_scorecard_is_not_older_than_its_runs() -> None:
                 compared += 1
                 assert difference == pytest.approx(np.mean(means[0]) - np.mean(means[1]), abs=0.1), claim.text
     assert compared > 20
+
+
+def test_a_side_that_no_training_has_helped_is_known() -> None:
+    path = BOOK / "scorecard" / "claims.json"
+    sides = {claim.text: claim.sides for claim in records.read_as(ScorecardRecord, path).settings.claims}
+    expected = {
+        "PT-BERT beats MoCo": "ours",
+        "Noun phrases are better to mask than verb phrases": "theirs",
+        "PaSeR beats the raw [CLS]": None,  # one side is not trained at all
+        "PaSeR beats whitening": None,  # which has no steps
+        "From Wikipedia, PT-BERT with one pooled key beats MoCo": None,  # one seed of three
+    }
+    for text, which in expected.items():
+        assert at_start(sides[text]["tiny"], path) == which
 
 
 def test_where_may_name_the_data_of_a_run() -> None:

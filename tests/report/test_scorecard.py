@@ -37,7 +37,7 @@ def record(tmp_path: Path) -> ScorecardRecord:
         {"claims": ASKED, "max_length": 64, "picture": picture, "resamples": 500, "seed": 0}
     )
     tested = [{"tiny": found} for found in FOUND] + [{}]
-    tested[0]["small"] = Tested(difference=2.0, low=-1.0, high=5.0, p=0.2, verdict="undecided")
+    tested[0]["small"] = Tested(difference=2.0, low=-1.0, high=5.0, p=0.2, verdict="undecided", at_start="theirs")
     printed = [24.8, None, 0.5, None]
     claims = [
         ClaimResult(**{key: claim[key] for key in ("paper", "where", "text")}, printed=effect, found=found)
@@ -54,7 +54,7 @@ def test_a_table_sets_effects_beside_each_other(record: ScorecardRecord) -> None
     assert rows[0]["tiny"].endswith("+6.7</a> [+5.1, +8.3]")
     assert 'href="records.ipynb#record-tiny-sts/paser"' in rows[0]["tiny"]
     assert rows[2]["tiny"] == "–"
-    assert [row["on small"] for row in rows] == ["undecided", "–", "–"]
+    assert [row["on small"] for row in rows] == ["undecided (other side at step 0)", "–", "–"]
     assert rows[0]["small"].endswith("+2.0</a> [-1.0, +5.0]")
     assert 'href="records.ipynb#record-small-sts/paser"' in rows[0]["small"]
     assert rows[1]["small"] == "–"
