@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -72,40 +73,35 @@ def leaderboard(path: Path) -> LeaderboardRecord:
 
 
 def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> found.BoardColumn:
-    """Compute the mean, spread and interval of each row, and compare it with the best row.
+    """Compute the mean, spread and interval of each row, and compare every two rows.
 
-    Holm's method adjusts the p-values of a column.
+    Holm's method adjusts the p-values of a column for all pairs of rows, since the scores themselves say which row is
+    the best one. With R resamples and n pairs no p is below 2n / (R + 1).
 
     Args:
         drawn: the rows, from one `resample`.
         beside: rows that are no candidates for the best.
     """
     best = max((row for row in drawn if row not in beside), key=lambda row: drawn[row].seeds.mean())
-    others = [row for row in drawn if row != best]
-    against = {row: estimate(drawn[row], drawn[best]) for row in others}
-    adjusted = dict(zip(others, holm([against[row].p for row in others]), strict=True))
+    pairs = list(combinations(drawn, 2))
+    estimates = [estimate(drawn[row], drawn[other]) for row, other in pairs]
+    differences: dict[str, dict[str, found.Apart]] = {row: {} for row in drawn}
+    for (row, other), apart, p in zip(pairs, estimates, holm([one.p for one in estimates]), strict=True):
+        low, high = (None if end is None else round(end, 2) for end in (apart.low, apart.high))
+        differences[row][other] = found.Apart(value=round(apart.value, 2), low=low, high=high, p=rounded_p(p))
+    column = found.BoardColumn(rows={}, best=best, differences=differences)
     rows = {}
     for row, own in drawn.items():
         score = estimate(own)
         values = {"score": score.value, "low": score.low, "high": score.high}
         if len(own.seeds) > 1:
             values["spread"] = float(own.seeds.std(ddof=1))
-        if row != best:
-            values["difference"] = against[row].value
         rounded: dict[str, Any] = {name: None if value is None else round(value, 2) for name, value in values.items()}
-        rows[row] = found.BoardRow(**rounded, p=rounded_p(adjusted.get(row)))
-    names = list(drawn)
-    differences = {
-        row: {other: _difference(own, drawn[other]) for other in names[i + 1 :]}
-        for i, (row, own) in enumerate(drawn.items())
-    }
-    return found.BoardColumn(rows=rows, best=best, differences=differences)
-
-
-def _difference(one: Drawn, other: Drawn) -> found.Apart:
-    own = estimate(one, other)
-    low, high = (None if end is None else round(end, 2) for end in (own.low, own.high))
-    return found.Apart(value=round(own.value, 2), low=low, high=high, p=rounded_p(own.p))
+        if row != best:
+            gap = column.between(row, best)
+            rounded |= {"difference": gap.value, "p": gap.p}
+        rows[row] = found.BoardRow(**rounded)
+    return column.model_copy(update={"rows": rows})
 
 
 def kept_places(test: TestSettings, corpus: Corpus[Any], notes: Notes) -> np.ndarray | slice:

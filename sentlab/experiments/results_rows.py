@@ -76,7 +76,10 @@ class WilliamsResults(Typed):
 
 
 class Apart(Typed):
-    """How much one row is above another, with the 95% interval and p, not adjusted; None where one seed cannot say."""
+    """How much one row is above another, with the 95% interval and p; None where one seed cannot say.
+
+    Holm's method adjusts p for all pairs of a column.
+    """
 
     value: Number
     low: Number | None
@@ -92,7 +95,8 @@ class Apart(Typed):
 class BoardRow(Typed):
     """A row of a column: mean over tests and seeds, spread over seeds, 95% interval, difference from the best.
 
-    There is no interval and no p where a trained row has one seed only. Holm's method adjusts the p of a column.
+    There is no interval and no p where a trained row has one seed only. Holm's method adjusts p for all pairs of a
+    column.
     """
 
     score: Number
@@ -117,7 +121,7 @@ class BoardColumn(Typed):
     differences: dict[str, dict[str, Apart]]
 
     def between(self, a: str, b: str) -> Apart:
-        """Return how much row `a` is above row `b`; p is not adjusted."""
+        """Return how much row `a` is above row `b`."""
         return self.differences[a][b] if b in self.differences[a] else self.differences[b][a].reversed()
 
 

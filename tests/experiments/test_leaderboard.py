@@ -39,7 +39,7 @@ def test_a_column_averages_tests_and_seeds_and_compares_with_the_best() -> None:
     golds = [rng.normal(size=200), rng.normal(size=100)]
     noise = {"good": 1.0, "twin": 1.0, "bad": 5.0, "beside": 0.3}
     tests = [{row: judged(rng, gold, amount, seeds=3) for row, amount in noise.items()} for gold in golds]
-    drawn = resample(tests, 200, np.random.default_rng(0), {row: row for row in noise})
+    drawn = resample(tests, 500, np.random.default_rng(0), {row: row for row in noise})
     column = compare_rows(drawn, beside=["beside"])
     results, best = column.rows, column.best
     assert best in ("good", "twin")
@@ -59,6 +59,7 @@ def test_a_column_averages_tests_and_seeds_and_compares_with_the_best() -> None:
     assert worse.low < worse.value < worse.high < 0
     better = column.between(best, "bad")
     assert (better.value, better.low, better.high, better.p) == (-worse.value, -worse.high, -worse.low, worse.p)
+    assert worse.p == results["bad"].p == pytest.approx(6 * 2 / 501, abs=1e-5)  # the least of 500 draws, for six pairs
     (twin,) = {"good", "twin"} - {best}
     assert (results[twin].p or 0) > 0.05
     assert (results["bad"].p or 1) < 0.05
