@@ -140,7 +140,7 @@ class Compared:
     """Williams's comparison with spans of some lengths against that with another.
 
     Args:
-        williams, row: names of the record and of an encoder in it, such as `slice/batch`.
+        williams, row: names of the record and of an encoder in it, such as `tiny-context/span-pair`.
         ours, others: longest spans, in words.
         setup, score: which of the row's numbers.
         heading: a line before them.

@@ -168,8 +168,8 @@ def test_all_recorded_files_are_read_and_written_without_a_change(tmp_path: Path
 def test_a_table_of_williams_is_found_by_set_up_and_longest_span() -> None:
     results = records.get("slice/williams", BOOK).results
     assert isinstance(results, WilliamsResults)
-    assert {"bm25", "raw/context words", "slice/batch"} <= set(results.table("full").index)
-    short, long = (results.table("spans", size).loc["slice/batch", "found"] for size in (5, 35))
+    assert {"bm25", "raw/context words", "tiny-context/span-batch"} <= set(results.table("full").index)
+    short, long = (results.table("spans", size).loc["tiny-context/span-batch", "found"] for size in (5, 35))
     assert short < long
     with pytest.raises(KeyError, match="no table of spans with spans of up to 7 words"):
         results.table("spans", 7)
