@@ -82,9 +82,9 @@ class Apart(Typed):
     """
 
     value: Number
-    low: Number | None
-    high: Number | None
-    p: Number | None
+    low: Number | None = None
+    high: Number | None = None
+    p: Number | None = None
 
     def reversed(self) -> Apart:
         """Return how much the other row is above this one."""

@@ -20,7 +20,8 @@ from sentlab.evaluation.sts import evaluate_sts
 from sentlab.evaluation.words import evaluate_similarity
 from sentlab.experiments import leaderboard, records
 from sentlab.experiments.leaderboard import compare_rows
-from sentlab.experiments.settings_rows import LeaderboardSettings
+from sentlab.experiments.results_rows import LeaderboardResults
+from sentlab.experiments.settings_rows import LeaderboardSettings, RowSettings, TestSettings
 from sentlab.experiments.significance import resample
 from sentlab.experiments.sweep import run_sweep
 
@@ -79,6 +80,23 @@ def test_a_row_with_one_seed_has_no_interval_and_no_p() -> None:
     assert column.between("one", "raw").low is column.between("one", "raw").p is None
     assert rows["raw"].low is not None  # an untrained encoder has no seeds
     assert {rows["raw"].p, rows["three"].p} > {None}
+
+
+def test_a_leaderboard_with_a_row_of_one_seed_is_read_as_it_was_written(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    gold = rng.normal(size=50)
+    tests = [{"raw": judged(rng, gold, 1.0), "one": judged(rng, gold, 1.0)}]
+    column = compare_rows(resample(tests, 30, rng, {"one": "one"}))
+    settings = LeaderboardSettings(
+        rows={row: RowSettings(record=row) for row in ("raw", "one")},
+        columns={"STS": [TestSettings(corpus="toy-sts")]},
+        max_length=64,
+        resamples=30,
+        seed=0,
+    )
+    results = LeaderboardResults(columns={"STS": column}, tests={"toy-sts": {"raw": [1.0], "one": [2.0]}})
+    records.LeaderboardRecord(settings=settings, results=results).save(tmp_path / "board.json")
+    assert records.read(tmp_path / "board.json").results == results
 
 
 @pytest.fixture
