@@ -65,8 +65,17 @@ def items_beside(source: Mapping[str, Any]) -> Path | None:
     return folder.with_name(ITEMS) if (folder.name, folder.parts[-3:-2]) == (ENCODER, (SWEEPS,)) else None
 
 
+def trained_by(source: str) -> str | None:
+    """Return NAME of `runs/NAME/encoder`."""
+    parts = Path(source).parts
+    ours = len(parts) > 2 and (parts[0], parts[-1]) == ("runs", ENCODER)
+    return "/".join(parts[1:-1]) if ours else None
+
+
 def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str]:
     """Return the rows that depend on a seed, each with its runs; others are not trained, or whiten all texts.
+
+    What begins with an encoder that a record has trained depends on that one's seed.
 
     Args:
         rows: name -> record and pooling.
@@ -75,7 +84,8 @@ def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str
     trained = {}
     for name, row in rows.items():
         first = settings_of(row, beside)
-        if first.method is not None and not (first.method.name == "Whitening" and first.draw is None):
+        own = first.method is not None and not (first.method.name == "Whitening" and first.draw is None)
+        if own or trained_by(first.encoder.source) or items_beside({"source": first.encoder.source}):
             trained[name] = row.trained
     return trained
 

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from sentlab import data
 from sentlab.encoder.files import locate
 from sentlab.experiments import records
-from sentlab.experiments.encoders import encoders_of
+from sentlab.experiments.encoders import encoders_of, trained_by
 from sentlab.experiments.records import (
     AnyRecord,
     ComparisonRecord,
@@ -152,13 +152,6 @@ def runs_asked(record: RunRecord | SweepRecord | SearchRecord) -> list[RunSettin
     if isinstance(record, SweepRecord):
         return record.settings.runs()
     return [record.settings.run if isinstance(record, SearchRecord) else record.settings]
-
-
-def trained_by(source: str) -> str | None:
-    """Return NAME of `runs/NAME/encoder`."""
-    parts = Path(source).parts
-    ours = len(parts) > 2 and (parts[0], parts[-1]) == ("runs", "encoder")
-    return "/".join(parts[1:-1]) if ours else None
 
 
 def lacks(entry: Entry) -> list[str]:

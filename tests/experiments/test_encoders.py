@@ -38,3 +38,16 @@ def test_the_runs_that_a_row_names_say_whether_it_is_trained(tmp_path: Path) -> 
         encoders_of(row, path)
     with pytest.raises(ValueError, match="has trained and untrained runs"):
         encoders_of(RowSettings(record="swept"), path)
+
+
+@pytest.mark.parametrize("method", [None, {"name": "Whitening"}], ids=["evaluated", "whitened"])
+@pytest.mark.parametrize(
+    ("place", "trained"),
+    [("runs/simcse-{}/encoder", True), ("book/results/sweeps/SimCSE-{}/encoder", True), ("models/bert-{}", False)],
+)
+def test_what_begins_with_trained_encoders_depends_on_their_seeds(
+    method: dict[str, Any] | None, place: str, trained: bool, tmp_path: Path
+) -> None:
+    run = RAW | {"method": method, "data": {"corpus": "toy-sentences"}}
+    path = beside(tmp_path, run, {"encoder.source": [place.format(seed) for seed in range(3)]})
+    assert ("row" in trained_rows({"row": RowSettings(record="swept")}, path)) is trained
