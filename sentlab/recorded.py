@@ -26,7 +26,7 @@ from sentlab.experiments.run import run
 from sentlab.experiments.scorecard import scorecard
 from sentlab.experiments.search import search
 from sentlab.experiments.sentence_map import sentence_map
-from sentlab.experiments.sweep import run_sweep, runs_of
+from sentlab.experiments.sweep import NotRun, run_sweep, runs_of
 from sentlab.files import clear
 
 SETTINGS: dict[str, type[asked.Typed]] = {
@@ -83,7 +83,7 @@ def finished(record: AnyRecord, path: Path) -> bool:
         return record.done
     try:
         return bool(runs_of(path))
-    except ValueError:  # a run has no results yet
+    except NotRun:
         return False
 
 
@@ -169,13 +169,14 @@ def main(arguments: Sequence[str], general: str = "") -> int:
             parser.error(f"{path} is of the kind {found[-1][1].kind}: {plan.command_of(found[-1][1], path)}")
     for path, record in found:
         clear(path)
-        if chosen.again or not finished(record, path):
-            try:
-                made = execute(record, path, again=chosen.again)
-            except FAILURES as error:
-                print(f"{path}: error: {one_line(error)}", file=sys.stderr)
-                return 1
-            if Accelerator().is_main_process:
-                for what, table in tables(made).items():
-                    print(f"{record.name} {what}\n{table.to_string()}")
+        try:
+            if not chosen.again and finished(record, path):
+                continue
+            made = execute(record, path, again=chosen.again)
+        except FAILURES as error:
+            print(f"{path}: error: {one_line(error)}", file=sys.stderr)
+            return 1
+        if Accelerator().is_main_process:
+            for what, table in tables(made).items():
+                print(f"{record.name} {what}\n{table.to_string()}")
     return 0

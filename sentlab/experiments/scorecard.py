@@ -26,7 +26,7 @@ from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.records import Notes, ScorecardRecord
 from sentlab.experiments.settings_rows import Claim, Printed, RowSettings, Versus
 from sentlab.experiments.significance import Estimate, estimate, holm, items_of, resample
-from sentlab.experiments.sweep import runs_of
+from sentlab.experiments.sweep import NotRun, runs_of
 
 SIGNIFICANT = 0.05
 
@@ -93,12 +93,13 @@ def has_run(side: RowSettings, beside: Path) -> bool:
 
     Raises:
         FileNotFoundError: there is no such record, as after a slip of the pen.
+        ValueError: it is damaged, or has no runs.
     """
     place = records.path_of(side.record, beside)
     records.read(place)
     try:
         runs = runs_of(place, side.where)
-    except ValueError:  # a run of a sweep or a search has no results yet
+    except NotRun:
         return False
     return all(run.done or run.settings.method is None for run in runs)
 

@@ -104,3 +104,8 @@ def test_an_unfinished_sweep_is_run(
     assert "toy-sts-dev" in told
     assert "toy-words-dev" in told
     assert recorded.finished(records.read(path), Path(path))
+    next((tmp_path / records.SWEEPS).glob("*.json")).write_text("{")
+    with pytest.raises(ValueError, match="is not JSON"):
+        recorded.finished(records.read(path), Path(path))
+    assert command.main(["sweep", path]) == 1
+    assert "is not JSON" in capsys.readouterr().err.splitlines()[-1]

@@ -138,6 +138,24 @@ def test_a_record_that_is_not_there_is_an_error_and_not_a_run_to_come(path: Path
         scorecard(path)
 
 
+def test_a_record_that_has_no_runs_is_an_error_and_not_a_run_to_come(path: Path) -> None:
+    with pytest.raises(ValueError, match=r"scorecard\.json is of the kind scorecard"):
+        has_run(RowSettings(record="scorecard"), path)
+
+
+def test_damaged_runs_of_a_sweep_are_an_error_and_not_runs_to_come(path: Path) -> None:
+    run = json.loads((path.parent / "later.json").read_text())["settings"]
+    place = path.parent / "dims.json"
+    over = {"method.arguments": [{"dim": 4}]}
+    place.write_text(json.dumps({"kind": "sweep", "settings": {"run": run, "over": over}}))
+    record = records.read_as(SweepRecord, place)
+    own = finished(record.settings.runs()[0], path.parent / records.SWEEPS)
+    assert has_run(RowSettings(record="dims"), path)
+    (path.parent / records.SWEEPS / f"{own.settings.run_name}.json").write_text("{")
+    with pytest.raises(ValueError, match="is not JSON"):
+        has_run(RowSettings(record="dims"), path)
+
+
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
