@@ -190,8 +190,28 @@ def runs_with(values: Mapping[str, Any], record: SweepRecord, path: str | Path) 
 
     Raises:
         NotRun: the search that has to choose settings is not done.
+        ValueError: a setting is unknown in all runs.
     """
-    return [own for own in record.settings.runs(chosen_for(record, path)) if with_values(own, values) == own]
+    runs = record.settings.runs(chosen_for(record, path))
+    if unknown := [name for name in values if not any(_knows(own, name) for own in runs)]:
+        raise ValueError(f"`where` names {', '.join(unknown)}, and no run of {record.name} has such a setting")
+    return [own for own in runs if _has(own, values)]
+
+
+def _knows(settings: RunSettings, name: str) -> bool:
+    try:
+        value_of(settings, name)
+    except (AttributeError, KeyError):
+        return False
+    return True
+
+
+def _has(settings: RunSettings, values: Mapping[str, Any]) -> bool:
+    """Whether these are a run's own values, with defaults filled in on both sides."""
+    try:
+        return with_values(settings, values) == settings
+    except ValueError:  # what the other settings of this run refuse is not its own, such as another method's name
+        return False
 
 
 def _runs(

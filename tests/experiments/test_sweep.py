@@ -156,6 +156,33 @@ def test_every_recorded_run_of_a_sweep_belongs_to_a_record() -> None:
     assert recorded <= asked
 
 
+@pytest.mark.parametrize(
+    ("where", "seeds"),
+    [
+        ({"method.name": "SimCSE"}, [2, 3]),
+        ({"method.arguments.temperature": 0.05}, [2, 3]),
+        ({"method": {"name": "SimCSE", "arguments": {"temperature": 0.05}}}, [2, 3]),
+        ({"method.name": "PaSeR", "method.arguments.decoder_layers": 1, "train.seed": 1}, [1]),
+        ({"method": None}, [4, 5]),
+        ({"dropout": None, "data": {"corpus": "toy-sentences", "split": "train"}}, [0, 1, 2, 3, 4, 5]),  # defaults
+        ({"dropout": 2.0}, []),
+    ],
+)
+def test_where_compares_with_what_each_run_has(
+    where: dict[str, Any], seeds: list[int], settings: dict[str, Any], tmp_path: Path
+) -> None:
+    methods = [settings["method"], {"name": "SimCSE", "arguments": {"temperature": 0.05}}, None]
+    path = tmp_path / "methods.json"
+    asked = {"run": settings, "over": {"method": methods, "train.seed": [0, 1]}}
+    path.write_text(json.dumps({"kind": "sweep", "settings": asked}))
+    record = records.read_as(records.SweepRecord, path)
+    every = record.settings.runs()
+    assert [every.index(own) for own in module.runs_with(where, record, path)] == seeds
+    for unknown in ("train.sede", "dropuot", "method.arguments.tau"):
+        with pytest.raises(ValueError, match=rf"`where` names {unknown}, and no run of methods has"):
+            module.runs_with({**where, unknown: 1}, record, path)
+
+
 def test_results_stay_until_there_are_new_ones(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
