@@ -39,8 +39,12 @@ def search(path: Path, *, again: bool = False) -> SearchRecord:
     if record.results and not again:
         results = found.SearchResults(trials=record.results.trials)
     hunt = Hunt(record, path, again)
-    # those of other settings, which have changed since, have other names
-    hunt.trials = [trial for trial in results.trials if trial.run == settings.of(trial.values, trial.steps).run_name]
+    # those of other settings, which have changed since, vary others or have other names
+    hunt.trials = [
+        trial
+        for trial in results.trials
+        if trial.values.keys() == settings.over.keys() and trial.run == settings.of(trial.values, trial.steps).run_name
+    ]
     best = found.finalists(hunt.try_all(settings.drawn(), settings.steps, "trials"), settings.finalists)
     hunt.try_all([trial.values for trial in best], settings.length, "in full")
     over = {  # with what the grid has grown by before an interruption

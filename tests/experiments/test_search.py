@@ -225,6 +225,27 @@ def test_a_search_whose_settings_have_changed_tries_again(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (("SimCSE", {}, {"dropout": [0.1]}), ("SimCSE", {}, {"dropout": [0.1], "train.warmup": [0.1]})),
+        (("PaSeR", {"decoder_layers": 1}, {"method.arguments.m": [1.0]}), ("SimCSE", {}, {"dropout": [0.1]})),
+    ],
+    ids=["one setting more", "another method"],
+)
+def test_a_search_over_other_settings_tries_again(path: Path, before: Any, after: Any) -> None:
+    for name, arguments, over in (before, after):
+        content = json.loads(path.read_text())
+        content["settings"] |= {"over": over, "trials": 1, "finalists": 1}
+        content["settings"]["run"]["method"] = {"name": name, "arguments": arguments}
+        path.write_text(json.dumps(content))
+        assert not records.read(path).done
+        found = search(path).results
+        assert found
+        assert all(trial.values.keys() == over.keys() for trial in found.trials)
+        assert records.read(path).done
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         {"over": {"train.learning_rate": [0.001, 0.01, 0.1], "dropout": [0.05, 0.1, 0.2]}},
