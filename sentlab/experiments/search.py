@@ -8,7 +8,7 @@ The record is written after each trial, so that an interrupted search resumes.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -51,7 +51,7 @@ def search(path: Path, *, again: bool = False) -> SearchRecord:
         name: [*values, *dict.fromkeys(trial.values[name] for trial in hunt.full if trial.values[name] not in values)]
         for name, values in settings.over.items()
     }
-    while (chosen := hunt.best()) and (grown := beyond(over, settings.over, chosen.values)):
+    while (chosen := hunt.best()) and (grown := beyond(over, settings.over, chosen.values, settings.takes)):
         name, value = grown
         over[name].append(value)
         hunt.try_out({**chosen.values, name: value}, settings.length)
@@ -144,7 +144,10 @@ def at_end(values: list[Any], chosen: Any) -> bool:
 
 
 def beyond(
-    over: Mapping[str, list[Any]], before: Mapping[str, list[Any]], chosen: Mapping[str, Any]
+    over: Mapping[str, list[Any]],
+    before: Mapping[str, list[Any]],
+    chosen: Mapping[str, Any],
+    takes: Callable[[Mapping[str, Any]], bool] = lambda values: True,
 ) -> tuple[str, float] | None:
     """Find a setting whose chosen value is at an end of its grid, and the value that comes next there.
 
@@ -154,6 +157,7 @@ def beyond(
         over: setting -> the values so far.
         before: setting -> the values that the search began with.
         chosen: setting -> the best value so far.
+        takes: whether a run can have these values, setting -> value. Where it cannot, a grid ends.
     """
     for name, values in over.items():
         if not at_end(values, chosen[name]) or len(values) >= len(before[name]) + GROWTH:
@@ -167,6 +171,6 @@ def beyond(
             value = round(value)
             if value < 1 or value in values:
                 continue
-        if value <= HIGHEST.get(name.split(".")[-1], float("inf")):
+        if value <= HIGHEST.get(name.split(".")[-1], float("inf")) and takes({**chosen, name: value}):
             return name, value
     return None

@@ -131,6 +131,14 @@ class SearchSettings(Typed):
         """Return the settings of a run in full."""
         return with_values(self.run, {**values, "train.seed": seed})
 
+    def takes(self, values: Mapping[str, Any]) -> bool:
+        """Return whether a run in full can have these values."""
+        try:
+            self.full(values, self.seeds[0])
+        except ValueError:
+            return False
+        return True
+
 
 def with_values(common: RunSettings, values: Mapping[str, Any]) -> RunSettings:
     """Return the same settings with other values.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from sentlab.experiments import sweep as sweeps
 from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.records import RunRecord, SearchRecord
-from sentlab.experiments.results import SearchResults, Trial
+from sentlab.experiments.results import DevScore, Measured, RunResults, SearchResults, Training, Trial
 from sentlab.experiments.search import Hunt, beyond, search
 from sentlab.experiments.settings_rows import RowSettings, TestSettings
 from sentlab.experiments.sweep import runs_of
@@ -349,6 +350,37 @@ def test_a_grid_that_has_grown_stays_so_after_an_interruption(path: Path, monkey
         search(path)
         assert tried == whole
         assert json.loads(path.read_text())["results"] == json.loads(kept)["results"]
+
+
+def made_up(monkeypatch: pytest.MonkeyPatch, score: Callable[[dict[str, Any]], float]) -> None:
+    """Let trials and runs in full have a made-up dev score."""
+
+    def run(path: Path, **_: Any) -> None:
+        record = records.read_as(RunRecord, path)
+        train = record.settings.train or {}
+        curve = [DevScore(step=train["steps"], score=score(train))]
+        record.results = RunResults(before=Measured(scores={"cls": {}}), training=Training(dev=curve))
+        record.provenance = records.Notes().provenance("made up", 1.0)
+        record.save(path)
+
+    monkeypatch.setattr(sweeps, "run", run)
+
+
+@pytest.mark.parametrize(("name", "grid"), [("decay", [0.3, 0.6]), ("warmup", [0.2, 0.4])])
+def test_a_grid_ends_where_the_settings_refuse_what_comes_next(
+    name: str, grid: list[float], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_up(monkeypatch, lambda train: train[name])
+    content = json.loads(path.read_text())
+    content["settings"] |= {"over": {f"train.{name}": grid}, "trials": 2}
+    if name == "warmup":
+        content["settings"]["run"]["train"]["decay"] = 0.5  # and 0.8 + 0.5 would be more than all steps
+    path.write_text(json.dumps(content))
+    results = search(path).results
+    assert results
+    assert results.chosen == {f"train.{name}": grid[1]}
+    assert results.edges == [f"train.{name}"]
+    assert records.read(path).done
 
 
 @pytest.mark.parametrize(
