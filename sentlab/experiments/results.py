@@ -224,7 +224,7 @@ class SearchResults(Typed):
         """Return whether all that these settings ask for is there: trials, runs in full and seeds."""
         known = {trial.run: trial for trial in self.trials}
         drawn = [known.get(settings.of(values, settings.steps).run_name) for values in settings.drawn()]
-        if self.chosen is None or None in drawn:
+        if self.chosen is None or not settings.reaches(self.chosen) or None in drawn:
             return False
         best = finalists([trial for trial in drawn if trial], settings.finalists)
         full = {settings.of(trial.values, settings.length).run_name for trial in best}

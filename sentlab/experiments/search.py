@@ -19,12 +19,11 @@ from tqdm import tqdm
 from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.records import SWEEPS, Notes, RunRecord, SearchRecord
+from sentlab.experiments.settings_grids import GROWTH, following, numeric
 from sentlab.experiments.sweep import finished, shared
 
 TRIALS = Path("runs/trials")
-GROWTH = 3  # values that a grid may gain
 LOST = -100.0  # the score of a trial that gave none: no correlation x 100 is lower
-HIGHEST = {"dropout": 0.5, "decoder_layers": 12, "momentum": 0.999, "warmup": 0.9}  # of what cannot grow for ever
 
 
 def search(path: Path, *, again: bool = False) -> SearchRecord:
@@ -39,11 +38,11 @@ def search(path: Path, *, again: bool = False) -> SearchRecord:
     if record.results and not again:
         results = found.SearchResults(trials=record.results.trials)
     hunt = Hunt(record, path, again)
-    # those of other settings, which have changed since, vary others or have other names
+    # those of other settings, which have changed since, have other values or other names
     hunt.trials = [
         trial
         for trial in results.trials
-        if trial.values.keys() == settings.over.keys() and trial.run == settings.of(trial.values, trial.steps).run_name
+        if settings.reaches(trial.values) and trial.run == settings.of(trial.values, trial.steps).run_name
     ]
     best = found.finalists(hunt.try_all(settings.drawn(), settings.steps, "trials"), settings.finalists)
     hunt.try_all([trial.values for trial in best], settings.length, "in full")
@@ -139,8 +138,7 @@ class Hunt:
 
 def at_end(values: list[Any], chosen: Any) -> bool:
     """Return whether a number is the smallest or the largest of its grid."""
-    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-    return len(numbers) == len(values) > 1 and chosen in (min(numbers), max(numbers))
+    return numeric(values) and chosen in (min(values), max(values))
 
 
 def beyond(
@@ -151,8 +149,6 @@ def beyond(
 ) -> tuple[str, float] | None:
     """Find a setting whose chosen value is at an end of its grid, and the value that comes next there.
 
-    Numbers go on by the ratio of the two at that end; from 0 there is no way down.
-
     Args:
         over: setting -> the values so far.
         before: setting -> the values that the search began with.
@@ -162,15 +158,7 @@ def beyond(
     for name, values in over.items():
         if not at_end(values, chosen[name]) or len(values) >= len(before[name]) + GROWTH:
             continue
-        numbers = sorted(values)
-        end, inner = numbers[:2] if chosen[name] == numbers[0] else numbers[:-3:-1]
-        if end == 0:
-            continue
-        value = float(f"{end * end / inner if inner else 2 * end:.3g}")
-        if all(isinstance(number, int) for number in numbers):  # such as layers, or rows of a batch
-            value = round(value)
-            if value < 1 or value in values:
-                continue
-        if value <= HIGHEST.get(name.split(".")[-1], float("inf")) and takes({**chosen, name: value}):
+        value = following(name, values, down=chosen[name] == min(values))
+        if value is not None and takes({**chosen, name: value}):
             return name, value
     return None

@@ -13,6 +13,9 @@ from pydantic import AfterValidator, Field, PositiveInt, ValidationError, model_
 
 from sentlab.experiments.settings import RunSettings, Typed, problems
 
+GROWTH = 3  # values that a grid may gain
+HIGHEST = {"dropout": 0.5, "decoder_layers": 12, "momentum": 0.999, "warmup": 0.9}  # of what cannot grow for ever
+
 
 def _checked_grid(over: dict[str, list[Any]]) -> dict[str, list[Any]]:
     if not over or not all(over.values()):
@@ -138,6 +141,53 @@ class SearchSettings(Typed):
         except ValueError:
             return False
         return True
+
+    def reaches(self, values: Mapping[str, Any]) -> bool:
+        """Return whether this search can come to these values: each is in its grid, or is one that it can grow to.
+
+        A record does not say which values a grid has gained, but by the way that grids grow they are known.
+        """
+        grids = {name: with_growth(name, grid) for name, grid in self.over.items()}
+        inside = values.keys() == grids.keys() and all(values[name] in grid for name, grid in grids.items())
+        return inside and self.takes(values)
+
+
+def numeric(values: list[Any]) -> bool:
+    """Return whether a grid can grow: it has several values, and all are numbers."""
+    return len(values) > 1 and all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def following(name: str, values: list[Any], *, down: bool) -> float | None:
+    """Return the value that comes next at one end of a grid of numbers; None where the grid ends.
+
+    Numbers go on by the ratio of the two at that end; from 0 there is no way down.
+
+    Args:
+        name: of the setting, with dots.
+        values: two or more.
+        down: below the smallest one.
+    """
+    numbers = sorted(values)
+    end, inner = numbers[:2] if down else numbers[:-3:-1]
+    if end == 0:
+        return None
+    value = float(f"{end * end / inner if inner else 2 * end:.3g}")
+    if all(isinstance(number, int) for number in numbers):  # such as layers, or rows of a batch
+        value = round(value)
+        if value < 1 or value in values:
+            return None
+    return value if value <= HIGHEST.get(name.split(".")[-1], float("inf")) else None
+
+
+def with_growth(name: str, values: list[Any]) -> list[Any]:
+    """Return a grid with all values that it may gain at either end."""
+    grown = list(values)
+    for down in (True, False) if numeric(values) else ():
+        own = list(values)
+        while len(own) < len(values) + GROWTH and (value := following(name, own, down=down)) is not None:
+            own.append(value)
+        grown += own[len(values) :]
+    return grown
 
 
 def with_values(common: RunSettings, values: Mapping[str, Any]) -> RunSettings:

@@ -383,6 +383,38 @@ def test_a_grid_ends_where_the_settings_refuse_what_comes_next(
     assert records.read(path).done
 
 
+def test_a_grid_that_was_narrowed_does_not_choose_what_it_has_lost(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made_up(monkeypatch, lambda train: -abs(train["learning_rate"] - 0.05))
+    content = json.loads(path.read_text())
+    for grid, chosen in (([0.01, 0.05, 0.2], 0.05), ([0.01, 0.2], 0.01)):
+        content["settings"] |= {"over": {"train.learning_rate": grid}, "trials": len(grid), "finalists": len(grid)}
+        path.write_text(json.dumps(content))
+        assert not records.read(path).done
+        results = search(path).results
+        assert results
+        assert results.chosen == {"train.learning_rate": chosen}
+        content = json.loads(path.read_text())
+        assert records.read(path).done
+
+
+def test_values_that_a_grid_has_gained_count_until_the_grid_is_another(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_up(monkeypatch, lambda train: train["learning_rate"])
+    content = json.loads(path.read_text())
+    content["settings"] |= {"over": {"train.learning_rate": [0.001, 0.003]}, "trials": 2}
+    path.write_text(json.dumps(content))
+    results = search(path).results
+    assert results
+    assert results.chosen == {"train.learning_rate": 0.081}  # 0.009, 0.027, 0.081
+    assert records.read(path).done
+    assert search(path).results == results
+    content = json.loads(path.read_text())
+    content["settings"]["over"] = {"train.learning_rate": [0.001, 0.002]}
+    path.write_text(json.dumps(content))
+    assert not records.read(path).done
+
+
 @pytest.mark.parametrize(
     ("grid", "chosen", "grown"),
     [
