@@ -41,6 +41,7 @@ def leaderboard(path: Path) -> LeaderboardRecord:
 
     Raises:
         FileNotFoundError: an encoder or a corpus is not there; says how to get it.
+        ValueError: a row has no score on a test.
     """
     record, notes, began = records.read_as(LeaderboardRecord, path), Notes(), time.monotonic()
     settings = record.settings
@@ -56,16 +57,16 @@ def leaderboard(path: Path) -> LeaderboardRecord:
             corpus = corpora[test.corpus]
             asked = of_row.pooling, test, corpus, settings.max_length
             scored[name][row] = [kept_evaluation(source, *asked, chosen=kept[name]) for source in sources]
+    scores = {
+        name: {row: np.round(finite(seeds, f"{path}: {row} on {name}"), 2).tolist() for row, seeds in rows.items()}
+        for name, rows in scored.items()
+    }
     random, columns, trained = np.random.default_rng(settings.seed), {}, trained_rows(settings.rows, path)
     for column, own in tqdm(settings.columns.items(), desc="resample", unit=" columns"):
         parts = [scored[str(test)] for test in own]
         items = [items_of(corpora[test.corpus], kept[str(test)]) for test in own]
         drawn = resample(parts, settings.resamples, random, trained, items=items)
         columns[column] = compare_rows(drawn, settings.beside)
-    scores = {
-        name: {row: np.round(scores_over(seeds), 2).tolist() for row, seeds in rows.items()}
-        for name, rows in scored.items()
-    }
     record.results = found.LeaderboardResults(columns=columns, tests=scores)
     record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
     record.save(path)
@@ -102,6 +103,22 @@ def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> foun
             rounded |= {"difference": gap.value, "p": gap.p}
         rows[row] = found.BoardRow(**rounded)
     return column.model_copy(update={"rows": rows})
+
+
+def finite(seeds: Sequence[Evaluation], what: str) -> np.ndarray:
+    """Return the score of each seed.
+
+    Args:
+        what: names them in the error.
+
+    Raises:
+        ValueError: a score is not a finite number, with which nothing can be compared.
+    """
+    scores = scores_over(seeds)
+    if not np.isfinite(scores).all():
+        lost = scores[~np.isfinite(scores)][0]
+        raise ValueError(f"{what}: the score is {lost}, as where all items get the same value: leave it out")
+    return scores
 
 
 def kept_places(test: TestSettings, corpus: Corpus[Any], notes: Notes) -> np.ndarray | slice:

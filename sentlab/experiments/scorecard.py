@@ -22,7 +22,7 @@ from sentlab.data import published
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, trained_rows
-from sentlab.experiments.leaderboard import kept_evaluation
+from sentlab.experiments.leaderboard import finite, kept_evaluation
 from sentlab.experiments.records import Notes, ScorecardRecord
 from sentlab.experiments.settings_rows import Claim, Printed, RowSettings, Versus
 from sentlab.experiments.significance import Estimate, estimate, holm, items_of, resample
@@ -32,7 +32,11 @@ SIGNIFICANT = 0.05
 
 
 def scorecard(path: Path) -> ScorecardRecord:
-    """Test every claim on every encoder, and write the verdicts into the record."""
+    """Test every claim on every encoder, and write the verdicts into the record.
+
+    Raises:
+        ValueError: a side of a claim has no score on a test.
+    """
     record, notes, began = records.read_as(ScorecardRecord, path), Notes(), time.monotonic()
     settings = record.settings
     if settings.threads:
@@ -82,6 +86,9 @@ def difference_of(
         }
         for test in claim.tests
     ]
+    for test, own in zip(claim.tests, tests, strict=True):
+        for name, seeds in own.items():
+            finite(seeds, f"{path}: {claim.text}: {name} on {test}")
     items = [items_of(corpora[test.corpus]) for test in claim.tests]
     trained = trained_rows(sides, path)
     drawn = resample(tests, settings.resamples, random, trained, items=items, progress=False)

@@ -167,6 +167,18 @@ def test_a_leaderboard_holds_what_the_evaluations_say(asked: Path, small_encoder
     assert record.results.columns["STS"].best in record.results.columns["STS"].rows
 
 
+def test_a_row_without_a_score_is_refused_by_name(asked: Path) -> None:
+    written = json.loads(asked.read_text())
+    written["settings"]["rows"]["bag of words"] = {"record": "words"}  # two words share none, or are the same
+    asked.write_text(json.dumps(written))
+    encoder = {"source": "words", "pooling": "mean", "max_length": 64}
+    words = {"encoder": encoder, "dev": "toy-sts", "test": []}
+    (asked.parent / "words.json").write_text(json.dumps({"kind": "run", "settings": words}))
+    with pytest.raises(ValueError, match=r"leaderboard\.json: bag of words on toy-words: the score is nan"):
+        leaderboard.leaderboard(asked)
+    assert json.loads(asked.read_text()) == written
+
+
 def test_pairs_that_chose_settings_can_be_left_out_of_a_test(asked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = json.loads(asked.read_text())
     columns = {"all": [{"corpus": "toy-sts"}], "unseen": [{"corpus": "toy-sts", "without": "toy-sts"}]}

@@ -115,6 +115,19 @@ def test_a_scorecard_sets_each_claim_beside_its_paper(path: Path, small_encoder_
     assert counts.loc["SLICE", "cannot be tested"] == 1
 
 
+def test_a_side_without_a_score_is_refused_by_name(path: Path) -> None:
+    encoder = {"source": "words", "pooling": "mean", "max_length": 16}
+    words = {"encoder": encoder, "dev": "toy-sts", "test": []}
+    (path.parent / "words.json").write_text(json.dumps({"kind": "run", "settings": words}))
+    content = json.loads(path.read_text())
+    first = content["settings"]["claims"][0]
+    first["tests"] = [{"corpus": "toy-words"}]  # of which the bag of words makes the same for all pairs
+    first["sides"]["small"]["ours"]["record"] = "words"
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"scorecard\.json: mean beats \[CLS\]: words on toy-words: the score is nan"):
+        scorecard(path)
+
+
 def test_a_side_counts_when_its_own_runs_of_a_sweep_are_done(path: Path) -> None:
     run = json.loads((path.parent / "later.json").read_text())["settings"]
     run["method"]["arguments"] = {"dim": 16}
