@@ -77,7 +77,8 @@ class SearchSettings(Typed):
     is at an end of its grid, the grid grows there. Only dev scores choose.
 
     Args:
-        run: the settings that all runs have in common, as of a run; `train.steps` are those of a run in full.
+        run: the settings that all runs have in common, as of a run; `train.steps` are those of a run in full, and
+            `train.keep` is `dev`.
         over: setting, with dots -> its grid: {"train.learning_rate": [1e-4, 3e-4], "dropout": [0.0, 0.05]}.
 
         trials: how many random settings are tried; all of them, if there are no more.
@@ -103,7 +104,11 @@ class SearchSettings(Typed):
         if self.finalists > self.trials:
             raise ValueError(f"there are {self.finalists} finalists of {self.trials} trials")
         for values in self.grid():
-            self.trial(values)
+            trial = self.trial(values)
+            if trial.method is None:
+                raise ValueError("run.method is missing: a search compares what its trials have trained")
+            if (trial.train or {}).get("keep") != "dev":  # it would choose by a peak that its encoders do not have
+                raise ValueError('run.train.keep must be "dev": a search goes by the best dev score of a run')
         return self
 
     def grid(self) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -462,11 +463,17 @@ def test_a_dropout_grows_to_a_half_at_most() -> None:
         ({"over": {}}, "values to try"),
         ({"over": {"train.rate": [1]}}, "train.rate 1: train: rate unknown"),
         ({"seeds": []}, "seeds"),
+        ({"run.train.keep": "last"}, "run.train.keep must be"),
+        ({"over": {"train.keep": ["dev", "last"]}}, "run.train.keep must be"),
+        ({"run.method": None}, "run.method is missing"),
+        ({"over": {"method": [{"name": "SimCSE", "arguments": {}}, None]}}, "run.method is missing"),
     ],
 )
 def test_a_search_that_cannot_be_is_refused_when_it_is_read(path: Path, changed: dict[str, Any], says: str) -> None:
     content = json.loads(path.read_text())
-    content["settings"] |= changed
+    for name, value in changed.items():
+        *parents, last = name.split(".")
+        reduce(dict.__getitem__, parents, content["settings"])[last] = value
     path.write_text(json.dumps(content))
     with pytest.raises(ValueError, match=says):
         records.read(path)

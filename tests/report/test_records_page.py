@@ -72,7 +72,8 @@ def test_kinds_are_counted(place: Path) -> None:
 def test_a_search_is_listed_before_and_after_its_runs(place: Path) -> None:
     sweep = records.read_as(records.SweepRecord, place / "paser/seeds.json")
     run = sweep.settings.run.model_dump(mode="json", exclude_unset=True)
-    run["train"] = {name: value for name, value in run["train"].items() if name != "seed"} | {"steps": 10}
+    run["train"] = {name: value for name, value in run["train"].items() if name != "seed"}
+    run["train"] |= {"steps": 10, "keep": "dev"}
     asked = {"run": run, "over": {"train.learning_rate": [0.1]}, "trials": 1, "steps": 5, "finalists": 1}
     record = records.SearchRecord(settings=asked | {"seeds": [3, 4]})  # type: ignore[arg-type]
     record.save(place / "paser/searched.json")
