@@ -23,7 +23,7 @@ from sentlab.encoder import Encoder
 from sentlab.encoder.word_vectors import WordVectors
 from sentlab.evaluation import Evaluation, evaluate
 from sentlab.evaluation.metrics import spearman
-from sentlab.evaluation.mining import MAX_SIZE, bm25, evaluate_mining, williams
+from sentlab.evaluation.mining import bm25, evaluate_mining, williams
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, items_beside, settings_of, trained_rows
@@ -109,8 +109,8 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], path: Path
     """
     if row.record is None:
         return bm25(corpus).similarities, math.nan
-    setup, with_kept = row.setup or table.setup, row.vectors == "contextual" and table.max_size == MAX_SIZE
-    source = encoders_of(RowSettings(record=row.record), path, or_items=with_kept, first=True)[0]
+    setup = row.setup or table.setup
+    source = encoders_of(RowSettings(record=row.record), path, or_items=table.takes_kept(row), first=True)[0]
     if items_beside(source) and not Path(source["source"]).is_dir():
         length = settings_of(RowSettings(record=row.record), path).encoder.max_length
         kept = kept_evaluation(source, None, TestSettings(corpus=corpus.name, setup=setup), corpus, length)

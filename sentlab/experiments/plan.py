@@ -130,21 +130,33 @@ def in_order(waiting: Sequence[Entry]) -> list[Entry]:
 
 def reads(record: AnyRecord) -> list[str]:
     """List the names of the records that a record needs: for their encoders, or the values that a search chose."""
-    names: list[str | None] = []
-    if isinstance(record, ComparisonRecord):
-        names = [side.record for pair in record.settings.comparisons for side in (pair.ours, pair.theirs)]
-    elif isinstance(record, ScorecardRecord):
+    names: list[str | None] = [row.record for row, _ in rows_of(record)]
+    if isinstance(record, ScorecardRecord):
         names = [side.record for claim in record.settings.claims for side in sides_of(claim)]
-    elif isinstance(record, WilliamsRecord):
-        names = [row.record for table in record.settings.tables for row in table.rows]
-    elif isinstance(record, LeaderboardRecord | CostRecord | MapRecord):
-        names = [row.record for row in record.settings.rows.values()]
     elif isinstance(record, RunRecord | SweepRecord | SearchRecord):
         names = [trained_by(run.encoder.source) for run in runs_asked(record)]
         names += [record.settings.chosen_by] if isinstance(record, SweepRecord) else []
     elif isinstance(record, DropoutRecord):
         names = [trained_by(own.source) for own in record.settings.encoders.values()]
     return [name for name in dict.fromkeys(names) if name]
+
+
+def rows_of(record: AnyRecord) -> list[tuple[RowSettings, dict[str, bool]]]:
+    """List the rows whose encoders a record needs, each with how its program asks `encoders_of` for them."""
+    if isinstance(record, ComparisonRecord):
+        return [(side, {}) for pair in record.settings.comparisons for side in (pair.ours, pair.theirs)]
+    if isinstance(record, LeaderboardRecord):
+        return [(row, {"or_items": True}) for row in record.settings.rows.values()]
+    if isinstance(record, CostRecord | MapRecord):
+        return [(row, {"first": True}) for row in record.settings.rows.values()]
+    if isinstance(record, WilliamsRecord):
+        return [
+            (RowSettings(record=row.record), {"first": True, "or_items": table.takes_kept(row)})
+            for table in record.settings.tables
+            for row in table.rows
+            if row.record
+        ]
+    return []
 
 
 def runs_asked(record: RunRecord | SweepRecord | SearchRecord) -> list[RunSettings]:
@@ -172,13 +184,12 @@ def lacks(entry: Entry) -> list[str]:
             missing.append("a GPU")
     elif isinstance(record, DropoutRecord):
         missing += _not_there(own.source for own in record.settings.encoders.values())
-    elif not isinstance(record, ScorecardRecord):  # which says itself what was not run yet
-        for name in reads(record):
-            try:
-                encoders_of(RowSettings(record=name), entry.path, or_items=isinstance(record, LeaderboardRecord))
-            except (FileNotFoundError, ValueError) as error:
-                missing.append(str(error))
-    return missing + [reason for corpus in corpora(record) if (reason := _absent(*corpus))]
+    for row, how in rows_of(record):  # a scorecard says itself what was not run yet
+        try:
+            encoders_of(row, entry.path, **how)
+        except (FileNotFoundError, ValueError) as error:
+            missing.append(str(error))
+    return list(dict.fromkeys(missing)) + [reason for corpus in corpora(record) if (reason := _absent(*corpus))]
 
 
 def _not_there(sources: Iterable[str]) -> Iterator[str]:

@@ -87,6 +87,10 @@ class WilliamsTable(Typed):
     max_size: PositiveInt = MAX_SIZE
     rows: list[WilliamsRow]
 
+    def takes_kept(self, row: WilliamsRow) -> bool:
+        """Return whether the kept similarities of a row will do where its encoder is gone."""
+        return row.vectors == "contextual" and self.max_size == MAX_SIZE
+
 
 class WilliamsSettings(Typed):
     """Williams's test on phrases in contexts (SLICE, Table 1): each row against the best of its table.

@@ -133,6 +133,35 @@ def test_a_comparison_says_whose_encoder_it_lacks() -> None:
     assert "gone.json" in lacked[1]
 
 
+def test_a_record_lacks_only_the_encoders_that_its_rows_take() -> None:
+    train = {"steps": 1, "batch_size": 4, "seed": 0}
+    run = settings(method={"name": "SimCSE"}, data={"corpus": "toy-sentences"}, train=train, keep=True)
+    write("seeds", {"run": run, "over": {"train.seed": [0, 1]}}, "sweep")
+    sweep = records.read_as(records.SweepRecord, records.FOLDER / "seeds.json")
+    kept = [records.FOLDER / records.SWEEPS / own.run_name for own in sweep.settings.runs()]
+    (kept[0] / records.ENCODER).mkdir(parents=True)
+
+    row, one = {"record": "seeds"}, {"record": "seeds", "where": {"train.seed": 0}}
+    board = {"columns": {"STS": [{"corpus": "toy-sts"}]}, "max_length": 8, "resamples": 2, "seed": 0}
+    umap = {"topics": ["kitchen"], "scenes": 2, "wordings": 2, "seed": 0, "umap": {}, "neighbours": 1}
+    table = {"setup": "full", "rows": [{"record": "seeds"}, {"vectors": "bm25"}]}
+    write("board", board | {"rows": {"a": row}}, "leaderboard")
+    write("board-one", board | {"rows": {"a": one}}, "leaderboard")
+    write("map", umap | {"rows": {"a": row}}, "map")
+    write("cost", {"rows": {"a": row}, "steps": 1, "corpus": "toy-sts", "passes": 1, "threads": 1}, "cost")
+    write("williams", {"tables": [table], "corpus": "toy-contexts"}, "williams")
+    write("williams-short", {"tables": [table | {"max_size": 5}], "corpus": "toy-contexts"}, "williams")
+
+    def lacking() -> list[str]:
+        return [entry.name for entry in plan.entries(records.FOLDER) if entry.name != "seeds" and plan.lacks(entry)]
+
+    assert lacking() == ["board"]  # which alone needs both seeds
+    (kept[0] / records.ENCODER).rename(kept[0] / records.ITEMS)
+    assert lacking() == ["board", "cost", "map", "williams-short"]
+    (kept[1] / records.ITEMS).mkdir(parents=True)
+    assert lacking() == ["cost", "map", "williams-short"]
+
+
 def test_a_list_runs_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     write("a", settings(), results=SCORED)
     write("b", settings())
