@@ -150,9 +150,11 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
     if count > 1:
         command = command.replace("python", f"accelerate launch --num_processes {count}", 1)
     record.provenance = notes.provenance(command, seconds, encoder=start, processes=count)
+    processes.wait_for_everyone()  # who still looks for results would find them, and not take part
     if processes.is_main_process:
         record.save(path)
         (folder / LAST).unlink(missing_ok=True)
+    processes.wait_for_everyone()  # the others read what was written
     return record
 
 

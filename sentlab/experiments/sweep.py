@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
+from accelerate import Accelerator
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
@@ -128,9 +129,10 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False, 
                 RunRecord(settings=settings).save(path)
             kept = path.with_suffix("")
             run(path, folder=kept, again=again, progress=False)
-            if settings.keep:
+            first = Accelerator().is_main_process  # of the processes of a launch; the others remove nothing
+            if first and settings.keep:
                 (kept / "checkpoint.safetensors").unlink(missing_ok=True)  # a fitted map has none
-            else:  # the numbers are what a sweep is for
+            elif first:  # the numbers are what a sweep is for
                 shutil.rmtree(kept, ignore_errors=True)
     return records.read_as(RunRecord, path)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +12,9 @@ from filelock import FileLock
 from pydantic import ValidationError
 
 from sentlab.experiments import records
+from sentlab.experiments import run as runs
 from sentlab.experiments import sweep as module
+from sentlab.experiments.results import Measured, RunResults
 from sentlab.experiments.settings_grids import SearchSettings, SweepSettings
 from sentlab.experiments.sweep import read, runs_of, sweep
 
@@ -181,6 +184,31 @@ def test_where_compares_with_what_each_run_has(
     for unknown in ("train.sede", "dropuot", "method.arguments.tau"):
         with pytest.raises(ValueError, match=rf"`where` names {unknown}, and no run of methods has"):
             module.runs_with({**where, unknown: 1}, record, path)
+
+
+def test_processes_of_a_launch_wait_for_what_the_first_one_writes(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = of(settings | {"method": None}, {"encoder.pooling": ["cls"]})
+    place = tmp_path / "sweeps" / f"{asked.runs()[0].run_name}.json"
+    calls: list[bool] = []
+
+    def wait() -> None:  # for the first process, which writes between the first time and the second
+        if calls:
+            record = records.read_as(records.RunRecord, place)
+            scores = {"cls": {"toy-sts-dev": 50.0}}
+            record.model_copy(update={"results": RunResults(before=Measured(scores=scores))}).save(place)
+            place.with_suffix("").mkdir()
+        calls.append(place.exists() and records.read(place).done)
+
+    second = SimpleNamespace(is_main_process=False, num_processes=2, wait_for_everyone=wait)
+    for program in (runs, module):
+        monkeypatch.setattr(program, "Accelerator", lambda: second)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    found = sweep(asked, folder=place.parent, progress=False)
+    assert calls == [False, True]
+    assert found.table("toy-sts-dev")["toy-sts-dev"].tolist() == [50.0]
+    assert place.with_suffix("").is_dir()  # the first process removes it
 
 
 def test_results_stay_until_there_are_new_ones(
