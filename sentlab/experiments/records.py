@@ -12,7 +12,7 @@ import platform
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -198,10 +198,7 @@ AnyRecord = (
     RunRecord | SweepRecord | SearchRecord | ComparisonRecord | WilliamsRecord
     | LeaderboardRecord | ScorecardRecord | CostRecord | DropoutRecord | MapRecord | LibraryRecord | SpeedRecord
 )  # fmt: skip
-KINDS = (
-    "run", "sweep", "search", "comparison", "williams", "leaderboard", "scorecard", "cost", "dropout", "map", "library",
-    "speed"
-)  # fmt: skip
+KINDS = tuple(own.model_fields["kind"].default for own in get_args(AnyRecord))
 _FILES: TypeAdapter[AnyRecord] = TypeAdapter(Annotated[AnyRecord, Field(discriminator="kind")])
 R = TypeVar("R", bound=Record)
 
@@ -287,8 +284,10 @@ def get(name: str, place: str | Path | None = None) -> AnyRecord:
 
 def paths(place: Path) -> list[Path]:
     """List the files of all records in a folder by name, without the runs of sweeps."""
-    every = (path for path in place.rglob("*.json") if path.relative_to(place).parts[0] != SWEEPS)
-    return sorted(every, key=lambda path: path.relative_to(place).with_suffix("").as_posix())
+    every = (path.relative_to(place) for path in place.rglob("*.json"))
+    # a folder .NAME.HEX.new holds what a process is writing
+    own = [path for path in every if path.parts[0] != SWEEPS and not any(part[0] == "." for part in path.parts)]
+    return [place / path for path in sorted(own, key=lambda path: path.with_suffix("").as_posix())]
 
 
 def load(pattern: str = "*", place: str | Path | None = None) -> list[AnyRecord]:

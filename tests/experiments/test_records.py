@@ -150,6 +150,9 @@ def test_only_finished_records_load(tmp_path: Path) -> None:
     write(tmp_path, "a/waiting", settings())
     assert [record.name for record in records.load("*", tmp_path)] == ["seed0", "seed1", "b"]
     assert len(records.load("a/seed?", tmp_path)) == 2
+    (tmp_path / "a" / ".seed0.json.0123abcd.new").mkdir()  # another process writes it
+    (tmp_path / "a" / ".seed0.json.0123abcd.new" / "seed0.json").write_text('{"kind": "ru')
+    assert len(records.load("*", tmp_path)) == 3
     with pytest.raises(FileNotFoundError, match="no finished record 'a/waiting'"):
         records.load("a/waiting", tmp_path)
     with pytest.raises(ValueError, match="of the kind run: python -m sentlab run"):
