@@ -20,7 +20,7 @@ from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.records import SWEEPS, Notes, RunRecord, SearchRecord
 from sentlab.experiments.settings_grids import GROWTH, following, numeric
-from sentlab.experiments.sweep import finished, shared
+from sentlab.experiments.sweep import alone, finished, shared
 
 TRIALS = Path("runs/trials")
 LOST = -100.0  # the score of a trial that gave none: no correlation x 100 is lower
@@ -34,16 +34,9 @@ def search(path: Path, *, again: bool = False) -> SearchRecord:
         again: forget what was tried, and train all runs afresh.
     """
     record, began = records.read_as(SearchRecord, path), time.monotonic()
-    settings, results = record.settings, found.SearchResults()
-    if record.results and not again:
-        results = found.SearchResults(trials=record.results.trials)
-    hunt = Hunt(record, path, again)
-    # those of other settings, which have changed since, have other values or other names
-    hunt.trials = [
-        trial
-        for trial in results.trials
-        if settings.reaches(trial.values) and trial.run == settings.of(trial.values, trial.steps).run_name
-    ]
+    settings, hunt = record.settings, Hunt(record, path, again)
+    if not again:
+        hunt.take_up(record)
     best = found.finalists(hunt.try_all(settings.drawn(), settings.steps, "trials"), settings.finalists)
     hunt.try_all([trial.values for trial in best], settings.length, "in full")
     over = {  # with what the grid has grown by before an interruption
@@ -86,6 +79,20 @@ class Hunt:
         """Return the trial in full with the best dev score."""
         return max(self.full, key=found.Trial.rank)
 
+    def take_up(self, record: SearchRecord) -> None:
+        """Add the trials of a record that are not known yet.
+
+        Those of other settings, which have changed since, have other values or other names.
+        """
+        settings, known = self.record.settings, {trial.run for trial in self.trials}
+        self.trials += [
+            trial
+            for trial in (record.results.trials if record.results else ())
+            if trial.run not in known
+            and settings.reaches(trial.values)
+            and trial.run == settings.of(trial.values, trial.steps).run_name
+        ]
+
     def in_full(self, values: Mapping[str, Any], seed: int, *, wait: bool = True) -> RunRecord:
         """Return a run in full; `again` trains it afresh, once."""
         settings = self.record.settings
@@ -108,8 +115,13 @@ class Hunt:
                 return trial
         trial = self._tried(values, steps, wait)
         self.trials.append(trial)
-        self.record.results = found.SearchResults(trials=self.trials)
-        self.record.save(self.path)
+        with alone(f"{self.record.name.replace('/', '-')}.trials", wait=True):
+            written = records.read_as(SearchRecord, self.path)
+            if not self.again:  # other processes may have written trials since, or all that was asked for
+                self.take_up(written)
+            if self.again or not written.done:
+                self.record.results = found.SearchResults(trials=self.trials)
+                self.record.save(self.path)
         return trial
 
     def _tried(self, values: Mapping[str, Any], steps: int, wait: bool) -> found.Trial:

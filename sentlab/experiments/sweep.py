@@ -123,7 +123,7 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False, 
         filelock.Timeout: another process does it, and it is not waited for.
     """
     path = Path(folder) / f"{settings.run_name}.json"
-    with _alone(path.stem, wait):
+    with alone(path.stem, wait):
         if again or not (path.exists() and records.read(path).done):
             if not path.exists():  # else its results stay until there are new ones
                 RunRecord(settings=settings).save(path)
@@ -138,8 +138,12 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False, 
 
 
 @contextmanager
-def _alone(name: str, wait: bool) -> Iterator[None]:
-    """Keep other processes from a run of that name, such as for another sweep. Those of one launch share it."""
+def alone(name: str, wait: bool) -> Iterator[None]:
+    """Keep other processes from what has that name, such as a run of two sweeps. Those of one launch share it.
+
+    Raises:
+        filelock.Timeout: another process is at it, and it is not waited for.
+    """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         yield
         return

@@ -212,6 +212,23 @@ def test_processes_share_the_trials_of_a_search_and_wait_for_each_others_at_the_
     assert order[:3] == [*alone[1:], alone[0]]
 
 
+def test_a_process_that_shares_a_search_keeps_what_others_have_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_up(monkeypatch, lambda train: train["learning_rate"])
+    begun = Hunt(records.read_as(SearchRecord, path), path, again=False)
+    other = Hunt(records.read_as(SearchRecord, path), path, again=False)
+    first, second, third = begun.record.settings.drawn()
+    mine, theirs = begun.try_out(first, 2), other.try_out(second, 2)
+    results = records.read_as(SearchRecord, path).results
+    assert results
+    assert {trial.run for trial in results.trials} == {mine.run, theirs.run}
+    search(path)
+    done = path.read_text()
+    begun.try_out(third, 2)
+    assert path.read_text() == done
+
+
 def test_a_search_whose_settings_have_changed_tries_again(path: Path) -> None:
     search(path)
     content = json.loads(path.read_text())
