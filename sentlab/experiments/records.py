@@ -150,8 +150,8 @@ class ScorecardRecord(Record):
 
     @property
     def done(self) -> bool:
-        """Whether every claim was tested; those whose records have no results yet were not."""
-        return self.results is not None and not self.results.waiting
+        """Whether every claim was tested; those whose records have no results yet were not, or are new."""
+        return self.results is not None and self.results.answer(self.settings)
 
 
 class CostRecord(Record):

@@ -11,7 +11,7 @@ from pydantic import Field, PositiveInt
 from sentlab.evaluation.mining import MAX_SIZE
 from sentlab.experiments.results import Number
 from sentlab.experiments.settings import Typed
-from sentlab.experiments.settings_rows import RowSettings, WilliamsRow, WilliamsTable
+from sentlab.experiments.settings_rows import RowSettings, ScorecardSettings, WilliamsRow, WilliamsTable
 
 
 class Difference(Typed):
@@ -175,6 +175,11 @@ class ScorecardResults(Typed):
     def waiting(self) -> list[ClaimResult]:
         """The claims that are not run yet on some encoder."""
         return [claim for claim in self.claims if any(one.verdict == NOT_RUN for one in claim.found.values())]
+
+    def answer(self, settings: ScorecardSettings) -> bool:
+        """Return whether every claim of these settings was tested on every encoder."""
+        tested = [(claim.text, claim.found.keys()) for claim in self.claims]
+        return not self.waiting and tested == [(claim.text, claim.sides.keys()) for claim in settings.claims]
 
     def counts(self, encoder: str) -> pd.DataFrame:
         """Count the claims with each verdict: one row per paper, in order, and the columns `VERDICTS`."""

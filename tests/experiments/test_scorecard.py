@@ -115,6 +115,21 @@ def test_a_scorecard_sets_each_claim_beside_its_paper(path: Path, small_encoder_
     assert counts.loc["SLICE", "cannot be tested"] == 1
 
 
+def test_a_scorecard_that_is_asked_for_more_is_no_longer_done(path: Path) -> None:
+    content = json.loads(path.read_text())
+    del content["settings"]["claims"][1]
+    path.write_text(json.dumps(content))
+    scorecard(path)
+    assert records.read(path).done
+    content = json.loads(path.read_text())
+    claims = content["settings"]["claims"]
+    sides = {"small": claims[0]["sides"]["small"], "other": claims[0]["sides"]["small"]}
+    for changed in ([*claims, claims[0] | {"text": "a new one"}], [claims[0] | {"sides": sides}, claims[1]]):
+        content["settings"]["claims"] = changed
+        path.write_text(json.dumps(content))
+        assert not records.read(path).done
+
+
 def test_a_side_without_a_score_is_refused_by_name(path: Path) -> None:
     encoder = {"source": "words", "pooling": "mean", "max_length": 16}
     words = {"encoder": encoder, "dev": "toy-sts", "test": []}
