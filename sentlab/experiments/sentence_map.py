@@ -46,12 +46,14 @@ def sentence_map(path: Path) -> MapRecord:
     """Place the sentences under each encoder of a record, and write the results into it.
 
     Raises:
-        ValueError: sentences that the toy world does not have.
+        ValueError: sentences that the toy world does not have, or more neighbours than there are other sentences.
         FileNotFoundError: an encoder is not there; says how to get it.
     """
     record, notes, began = records.read_as(MapRecord, path), Notes(), time.monotonic()
     settings = record.settings
     told = sentences(settings.topics, settings.scenes, settings.wordings, settings.seed)
+    if settings.neighbours >= len(told):
+        raise ValueError(f"{path}: settings.neighbours must be below {len(told)}, the number of sentences")
     sources = {label: encoders_of(row, path, first=True)[0] for label, row in settings.rows.items()}
     numbers: dict[str, found.MapNumbers] = {}
     drawings: dict[str, found.MapDrawing] = {}

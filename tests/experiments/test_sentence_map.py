@@ -215,6 +215,7 @@ def test_a_record_is_filled_row_by_row(small_encoder_folder: Path, tmp_path: Pat
         ({"rows": {"raw": "raw"}}, "settings.rows.raw: "),
         ({"rows": {"raw": {"record": "raw", "pooling": "middle"}}}, "middle"),
         ({"umap": {"n_neighbors": 4, "metric": "cosine"}}, "settings.umap.metric: is unknown"),
+        ({"neighbours": 12}, r"layout.json: settings.neighbours must be below 12"),
     ],
 )
 @pytest.mark.usefixtures("quick_umap")
