@@ -317,6 +317,13 @@ def test_what_a_run_resumes_belongs_to_its_dev_rows_and_its_tests(
         run(path, folder=folder)
 
 
+def test_no_more_rows_are_drawn_than_there_are(tmp_path: Path, small_encoder_folder: Path) -> None:
+    draw = {"rows": 10**8, "seed": 0}
+    whitening = settings(small_encoder_folder, method={"name": "Whitening"}, train=None, test=[], draw=draw)
+    with pytest.raises(ValueError, match=r"draw\.rows is 100000000, and toy-sentences has only \d+ rows"):
+        run(write(tmp_path, "drawn", whitening), folder=tmp_path / "runs")
+
+
 def test_rows_are_drawn_from_one_corpus_only(small_encoder_folder: Path) -> None:
     tasks = {"pi": {"corpus": "toy-phrases"}}
     own = settings(small_encoder_folder, method={"name": "Universal"}, data=tasks, draw={"rows": 5, "seed": 0})
