@@ -51,7 +51,7 @@ class ComparisonSettings(Typed):
     """
 
     comparisons: list[Versus]
-    test: list[str]
+    test: list[str] = Field(min_length=1)
     resamples: PositiveInt
     seed: int
 
@@ -141,7 +141,7 @@ class LeaderboardSettings(Typed):
     """
 
     rows: dict[str, RowSettings]
-    columns: dict[str, list[TestSettings]]
+    columns: dict[str, Annotated[list[TestSettings], Field(min_length=1)]]
     beside: list[str] = Field(default_factory=list)
     max_length: PositiveInt
     resamples: PositiveInt
@@ -149,9 +149,11 @@ class LeaderboardSettings(Typed):
     threads: PositiveInt | None = None
 
     @model_validator(mode="after")
-    def _beside_are_rows(self) -> Self:
+    def _beside_are_some_rows(self) -> Self:
         if unknown := [name for name in self.beside if name not in self.rows]:
             raise ValueError(f"beside names {', '.join(unknown)}, which is no row; there is {', '.join(self.rows)}")
+        if self.rows.keys() <= set(self.beside):
+            raise ValueError("beside names all rows, and a column needs one that can be its best")
         return self
 
 

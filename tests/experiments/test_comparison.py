@@ -174,6 +174,15 @@ def test_williams_s_test_takes_kept_similarities_where_the_encoder_is_gone(
         williams_tests(write(tmp_path / "c.json", "williams", chosen))
 
 
+def test_a_comparison_without_tests_is_refused_when_the_file_is_read(tmp_path: Path) -> None:
+    path = asking(tmp_path, ["a", "cls", "b", "cls"])
+    content = json.loads(path.read_text())
+    content["settings"]["test"] = []
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"versus\.json: settings\.test: .* at least 1 item"):
+        records.read(path)
+
+
 def test_an_encoder_that_was_not_kept_is_asked_for(recorded: Path) -> None:
     for folder in (recorded / "sweeps").glob("*/encoder"):
         shutil.rmtree(folder)

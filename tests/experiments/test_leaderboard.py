@@ -234,6 +234,16 @@ def test_rows_beside_have_to_be_rows() -> None:
     asked = {"rows": {"b": row}, "columns": {"STS": [{"corpus": "stsb"}]}, "max_length": 64, "resamples": 10, "seed": 0}
     with pytest.raises(ValueError, match="beside names B, which is no row; there is b"):
         LeaderboardSettings(**asked, beside=["B"])
+    with pytest.raises(ValueError, match="beside names all rows"):
+        LeaderboardSettings(**asked, beside=["b"])
+
+
+def test_a_column_without_tests_is_refused_when_the_file_is_read(asked: Path) -> None:
+    content = json.loads(asked.read_text())
+    content["settings"]["columns"]["none"] = []
+    asked.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"leaderboard\.json: settings\.columns\.none: .* at least 1 item"):
+        records.read(asked)
 
 
 def test_a_row_cannot_take_a_map_that_was_fitted_with_another_pooling(asked: Path) -> None:
