@@ -138,7 +138,7 @@ class Tested(Typed):
         difference, low, high: of the scores, with the 95% interval.
         p: of no difference.
         verdict: `holds` or `fails` where p is below 0.05, else `undecided`.
-        at_start: the side whose seeds all kept step 0, so that its training counts for nothing; null: neither.
+        at_start: the side whose seeds all kept step 0, as if untrained. Null: neither.
     """
 
     __test__ = False  # no test of pytest

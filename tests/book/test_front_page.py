@@ -453,7 +453,7 @@ def test_what_pages_say_of_pt_bert_from_wikipedia() -> None:
                 "scorecard": "in place of a tenth, by {} ({}",
             },
         ),
-        ("PT-BERT beats MoCo with role-guided views", 1, {"scorecard": "{} against MoCo with role"}),
+        ("PT-BERT beats MoCo with role-guided views", 1, {"scorecard": "{} against MoCo with role-guided views ({})"}),
         (
             "SimCSE is better with sentences of 32 tokens than of 128",
             1,
@@ -473,7 +473,7 @@ def test_what_pages_say_of_pt_bert_from_wikipedia() -> None:
             0,
             {
                 "slice-experiments": "SLICE gains {} points ({})",
-                "scorecard": "add {} points to SLICE ({})",
+                "scorecard": "in-batch negatives add {} points to SLICE ({})",
             },
         ),
         (
@@ -500,7 +500,7 @@ def test_pages_say_what_ablations_found(claim: str, sign: int, said: dict[str, s
     low, high = (-found.high, -found.low) if sign < 0 else (found.low, found.high)
     number = f"{sign * found.difference:+.1f}" if sign else f"{found.difference:.1f}"
     for name, form in said.items():
-        text = form.format(number, f"{low:.1f} to {high:.1f}").replace("-", "−")
+        text = form.format(*(part.replace("-", "−") for part in (number, f"{low:.1f} to {high:.1f}")))
         assert text in text_of(name), (name, text)
     holds = (
         *("Two phrases", "Three phrases are better than one", "RAKE's phrases", "[CLS] is better for PaSeR"),
