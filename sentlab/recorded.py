@@ -17,7 +17,6 @@ from sentlab.experiments import plan, records
 from sentlab.experiments import settings as asked
 from sentlab.experiments import settings_grids as grids
 from sentlab.experiments import settings_rows as rows
-from sentlab.experiments.comparison import comparison, williams_tests
 from sentlab.experiments.cost import cost
 from sentlab.experiments.dropout import dropout
 from sentlab.experiments.leaderboard import leaderboard
@@ -27,13 +26,13 @@ from sentlab.experiments.scorecard import scorecard
 from sentlab.experiments.search import search
 from sentlab.experiments.sentence_map import sentence_map
 from sentlab.experiments.sweep import NotRun, run_sweep, runs_of
+from sentlab.experiments.williams import williams_tests
 from sentlab.files import clear
 
 SETTINGS: dict[str, type[asked.Typed]] = {
     "run": asked.RunSettings,
     "sweep": grids.SweepSettings,
     "search": grids.SearchSettings,
-    "comparison": rows.ComparisonSettings,
     "williams": rows.WilliamsSettings,
     "leaderboard": rows.LeaderboardSettings,
     "scorecard": rows.ScorecardSettings,
@@ -59,7 +58,7 @@ def execute(record: AnyRecord, path: Path, *, again: bool = False) -> Any:
         made = scorecard(path)
         draw(made)
         return made
-    programs = {"comparison": comparison, "williams": williams_tests, "cost": cost, "map": sentence_map}
+    programs = {"williams": williams_tests, "cost": cost, "map": sentence_map}
     programs |= {"dropout": dropout, "leaderboard": leaderboard}
     if record.kind not in programs:
         raise ValueError(f"{path}: run {plan.command_of(record, path)}")
@@ -100,8 +99,6 @@ def tables(made: Any) -> dict[str, pd.DataFrame]:
     if made.kind == "scorecard":
         encoders = dict.fromkeys(encoder for claim in found.claims for encoder in claim.found)
         return {encoder: found.counts(encoder) for encoder in encoders}
-    if made.kind == "comparison":
-        return {"average": found.table()}
     if made.kind == "williams":
         return {f"{t.setup} {t.max_size}": found.table(t.setup, t.max_size) for t in found.tables}
     if made.kind == "dropout":

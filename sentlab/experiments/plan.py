@@ -22,7 +22,6 @@ from sentlab.experiments import records
 from sentlab.experiments.encoders import encoders_of, trained_by
 from sentlab.experiments.records import (
     AnyRecord,
-    ComparisonRecord,
     CostRecord,
     DropoutRecord,
     LeaderboardRecord,
@@ -143,8 +142,6 @@ def reads(record: AnyRecord) -> list[str]:
 
 def rows_of(record: AnyRecord) -> list[tuple[RowSettings, dict[str, bool]]]:
     """List the rows whose encoders a record needs, each with how its program asks `encoders_of` for them."""
-    if isinstance(record, ComparisonRecord):
-        return [(side, {}) for pair in record.settings.comparisons for side in (pair.ours, pair.theirs)]
     if isinstance(record, LeaderboardRecord):
         return [(row, {"or_items": True}) for row in record.settings.rows.values()]
     if isinstance(record, CostRecord | MapRecord):
@@ -210,8 +207,6 @@ def corpora(record: AnyRecord) -> list[tuple[str, str]]:
         for run in runs_asked(record):
             found += [*((name, "dev") for name in run.devs), *((name, "test") for name in run.test)]
             found += [(corpus.corpus, corpus.split) for corpus in run.corpora if run.method]
-    elif isinstance(record, ComparisonRecord):
-        found = [(name, "test") for name in record.settings.test]
     elif isinstance(record, WilliamsRecord):
         found = [(record.settings.corpus, "test")]
     elif isinstance(record, ScorecardRecord):

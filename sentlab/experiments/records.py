@@ -117,14 +117,6 @@ class SearchRecord(Record):
         return self.results is not None and self.results.answer(self.settings)
 
 
-class ComparisonRecord(Record):
-    """A paired bootstrap between records."""
-
-    kind: Literal["comparison"] = "comparison"
-    settings: rows.ComparisonSettings
-    results: found_rows.ComparisonResults | None = None
-
-
 class WilliamsRecord(Record):
     """Williams's test between records."""
 
@@ -195,7 +187,7 @@ class SpeedRecord(Record):
 
 
 AnyRecord = (
-    RunRecord | SweepRecord | SearchRecord | ComparisonRecord | WilliamsRecord
+    RunRecord | SweepRecord | SearchRecord | WilliamsRecord
     | LeaderboardRecord | ScorecardRecord | CostRecord | DropoutRecord | MapRecord | LibraryRecord | SpeedRecord
 )  # fmt: skip
 KINDS = tuple(own.model_fields["kind"].default for own in get_args(AnyRecord))

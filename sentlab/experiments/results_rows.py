@@ -11,33 +11,7 @@ from pydantic import Field, PositiveInt
 from sentlab.evaluation.mining import MAX_SIZE
 from sentlab.experiments.results import Number
 from sentlab.experiments.settings import Typed
-from sentlab.experiments.settings_rows import RowSettings, ScorecardSettings, WilliamsRow, WilliamsTable
-
-
-class Difference(Typed):
-    """How much better ours are than theirs, with the 95% interval and p.
-
-    There is no interval where a trained row has one seed only. Holm's method adjusts the p-values of a record.
-    """
-
-    ours: RowSettings
-    theirs: RowSettings
-    difference: Number
-    low: Number | None = None
-    high: Number | None = None
-    p: Number | None = None
-
-
-class ComparisonResults(Typed):
-    """The differences of the average over the test sets."""
-
-    comparisons: list[Difference]
-
-    def table(self) -> pd.DataFrame:
-        """Return a table: `ours - theirs` -> difference, low, high."""
-        rows = {f"{row.ours} - {row.theirs}": row for row in self.comparisons}
-        return pd.DataFrame({name: [row.difference, row.low, row.high] for name, row in rows.items()},
-                            index=["difference", "low", "high"]).T  # fmt: skip
+from sentlab.experiments.settings_rows import ScorecardSettings, WilliamsRow, WilliamsTable
 
 
 class WilliamsRowResult(WilliamsRow):

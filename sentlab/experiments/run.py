@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -345,3 +345,9 @@ def weights_fingerprint(encoder: Encoder | StaticEncoder | BagOfWords) -> str:
     for name, value in sorted(weights.state_dict().items()):
         digest.update(name.encode() + torch.as_tensor(value).detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()[:16]
+
+
+@cache
+def bundled_fingerprint(name: str) -> str:
+    """Return the `weights_fingerprint` of the bundled encoder with that name."""
+    return weights_fingerprint(Encoder.from_pretrained(name))

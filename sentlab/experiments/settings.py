@@ -205,7 +205,7 @@ class RunSettings(Typed):
 
         heads: those of them for which a head is trained as well (`evaluate_relatedness`).
         poolings: sentence vectors to evaluate besides the encoder's own.
-        keep: a sweep keeps the encoders that it trains, for comparisons.
+        keep: a sweep keeps the encoders that it trains, for the records that read them.
 
         reconstruct: corpora for whose sentences PaSeR's decoder is asked for the masked phrases.
         examples: of the papers, to try: `nearest_questions` (PaSeR, Table 6), `phrase_cosines` (Universal, Table 1).

@@ -39,23 +39,6 @@ class Versus(Typed):
     theirs: RowSettings
 
 
-class ComparisonSettings(Typed):
-    """Differences between recorded encoders, with intervals and p over items and seeds.
-
-    Args:
-        comparisons: pairs of a recorded encoder and another.
-        test: corpora whose `test` split is scored (Spearman x 100, all pairs of a set together), and averaged.
-        resamples: how often pairs are drawn, the same ones for all encoders.
-
-        seed: of what is drawn.
-    """
-
-    comparisons: list[Versus]
-    test: list[str] = Field(min_length=1)
-    resamples: PositiveInt
-    seed: int
-
-
 class WilliamsRow(Typed):
     """One way to find phrases in contexts.
 

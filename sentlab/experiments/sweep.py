@@ -20,10 +20,11 @@ from accelerate import Accelerator
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
+from sentlab.encoder.files import BUNDLED
 from sentlab.experiments import records
 from sentlab.experiments.records import SWEEPS, RunRecord, SearchRecord, SweepRecord
 from sentlab.experiments.results import When
-from sentlab.experiments.run import run
+from sentlab.experiments.run import bundled_fingerprint, run
 from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.settings_grids import SweepSettings, with_values
 
@@ -121,6 +122,7 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False, 
 
     Raises:
         filelock.Timeout: another process does it, and it is not waited for.
+        ValueError: it began with other weights of a bundled encoder than there are now.
     """
     path = Path(folder) / f"{settings.run_name}.json"
     with alone(path.stem, wait):
@@ -134,7 +136,12 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False, 
                 (kept / "checkpoint.safetensors").unlink(missing_ok=True)  # a fitted map has none
             elif first:  # the numbers are what a sweep is for
                 shutil.rmtree(kept, ignore_errors=True)
-    return records.read_as(RunRecord, path)
+    record = records.read_as(RunRecord, path)
+    start = record.provenance and record.provenance.encoder
+    # the name of a run holds the encoder's name, and not its weights
+    if start and start.source in BUNDLED and start.fingerprint != bundled_fingerprint(start.source):
+        raise ValueError(f"{path} began with other weights of {start.source} than there are now: delete it first")
+    return record
 
 
 @contextmanager

@@ -14,7 +14,6 @@ import pandas as pd
 
 from sentlab.experiments.plan import Entry
 from sentlab.experiments.records import (
-    ComparisonRecord,
     CostRecord,
     DropoutRecord,
     LeaderboardRecord,
@@ -38,8 +37,7 @@ KINDS = {
     "run": "one training, or an encoder evaluated as it is",
     "sweep": "one run with many settings, or seeds; each a file in sweeps/",
     "search": "settings that are searched on dev, then several seeds of the best; each seed a file in sweeps/",
-    "comparison": "which recorded method is better; a row with p counts seeds and test items, one without p test items",
-    "williams": "the same for phrases in contexts: Williams's test",
+    "williams": "which way to find phrases in contexts is better: Williams's test",
     "leaderboard": "many recorded encoders on the same tests",
     "scorecard": "what the papers claim, and what holds here",
     "cost": "what their training and encoding take",
@@ -300,8 +298,6 @@ def _set_up(settings: RunSettings, seeds: Sequence[int] | None) -> list[str]:
 
 def _described(record: Record) -> str:
     """What a record is about that is neither a run nor a sweep."""
-    if isinstance(record, ComparisonRecord):
-        return f"{len(record.settings.comparisons)} rows, on {', '.join(record.settings.test)}"
     if isinstance(record, WilliamsRecord):
         made = sum(len(table.rows) for table in record.settings.tables)
         return f"{made} rows, Williams's test on {record.settings.corpus}"

@@ -42,9 +42,12 @@ LIBRARY = {
 }  # fmt: skip
 
 
-def comparison(ours: str, theirs: str) -> dict[str, Any]:
-    pair = {"ours": {"record": ours, "pooling": "cls"}, "theirs": {"record": theirs, "pooling": "cls"}}
-    return {"comparisons": [pair], "test": ["toy-sts"], "resamples": 10, "seed": 0}
+def board(**rows: str) -> dict[str, Any]:
+    columns = {"STS": [{"corpus": "toy-sts"}]}
+    return {
+        "rows": {name: {"record": record} for name, record in rows.items()}, "columns": columns,
+        "max_length": 8, "resamples": 10, "seed": 0,
+    }  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +113,7 @@ def test_a_sweep_is_run_as_one_record(small_encoder_folder: Path, monkeypatch: p
 def test_records_come_behind_those_that_they_read() -> None:
     rows = [{"record": "d"}, {"record": "d", "setup": "start_end"}, {"vectors": "bm25"}]
     write("a", {"tables": [{"setup": "spans", "rows": rows}], "corpus": "toy-contexts"}, "williams")
-    write("b", comparison("c", "x/e"), "comparison")
+    write("b", board(one="c", two="x/e"), "leaderboard")
     trained = settings(encoder={"source": "runs/x/e/encoder", "pooling": "cls", "max_length": 8})
     write("c", {"run": trained, "over": {"encoder.max_length": [8, 16]}}, "sweep")
     write("d", settings())
@@ -122,8 +125,8 @@ def test_records_come_behind_those_that_they_read() -> None:
         assert order.index(later) > order.index(earlier)
 
 
-def test_a_comparison_says_whose_encoder_it_lacks() -> None:
-    write("both", comparison("trained", "gone"), "comparison")
+def test_a_leaderboard_says_whose_encoder_it_lacks() -> None:
+    write("both", board(one="trained", two="gone"), "leaderboard")
     trained = settings(method={"name": "SimCSE"}, data={"corpus": "toy-sentences"}, train={"steps": 1})
     write("trained", trained, results=SCORED)
     write("gone", settings())

@@ -11,10 +11,12 @@ import pytest
 from filelock import FileLock
 from pydantic import ValidationError
 
+from sentlab.encoder.files import BUNDLED
 from sentlab.experiments import records
 from sentlab.experiments import run as runs
 from sentlab.experiments import sweep as module
 from sentlab.experiments.results import Measured, RunResults
+from sentlab.experiments.run import bundled_fingerprint
 from sentlab.experiments.settings_grids import SearchSettings, SweepSettings
 from sentlab.experiments.sweep import read, runs_of, sweep
 
@@ -149,6 +151,28 @@ def runs_named_by(path: Path) -> set[str]:
     if named is not None and not records.read(records.path_of(named, path)).done:
         return set()
     return {own.run_name for own in record.settings.runs(module.chosen_for(record, path))}
+
+
+def test_every_recorded_run_began_with_the_bundled_weights_of_today() -> None:
+    every = [*map(records.read, (BOOK / "sweeps").glob("*.json")), *records.load(place=BOOK)]
+    began = [own for record in every if (own := record.source.encoder) and own.source in BUNDLED]
+    assert {own.source for own in began} == set(BUNDLED)
+    assert all(own.fingerprint == bundled_fingerprint(own.source) for own in began)
+
+
+def test_a_run_that_began_with_other_weights_is_refused(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = {"source": "tiny", "pooling": "cls", "max_length": 16}
+    own = {name: settings[name] for name in ("words", "dev", "test", "threads")} | {"encoder": encoder}
+    asked = of(own, {"encoder.pooling": ["cls"]})
+    (run,) = sweep(asked, progress=False).records
+    assert run.source.encoder
+    assert run.source.encoder.fingerprint == bundled_fingerprint("tiny")
+    sweep(asked, progress=False)
+    monkeypatch.setattr(module, "bundled_fingerprint", lambda name: "0" * 16)
+    with pytest.raises(ValueError, match=r"\.json began with other weights of tiny than there are now: delete it"):
+        sweep(asked, progress=False)
 
 
 def test_every_recorded_run_of_a_sweep_belongs_to_a_record() -> None:

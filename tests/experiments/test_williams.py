@@ -1,4 +1,4 @@
-"""Comparisons of recorded runs: what a paired bootstrap over pairs says, and where the encoders come from."""
+"""Williams's test between recorded encoders, and where the encoders come from."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from sentlab import data
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
 from sentlab.encoder.word_vectors import WordVectors
-from sentlab.evaluation.metrics import spearman
 from sentlab.evaluation.mining import bm25, evaluate_mining, williams
-from sentlab.evaluation.sts import pair_cosines
 from sentlab.experiments import records
-from sentlab.experiments.comparison import comparison, williams_tests
 from sentlab.experiments.encoders import encoders_of
 from sentlab.experiments.leaderboard import kept_evaluation
 from sentlab.experiments.settings_rows import RowSettings, TestSettings
 from sentlab.experiments.sweep import run_sweep
+from sentlab.experiments.williams import williams_tests
 
 
 def settings(folder: Path) -> dict[str, Any]:
@@ -54,36 +51,6 @@ def recorded(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.Mon
 def write(path: Path, kind: str, settings: dict[str, Any]) -> Path:
     path.write_text(json.dumps({"kind": kind, "settings": settings}))
     return path
-
-
-def asking(place: Path, *comparisons: list[str]) -> Path:
-    path = place / "versus.json"
-    asked = [{"ours": {"record": a, "pooling": b}, "theirs": {"record": c, "pooling": d}} for a, b, c, d in comparisons]
-    chosen = {"comparisons": asked, "test": ["toy-sts", "toy-sts-hard"], "resamples": 20, "seed": 0}
-    path.write_text(json.dumps({"kind": "comparison", "settings": chosen}))
-    return path
-
-
-def test_a_comparison_is_of_the_kept_encoders_of_all_seeds(recorded: Path) -> None:
-    path = asking(recorded, ["both", "pseudo", "both", "mean"], ["both", "mean", "both", "mean"])
-    record = comparison(path)
-    assert records.read(path).results == record.results
-    assert record.source.command == "python -m sentlab comparison versus.json"
-    assert set(record.source.data) == {"toy-sts/test", "toy-sts-hard/test"}
-    assert record.results
-    result, none = record.results.comparisons
-    assert (none.difference, none.low, none.high) == (0, 0, 0)
-    assert list(record.results.table().index) == ["both pseudo - both mean", "both mean - both mean"]
-    scores: dict[str, list[float]] = {"pseudo": [], "mean": []}
-    for run in sorted((recorded / "sweeps").glob("*.json")):
-        encoder = Encoder.from_pretrained(run.with_suffix("") / "encoder")
-        for pooling, held in scores.items():
-            encoder.pooling = pooling
-            for name in ("toy-sts", "toy-sts-hard"):
-                corpus = data.load(name)
-                held.append(100 * spearman(pair_cosines(encoder, corpus), [pair.score for pair in corpus]))
-    assert result.difference == pytest.approx(np.mean(scores["pseudo"]) - np.mean(scores["mean"]), abs=0.01)
-    assert result.low < result.difference < result.high
 
 
 def test_a_kept_sweep_leaves_the_encoders_and_what_was_seen(recorded: Path) -> None:
@@ -172,19 +139,3 @@ def test_williams_s_test_takes_kept_similarities_where_the_encoder_is_gone(
     chosen["tables"] = [{"setup": "spans", "max_size": 2, "rows": [trained]}]
     with pytest.raises(FileNotFoundError, match="encoder of trained"):
         williams_tests(write(tmp_path / "c.json", "williams", chosen))
-
-
-def test_a_comparison_without_tests_is_refused_when_the_file_is_read(tmp_path: Path) -> None:
-    path = asking(tmp_path, ["a", "cls", "b", "cls"])
-    content = json.loads(path.read_text())
-    content["settings"]["test"] = []
-    path.write_text(json.dumps(content))
-    with pytest.raises(ValueError, match=r"versus\.json: settings\.test: .* at least 1 item"):
-        records.read(path)
-
-
-def test_an_encoder_that_was_not_kept_is_asked_for(recorded: Path) -> None:
-    for folder in (recorded / "sweeps").glob("*/encoder"):
-        shutil.rmtree(folder)
-    with pytest.raises(FileNotFoundError, match=r"encoder of both .* with `keep`"):
-        comparison(asking(recorded, ["both", "pseudo", "both", "mean"]))
