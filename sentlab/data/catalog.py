@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
 STS_TASKS = (*YEARS, "stsb", "sick")
+CANDIDATES = 100  # of BM25, one of which is the negative of a mined triple
 Folder = str | Path | None
 
 
@@ -52,6 +53,7 @@ def load(name: str, split: str = "test", folder: Folder = None) -> Corpus[Any]:
     - `sts12-hard` .. `sts16-hard`, `toy-sts-hard`: the pairs whose lengths mislead; see `sentlab.data.hard_pairs`.
     - `stsb-context`: `stsb` with the second texts set into passages; see `sentlab.data.contexts`.
       `triples-in-context`: such triples of `stsb` train from a gold of 4 on, and of entailments of `nli` dev.
+      `triples-in-context-bm25`: their negatives are among the 100 passages that BM25 ranks first.
     - `men-halves`: `men` in two, to choose settings on words: every second pair is `dev`, the others `test`.
 
     `wiki1m` holds sentences of Wikipedia as plain strings, each once: the million that SimCSE and PT-BERT (section 4.1)
@@ -297,8 +299,8 @@ def _from(make: Callable[..., Corpus[Any]], *names: str) -> Callable[[str, Folde
     return lambda split, folder: make(*(load(name, split, folder) for name in names))
 
 
-def _triples_in_context(split: str, folder: Folder) -> Corpus[Triple]:
-    return triples_in_context(load("stsb", "train", folder), load("nli", "dev", folder))
+def _triples_in_context(split: str, folder: Folder, mined: int | None = None) -> Corpus[Triple]:
+    return triples_in_context(load("stsb", "train", folder), load("nli", "dev", folder), mined=mined)
 
 
 JOINED = {
@@ -311,6 +313,9 @@ JOINED = {
     ),
     "stsb-context": _Joined(("train", "dev", "test"), PhraseInContext, "stsb", _from(stsb_in_context, "stsb")),
     "triples-in-context": _Joined(("train",), Triple, "stsb and nli", _triples_in_context),
+    "triples-in-context-bm25": _Joined(
+        ("train",), Triple, "stsb and nli", partial(_triples_in_context, mined=CANDIDATES)
+    ),
     "paraphrase-triples": _Joined(("train",), Triple, "paraphrases", _from(_paraphrase_triples, "paraphrases")),
     "men-halves": _Joined(("dev", "test"), WordPair, "men", _men_halves),
     "lexical-relations": _Joined(("train",), PhrasePair, "NLTK's WordNet", lambda split, folder: _relations()),

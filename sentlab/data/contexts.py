@@ -14,13 +14,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from random import Random
 from string import ascii_uppercase
 from typing import NamedTuple
 
+import numpy as np
+
 from sentlab.data.hard_pairs import POSITIVE
 from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, ScoredPair, Triple, added_up, check_rows
+from sentlab.text.bm25 import BM25
 
 PROMPT = (  # SLICE, section 4.2
     "Please provide a context to the given phrase, insert it into a long sentence, place it as part of the larger "
@@ -110,7 +114,10 @@ def stsb_in_context(
 
 
 def triples_in_context(
-    *corpora: Corpus[ScoredPair] | Corpus[LabelledPair], write: Write | None = None, seed: int = 0
+    *corpora: Corpus[ScoredPair] | Corpus[LabelledPair],
+    write: Write | None = None,
+    seed: int = 0,
+    mined: int | None = None,
 ) -> Corpus[Triple]:
     """Make triples to train on out of pairs that say the same: a gold of `POSITIVE` or more, or an entailment.
 
@@ -120,12 +127,17 @@ def triples_in_context(
     Args:
         corpora: scored or labelled pairs.
         write, seed: as in `in_context`.
+        mined: a negative is drawn from so many of these passages, those to which BM25 gives the highest scores for the
+            phrase, as the negatives of MS MARCO's triples, on which the paper trains, are candidates of BM25. Where
+            BM25 gives none a score above 0, and with None, it is drawn from all.
 
     Returns:
-        The triples in order, as a corpus named `triples-in-context`, split `train`; other pairs are left out, counted.
+        The triples in order, as a corpus named `triples-in-context` (mined: `triples-in-context-bm25`), split `train`;
+        other pairs are left out, counted.
 
     Raises:
-        ValueError: rows of another type, or no other pair to take a negative from; else as `in_context`.
+        ValueError: rows of another type, no other pair to take a negative from, or `mined` below 1; else as
+            `in_context`.
 
     Source: SLICE, section 3.1, the triplets (q, p_true, p_false).
     """
@@ -133,21 +145,39 @@ def triples_in_context(
     passages = _passages([pair.text_b for pair in pairs], write, seed, "train")
     placed = [(pair, passage.text) for pair, passage in zip(pairs, passages, strict=True) if passage]
     texts = [{_core(text).casefold() for text in (pair.text_a, pair.text_b)} for pair, _ in placed]
+    if mined is not None and mined < 1:
+        raise ValueError(f"mined is a number of passages from 1 on, or None, not {mined}")
     rng, rows = Random(f"negatives in context {seed}"), list[Triple]()
+    index = None if mined is None else BM25([positive for _, positive in placed])
     for (pair, positive), own in zip(placed, texts, strict=True):
-        first = rng.randrange(len(placed))
-        others = (place % len(placed) for place in range(first, first + len(placed)))
-        negative = next((placed[place][1] for place in others if own.isdisjoint(texts[place])), None)
-        if negative is None:
+        place = _draw(own, texts, rng, index.scores(pair.text_a) if index else None, mined)
+        if place is None:
             raise ValueError(f"all of the {len(placed)} pairs share a text with this one: {pair.text_a!r}; give others")
-        rows.append(Triple(pair.text_a, positive, negative))
+        rows.append(Triple(pair.text_a, positive, placed[place][1]))
     left_out = {
         "pair that does not say the same": sum(map(len, corpora)) - len(pairs),
         "not verbatim in its passage": len(pairs) - len(placed),
     }
     left_out = added_up(*(corpus.left_out for corpus in corpora), left_out)
     of = "; ".join(f"{corpus.name} {corpus.split}: {corpus.source}" for corpus in corpora)
-    return Corpus("triples-in-context", "train", tuple(rows), _source(write, seed, of), left_out)
+    name = "triples-in-context" + ("" if mined is None else "-bm25")
+    return Corpus(name, "train", tuple(rows), _source(write, seed, of), left_out)
+
+
+def _draw(
+    own: set[str], texts: list[set[str]], rng: Random, scores: np.ndarray | None, mined: int | None
+) -> int | None:
+    """Draw one of the others, which share none of the own texts; None if there are none.
+
+    With scores it is one of the `mined` highest above 0, if there are such.
+    """
+    if scores is not None:
+        ranked = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores > 0)].tolist()
+        if best := list(islice((place for place in ranked if own.isdisjoint(texts[place])), mined)):
+            return rng.choice(best)
+    first = rng.randrange(len(texts))
+    others = (place % len(texts) for place in range(first, first + len(texts)))
+    return next((place for place in others if own.isdisjoint(texts[place])), None)
 
 
 def _says_the_same(row: ScoredPair | LabelledPair) -> bool:

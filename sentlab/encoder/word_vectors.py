@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import regex
 
 from sentlab.data.readers.files import streamed
 from sentlab.encoder.encoder import checked
-
-# As GloVe and FastText were trained: a clitic is a word of its own ("do n't", "dog 's"), and so is a number ("3.5").
-_RUN = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*"
-_TOKEN = regex.compile(rf"\d+(?:[.,]\d+)+|{_RUN}?(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|{_RUN}")
-
-
-def tokens(text: str) -> list[str]:
-    """Split a text into lower-case words in order: runs of letters and digits, clitics ("n't", "'s") and numbers apart.
-
-    A letter and its accent are one character, whether the text composes them or not (NFC).
-
-    Punctuation is left out, and hyphens divide: "A well-known dog's 3.5 kg!" is a, well, known, dog, 's, 3.5, kg.
-    """
-    return _TOKEN.findall(unicodedata.normalize("NFC", text.lower()).replace("’", "'"))
+from sentlab.text.words import tokens
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,12 @@ from sentlab.data.hard_pairs import POSITIVE
 from sentlab.data.rows import Corpus, PhraseInContext
 from sentlab.encoder import Encoder
 from sentlab.encoder.batches import tokenized
-from sentlab.encoder.word_vectors import tokens
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corpus
 from sentlab.evaluation.results import Result
 from sentlab.extras import need
 from sentlab.search.spans import best_spans
+from sentlab.text.bm25 import BM25
 from sentlab.text.words import tight, word_boundaries, word_places
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ DECIMALS = 6  # of a similarity; what is behind them is rounding error of float3
 CONTEXTS = 256  # whose token vectors are in memory at once
 NGRAMS = 8192  # whose vectors are in memory at once
 OVERLAP = 0.5  # intersection over union from which on a match counts as found
-K1, B = 1.5, 0.75  # of BM25: how soon repeated words count less, and how much a longer text counts less
 LEVEL = 0.05  # of Williams's test
 
 
@@ -141,8 +140,7 @@ def evaluate_mining(
 def bm25(corpus: Rows = "stsb-context", *, folder: str | Path | None = None) -> MiningResult:
     """Score the baseline without vectors: Okapi BM25 of each context, asked for the words of its phrase.
 
-    Words are those of `sentlab.encoder.word_vectors.tokens`; k1 is 1.5 and b 0.75; words in more than half of the
-    contexts weigh nothing. Frequencies and lengths are those of the corpus's contexts; the paper has them from
+    Frequencies and lengths are those of the corpus's contexts (`sentlab.text.bm25`); the paper has them from
     wikitext-103.
 
     Args and Raises: as in `evaluate_mining`.
@@ -150,13 +148,11 @@ def bm25(corpus: Rows = "stsb-context", *, folder: str | Path | None = None) -> 
     Source: SLICE, section 5; Robertson et al. (1994), "Okapi at TREC-3".
     """
     corpus = _load(corpus, folder)
-    index = need("bm25s", "eval").BM25(k1=K1, b=B, method="robertson")
-    contexts = [tokens(row.context) for row in corpus]
-    if not any(contexts):
-        raise ValueError(f"no context of {corpus.name} ({corpus.split}) has a letter or a digit, so BM25 finds no word")
-    index.index(contexts, show_progress=False)
-    queries = [tokens(row.phrase) for row in corpus]
-    scores = [index.get_scores(query)[place] if query else 0.0 for place, query in enumerate(queries)]
+    try:
+        index = BM25([row.context for row in corpus])
+    except ValueError as error:
+        raise ValueError(f"{corpus.name} ({corpus.split}): {error}") from error
+    scores = [index.scores(row.phrase)[place] for place, row in enumerate(corpus)]
     return _result(corpus, "bm25", np.array(scores, np.float64).round(DECIMALS))
 
 

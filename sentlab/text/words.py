@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import numpy as np
 import regex
 
@@ -12,6 +14,9 @@ _UNSPACED = r"\p{Han}\p{Hiragana}\p{WB=Katakana}\p{LB=SA}"
 # A zero-width space, which web pages have inside words, divides none: tokenizers drop it.
 _RUN = rf"[[\w\p{{N}}]--[\p{{M}}{_UNSPACED}]][[\w\p{{N}}\p{{WB=Format}}\u200b]--[{_UNSPACED}]]*"
 _WORD = regex.compile(rf"{_RUN}(?:['’]{_RUN})*|[{_UNSPACED}]\w*?\b|(?!\s)\X", regex.V1 | regex.WORD)
+# As GloVe and FastText were trained: a clitic is a word of its own ("do n't", "dog 's"), and so is a number ("3.5").
+_LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*"
+_TOKEN = regex.compile(rf"\d+(?:[.,]\d+)+|{_LETTERS}?(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|{_LETTERS}")
 
 
 def tight(text: str, start: int, end: int) -> tuple[int, int]:
@@ -60,3 +65,13 @@ def word_places(text: str) -> np.ndarray:
     places = np.array([place for place, character in enumerate(text) if not character.isspace()], np.int64)
     edges = word_boundaries(text, np.stack([places, places + 1], axis=1))
     return np.stack([places[edges[:-1]], places[edges[1:] - 1] + 1], axis=1)
+
+
+def tokens(text: str) -> list[str]:
+    """Split a text into lower-case words in order: runs of letters and digits, clitics ("n't", "'s") and numbers apart.
+
+    A letter and its accent are one character, whether the text composes them or not (NFC).
+
+    Punctuation is left out, and hyphens divide: "A well-known dog's 3.5 kg!" is a, well, known, dog, 's, 3.5, kg.
+    """
+    return _TOKEN.findall(unicodedata.normalize("NFC", text.lower()).replace("’", "'"))

@@ -7,6 +7,7 @@ import json
 import lzma
 import re
 from pathlib import Path
+from statistics import mean
 
 import datasets
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from sentlab import data
 from sentlab.data import catalog, toy
 from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair
+from sentlab.text.words import tokens
 
 
 @pytest.fixture(autouse=True)
@@ -324,7 +326,7 @@ def test_toy_corpora_need_no_folder_and_are_listed(hub):
         *catalog.STS_TASKS, "snli", "mnli", "quora", "askubuntu", "simlex", "ws353-sim", "ws353-rel", "men", "scws",
         "semeval-5a", "ppdb", "ppdb-bigrams", "ppdb-synonyms", "sts-unlabelled", "nli-triples", "nli", "paraphrases",
         "lexical-relations", "wiki1m", "msmarco", "wikiqa", "stsb-context", "captions", "captions-nli",
-        "triples-in-context", "paraphrase-triples", "men-halves",
+        "triples-in-context", "triples-in-context-bm25", "paraphrase-triples", "men-halves",
         *(f"{name}-hard" for name in (*catalog.YEARS, "toy-sts")), *toy.NAMES
     }  # fmt: skip
     assert table.loc["wiki1m"].tolist() == ["train", "str", "folder"]
@@ -435,3 +437,7 @@ def test_triples_in_context_are_of_stsb_and_nli(real_data):
     assert 5_000 < len(triples) < 20_000
     assert sum(row.anchor in anchors for row in triples) >= len(anchors)
     assert "not verbatim in its passage" not in triples.left_out
+    mined = data.load("triples-in-context-bm25", "train", real_data)
+    assert [(row.anchor, row.positive) for row in mined] == [(row.anchor, row.positive) for row in triples]
+    shared = [mean(len({*tokens(r.anchor)} & {*tokens(r.negative)}) for r in rows) for rows in (triples, mined)]
+    assert shared[1] > 1.5 * shared[0]

@@ -217,6 +217,24 @@ def test_a_negative_shares_no_text_with_its_row() -> None:
         triples_in_context(scored("a", Triple("a", "b", "c")))
 
 
+def test_mined_negatives_have_words_of_the_phrase() -> None:
+    kinds = ("sailing boat", "brown dog", "steam train")
+    pairs = [
+        (f"a {kind} {n}", f"the {kind}, {word}") for kind in kinds for n, word in enumerate(("one", "two", "three"))
+    ]
+    corpus = scored("a", *(LabelledPair(a, b, "entailment") for a, b in pairs), LabelledPair("xyz", "q", "entailment"))
+    for seed in range(3):
+        found = triples_in_context(corpus, seed=seed, mined=2)
+        for (phrase, _), row in zip(pairs, found, strict=False):
+            kind = phrase[2:-2]
+            assert kind in row.negative
+            assert row.negative != row.positive
+    assert found.name == "triples-in-context-bm25"
+    assert [row.positive for row in found] == [row.positive for row in triples_in_context(corpus, seed=2)]
+    with pytest.raises(ValueError, match="mined is a number of passages from 1 on, or None, not 0"):
+        triples_in_context(corpus, mined=0)
+
+
 def test_triples_leave_out_what_the_generator_fails_on() -> None:
     rows = [ScoredPair(f"q {word}", f"the {word}", 5.0) for word in ("dog", "cat", "horse")]
     found = triples_in_context(scored("a", *rows), write=no_cats)

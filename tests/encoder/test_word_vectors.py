@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from sentlab.data.rows import Corpus, ScoredPair
-from sentlab.encoder.word_vectors import WordVectors, tokens
+from sentlab.encoder.word_vectors import WordVectors
 from sentlab.evaluation.sts import evaluate_sts, pair_cosines
+from sentlab.text.words import tokens
 
 GLOVE = """the 1 0 0
 dog 0 2 0

@@ -324,5 +324,5 @@ def test_matches_have_no_white_space_at_their_ends(encoder: Encoder, monkeypatch
 
 def test_bm25_needs_a_word() -> None:
     marks = corpus(("dog", "...", "...", 1.0), ("cat", "?!", "?!", 2.0))
-    with pytest.raises(ValueError, match=r"no context of made \(test\) has a letter or a digit"):
+    with pytest.raises(ValueError, match=r"made \(test\): no text has a letter or a digit"):
         bm25(marks)
