@@ -2,7 +2,7 @@
 
     python -m sentlab map book/results/NAME.json ... [--again]
 
-The encoders must be there, as for a comparison. `sentlab.report.interactive` shows the record.
+The encoders must be there, as for the costs of a leaderboard. `sentlab.report.interactive` shows the record.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What changes a sentence: phrases, views and semantic roles."""
+"""What works on plain text: phrases, views, semantic roles, words and BM25."""
