@@ -156,7 +156,8 @@ class Corpus(Sequence[Row], Generic[Row]):
         digest = hashlib.sha256()
         for row in self.rows:
             plain: Any = row if isinstance(row, str) else asdict(row)  # type: ignore[call-overload]
-            digest.update(json.dumps(plain, ensure_ascii=False).encode() + b"\n")
+            # numbers of NumPy, which rows may hold, count as Python's
+            digest.update(json.dumps(plain, ensure_ascii=False, default=lambda value: value.item()).encode() + b"\n")
         return digest.hexdigest()[:16]
 
 

@@ -27,7 +27,7 @@ from sentlab.encoder.batches import tokenized
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import Rows, TextEncoder, encode_pairs, one_corpus, several_corpora, sides
 from sentlab.evaluation.results import CorporaResult
-from sentlab.text.words import word_places
+from sentlab.text.words import token_starts, word_places
 
 DECIMALS = 9  # of a cosine; what is behind them is rounding error
 CHUNK = 256  # contexts whose token vectors are in memory at once
@@ -161,23 +161,36 @@ def _windows(encoder: Encoder, contexts: Sequence[str], spans: Sequence[tuple[in
     budget = encoder.max_length - encoder.tokenizer.num_special_tokens_to_add()
     # not verbose, or it warns of texts longer than the model takes, which is why they are cut here
     batch = tokenized(encoder, list(contexts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-    return [
-        _window(context, span, np.array(offsets, np.int64).reshape(-1, 2), budget)
-        for context, span, offsets in zip(contexts, spans, batch["offset_mapping"], strict=True)
+    starts = [
+        token_starts(context, np.array(offsets, np.int64).reshape(-1, 2))
+        for context, offsets in zip(contexts, batch["offset_mapping"], strict=True)
     ]
+    windows = [_window(*own, budget) for own in zip(contexts, spans, starts, strict=True)]
+    rooms = dict.fromkeys(range(len(windows)), budget)
+    while rooms:  # cut off from its neighbours a window may have a token more, so it is measured again
+        cut = [contexts[i][slice(*windows[i])] for i in rooms]
+        counts = map(len, tokenized(encoder, cut, add_special_tokens=False, verbose=False)["input_ids"])
+        over = {i: room - (count - budget) for (i, room), count in zip(rooms.items(), counts, strict=True)}
+        found = {i: _window(contexts[i], spans[i], starts[i], room) for i, room in over.items() if room < rooms[i]}
+        rooms = {i: over[i] for i, window in found.items() if window != windows[i]}
+        windows = [found.get(i, window) for i, window in enumerate(windows)]
+    return windows
 
 
-def _window(context: str, span: tuple[int, int], offsets: np.ndarray, budget: int) -> tuple[int, int]:
-    """The widest window of at most `budget` tokens, offsets (t, 2), with as many words on either side as there are."""
+def _window(context: str, span: tuple[int, int], starts: np.ndarray, budget: int) -> tuple[int, int]:
+    """The widest window of at most `budget` tokens, which begin at starts (t,), with equally many words on both sides.
+
+    At an end of the context one side has fewer.
+    """
     words = np.array([word.span() for word in re.finditer(r"\S+", context)], np.int64).reshape(-1, 2)
     marked = np.flatnonzero(_inside(words, span))
     if not len(marked):  # the span holds nothing but spaces, so no token can be its own
         return span
-    before = np.searchsorted(offsets[:, 0], [*words[:, 0], len(context)])  # tokens before each word, and all
+    before = np.searchsorted(starts, [*words[:, 0], len(context)])  # tokens before each word, and all
     if before[marked[-1] + 1] - before[marked[0]] > budget:  # as where a script has no spaces: in smaller words
         words = word_places(context)
         marked = np.flatnonzero(_inside(words, span))
-        before = np.searchsorted(offsets[:, 0], [*words[:, 0], len(context)])
+        before = np.searchsorted(starts, [*words[:, 0], len(context)])
     reach = np.arange(len(words))
     low, high = np.maximum(marked[0] - reach, 0), np.minimum(marked[-1] + reach, len(words) - 1)
     fits = before[high + 1] - before[low] <= budget

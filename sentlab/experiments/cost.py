@@ -67,6 +67,8 @@ def cost(path: Path) -> CostRecord:
 def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingCost:
     """Measure the minutes of the training that a run's settings ask for, without evaluation, and the MiB at its peak.
 
+    What `frozen_first` asks for counts too; `seconds_a_step` is of the training behind it.
+
     Args:
         settings: of a run, with a method.
         steps: that are timed. The median of their seconds counts. Of a map the whole fit is timed.
@@ -74,20 +76,31 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
     torch.set_num_threads(threads)
     encoder = Encoder.from_pretrained(**settings.encoder.model_dump(exclude_unset=True))
     corpus = training_rows(settings, Notes())
-    method, times = build_method(settings, corpus), [0.0]
+    method = build_method(settings, corpus)
     if settings.train is None:
         seconds, memory = _measured(lambda: postprocessed(encoder, method, corpus))
         return found.TrainingCost(minutes=round(seconds / 60, 2), mib=round(memory))
     set_seed(settings.seed)
-    trained, asked = method(encoder), TrainConfig(**settings.train)
+    trained = method(encoder)
     if settings.dropout is not None:
         set_dropout(trained, settings.dropout)
-    config = replace(asked, steps=WARM + steps, eval_every=None, keep="last", patience=None)
-    _, memory = _measured(
-        lambda: fit(trained, corpus, config, progress=False, on_step=lambda *_: times.append(time.perf_counter()))
-    )
-    seconds = float(np.median(np.diff(times)[WARM:]))
-    minutes = seconds * asked.steps_over(len(corpus)) / 60
+
+    def timed(asked: TrainConfig) -> tuple[float, float, float]:  # seconds a step, minutes of all, MiB
+        times = [0.0]
+        config = replace(asked, steps=WARM + steps, eval_every=None, keep="last", patience=None)
+        _, memory = _measured(
+            lambda: fit(trained, corpus, config, progress=False, on_step=lambda *_: times.append(time.perf_counter()))
+        )
+        seconds = float(np.median(np.diff(times)[WARM:]))
+        return seconds, seconds * asked.steps_over(len(corpus)) / 60, memory
+
+    before, most = 0.0, 0.0
+    if settings.frozen_first is not None:
+        trained.encoder.requires_grad_(False)
+        _, before, most = timed(TrainConfig(**{**settings.train, **settings.frozen_first}))
+        trained.encoder.requires_grad_(True)
+    seconds, minutes, memory = timed(TrainConfig(**settings.train))
+    minutes, memory = before + minutes, max(most, memory)
     return found.TrainingCost(seconds_a_step=round(seconds, 3), minutes=round(minutes, 2), mib=round(memory))
 
 

@@ -238,7 +238,7 @@ def fill(folder: Path, execute: Callable[[AnyRecord, Path], object]) -> dict[str
     Returns:
         Name -> why not, for each record that still has no results, those at paper scale left out.
     """
-    waiting = [entry for entry in entries(folder) if entry.state in ("begun", "missing")]
+    waiting = [entry for entry in entries(folder) if entry.state in ("begun", "missing") and not entry.at_paper_scale]
     refused = {}
     for entry in tqdm(in_order(waiting), desc="records", unit=" records"):
         try:

@@ -150,7 +150,8 @@ class RunResults(Typed):
             KeyError: nothing was trained, or no dev score chose the step.
         """
         if when == "last" and self.last is None:
-            raise KeyError("the last step was not measured apart: it is, in runs with test sets and keep='dev'")
+            why = "it is, in runs with test sets and keep='dev' that patience does not stop"
+            raise KeyError(f"the last step was not measured apart: {why}")
         found = {"before": self.before, "after": self.after, "last": self.last}[when]
         if found is None:
             raise KeyError(f"nothing was measured {when} training, for nothing was trained")

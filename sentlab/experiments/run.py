@@ -24,6 +24,7 @@ from accelerate import Accelerator
 from sentlab import data, methods
 from sentlab.data import Corpus, PhraseInContext, ScoredPair, published, toy
 from sentlab.encoder import Encoder
+from sentlab.encoder.files import BUNDLED
 from sentlab.encoder.static import BagOfWords, StaticEncoder, load
 from sentlab.encoder.vector_maps import postprocessed
 from sentlab.evaluation import dev_score, evaluate, watch_geometry
@@ -42,6 +43,7 @@ from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed
+from sentlab.training.checkpoint import FILE as CHECKPOINT
 
 SENTENCES, BEAMS = 500, 4  # to reconstruct the phrases of: drawn from a corpus, and of the search
 LAST = "last.json"  # what was measured after the last step, until the record has it
@@ -113,6 +115,8 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
                     trained.train()
                 return watch(step, trained) if watch else None
 
+            if processes.is_main_process and not (folder / CHECKPOINT).exists():
+                (folder / LAST).unlink(missing_ok=True)  # of a training that left nothing to resume
             started = time.monotonic()
             history = fit(
                 method,
@@ -125,7 +129,8 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
                 on_step=on_step,
             )
             began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
-            if (folder / LAST).exists():  # also where this process was interrupted after the last step
+            reached = config.keep == "dev" and history.dev[-1]["step"] == length  # not if `patience` stopped it
+            if reached and (folder / LAST).exists():  # also where this process was interrupted after the last step
                 last = found.Measured.model_validate_json((folder / LAST).read_text(encoding="utf-8"))
             results["training"] = found.Training(
                 dev=[found.DevScore(step=int(row["step"]), score=row["score"]) for row in history.dev],
@@ -347,7 +352,13 @@ def weights_fingerprint(encoder: Encoder | StaticEncoder | BagOfWords) -> str:
     return digest.hexdigest()[:16]
 
 
+def fingerprint_now(source: str) -> str | None:
+    """Return the `weights_fingerprint` of a bundled encoder or of a folder; None for others, and if it is gone."""
+    if source in BUNDLED:
+        return _fingerprint_of_bundled(source)
+    return weights_fingerprint(load({"source": source})) if Path(source).is_dir() else None
+
+
 @cache
-def bundled_fingerprint(name: str) -> str:
-    """Return the `weights_fingerprint` of the bundled encoder with that name."""
+def _fingerprint_of_bundled(name: str) -> str:
     return weights_fingerprint(Encoder.from_pretrained(name))

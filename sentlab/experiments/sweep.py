@@ -20,11 +20,10 @@ from accelerate import Accelerator
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
-from sentlab.encoder.files import BUNDLED
 from sentlab.experiments import records
 from sentlab.experiments.records import SWEEPS, RunRecord, SearchRecord, SweepRecord
 from sentlab.experiments.results import When
-from sentlab.experiments.run import bundled_fingerprint, run
+from sentlab.experiments.run import fingerprint_now, run
 from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.settings_grids import SweepSettings, with_values
 
@@ -122,7 +121,7 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False, 
 
     Raises:
         filelock.Timeout: another process does it, and it is not waited for.
-        ValueError: it began with other weights of a bundled encoder than there are now.
+        ValueError: it began with other weights of its encoder than there are now.
     """
     path = Path(folder) / f"{settings.run_name}.json"
     with alone(path.stem, wait):
@@ -139,7 +138,7 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False, 
     record = records.read_as(RunRecord, path)
     start = record.provenance and record.provenance.encoder
     # the name of a run holds the encoder's name, and not its weights
-    if start and start.source in BUNDLED and start.fingerprint != bundled_fingerprint(start.source):
+    if start and (now := fingerprint_now(start.source)) and now != start.fingerprint:
         raise ValueError(f"{path} began with other weights of {start.source} than there are now: delete it first")
     return record
 
@@ -269,6 +268,8 @@ def shown(value: Any) -> Any:
     """Return a value as a name or number of a table."""
     if value is None:
         return "none"
+    if isinstance(value, Mapping) and all(isinstance(part, int | float) for part in value.values()):
+        return ", ".join(f"{name}={part}" for name, part in value.items())
     if isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str)):
         parts = [" ".join(map(str, part.values())) if isinstance(part, Mapping) else str(part) for part in value]
         return "+".join(parts)  # of views with a rate: "random_crop 0.45"

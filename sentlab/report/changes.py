@@ -11,6 +11,7 @@ An entry is data, a mapping as a TOML file holds it. One of its keys says of whi
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -94,7 +95,10 @@ class Tried:
         over = records.read_as(SweepRecord, results / f"{self.sweep}.json").settings.over
         if self.ours is not None and [name.split(".")[-1] for name in over] != list(self.ours):
             raise ValueError(f"{self.sweep} varies {', '.join(over)}, and `ours` says {', '.join(self.ours)}")
-        return list(itertools.product(*([_shown(value) for value in tried] for tried in over.values())))
+        settings = list(itertools.product(*([_shown(value) for value in tried] for tried in over.values())))
+        if twice := [", ".join(own) for own, count in Counter(settings).items() if count > 1]:
+            raise ValueError(f"{self.sweep}: several settings are shown as {'; '.join(twice)}, so none can be named")
+        return settings
 
     def _chosen(self, gains: Mapping[tuple[str, ...], float]) -> dict[str, float]:
         if self.names:

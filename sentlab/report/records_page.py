@@ -290,7 +290,7 @@ def _set_up(settings: RunSettings, seeds: Sequence[int] | None) -> list[str]:
     if settings.method:
         told.append(", ".join(dict.fromkeys(map(str, settings.corpora))))
     if train := settings.train:
-        length = train.get("steps") or f"epochs: {train['epochs']}"
+        length = train.get("steps") or f"epochs: {train.get('epochs', TrainConfig.epochs)}"
         used = ", ".join(map(str, seeds or [train.get("seed", 0)]))
         told.append(f"{length} × {train.get('batch_size', TrainConfig.batch_size)}, seed {used}")
     return told

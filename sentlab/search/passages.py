@@ -11,7 +11,7 @@ import numpy as np
 from sentlab.encoder import Encoder
 from sentlab.encoder.batches import tokenized
 from sentlab.encoder.files import quiet
-from sentlab.text.words import tight, word_boundaries
+from sentlab.text.words import tight, token_starts, word_boundaries
 
 PASSAGES = 1024  # encoded at a time
 CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of work on one core
@@ -89,7 +89,7 @@ def passages(encoder: Encoder, texts: list[str]) -> list[tuple[int, int, int]]:
 
 def _cuts(text: str, offsets: np.ndarray, room: int) -> list[int]:
     """The characters where to cut a text, whose tokens are at `offsets` (T, 2), into parts of at most `room` tokens."""
-    starts, ends = offsets[:, 0], offsets[:, 1]
+    starts, ends = token_starts(text, offsets), offsets[:, 1]
     rank = np.zeros(len(offsets), dtype=np.int64)  # of a cut before each token
     rank[word_boundaries(text, offsets)[:-1]] = 1
     rank[1:][starts[1:] > ends[:-1]] = 2

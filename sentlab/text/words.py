@@ -49,15 +49,23 @@ def word_boundaries(text: str, offsets: np.ndarray) -> np.ndarray:
     first = np.arange(len(text) + 1)  # of each character: where its word begins
     for match in _WORD.finditer(text):
         first[match.start() : match.end()] = match.start()
-    starts = offsets[:, 0].copy()
-    for token, place in enumerate(starts.tolist()):  # some tokenizers count the space before a word to its first token
-        while place < len(text) and text[place].isspace():
-            place += 1
-        starts[token] = place
-    words = first[starts]  # (T,)
+    words = first[token_starts(text, offsets)]  # (T,)
     begins = np.ones(len(words), dtype=bool)
     begins[1:] = words[1:] != words[:-1]
     return np.append(np.flatnonzero(begins), len(offsets))
+
+
+def token_starts(text: str, offsets: np.ndarray) -> np.ndarray:
+    """Return the first character of each token that is no white space: (T, 2) -> (T,).
+
+    Some tokenizers count the space before a word to its first token. A token of white space alone gets what follows it.
+    """
+    starts = offsets[:, 0].copy()
+    for token, place in enumerate(starts.tolist()):
+        while place < len(text) and text[place].isspace():
+            place += 1
+        starts[token] = place
+    return starts
 
 
 def word_places(text: str) -> np.ndarray:

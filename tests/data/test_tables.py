@@ -56,6 +56,18 @@ def test_texts_triples_and_other_names(tmp_path: Path) -> None:
     assert from_file(tmp_path / "c.csv", separator=";").rows == ("a, b",)
 
 
+def test_a_carriage_return_inside_a_line_begins_no_row(tmp_path: Path) -> None:
+    for ending in ("txt", "csv", "tsv"):
+        (tmp_path / f"a.{ending}").write_bytes(b"text\nfirst\rpart\nsecond\n"[5 * (ending == "txt") :])
+        found = from_file(tmp_path / f"a.{ending}", **({} if ending == "txt" else {"quotes": False}))
+        assert found.rows == ("first\rpart", "second")
+    with pytest.raises(ValueError, match=r"a\.csv:2: not valid CSV"):
+        from_file(tmp_path / "a.csv")
+    (tmp_path / "b.csv").write_bytes(b'text,n\r\n"a\rb\nc",1\r\nd\r\n')
+    with pytest.raises(ValueError, match=r"b\.csv:4: expected 2 columns, found 1"):
+        from_file(tmp_path / "b.csv")
+
+
 def test_scores_are_mapped_and_gaps_are_counted(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", [("a", "b", "-1"), ("c", "d", "1"), ("e", "f", ""), ("", "g", "0")])
     corpus = from_file(path, "pairs", scale=(-1, 1))

@@ -8,11 +8,12 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
 from sentlab.data import toy
-from sentlab.data.rows import Corpus
+from sentlab.data.rows import Corpus, RankingQuery, ScoredPair
 from sentlab.data.toy.grammar import FORMS, OPENERS, ask, asked, forms, frame, render
 from sentlab.data.toy.lexicon import article, inflect, lexicon, plural
 from sentlab.data.toy.phrases import phrase_similarity, relation
@@ -146,6 +147,14 @@ def test_same_arguments_same_rows(name: str) -> None:
     assert one.rows != other.rows
     assert (one.name, one.split, one.source, len(one)) == (name, "dev", "toy world, seed 0", 20)
     assert len(set(one.rows)) == 20
+
+
+def test_numbers_of_numpy_have_the_fingerprint_of_plain_ones() -> None:
+    found = [
+        Corpus("mine", "dev", (ScoredPair("a", "b", score), RankingQuery("a", ("b",), (flag,))), "").fingerprint
+        for score, flag in ((2.0, True), (np.float32(2.0), np.bool_(True)))
+    ]
+    assert found[0] == found[1]
 
 
 def test_fingerprint() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sentlab.experiments import cost, records
+from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.sweep import run_sweep
 
 pytestmark = pytest.mark.skipif(not cost.STATUS.exists(), reason="memory is measured on Linux only")
@@ -64,6 +65,19 @@ def test_rows_have_what_they_cost(small_encoder_folder: Path, tmp_path: Path) ->
     assert found.training["fitted"].seconds_a_step is None
     assert all(row.sentences_a_second > 0 for row in found.encoding.values())
     assert made.source.device.endswith("1 thread(s)")
+
+
+def test_the_training_of_heads_counts(small_encoder_folder: Path) -> None:
+    own: dict[str, Any] = {
+        "encoder": {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16},
+        "method": {"name": "PaSeR", "arguments": {"decoder_layers": 1}}, "words": "toy",
+        "data": {"corpus": "toy-sentences"}, "dev": "toy-sts", "test": [],
+        "train": {"steps": 2, "batch_size": 8, "learning_rate": 1e-4, "seed": 0},
+        "frozen_first": {"steps": 20_000},
+    }  # fmt: skip
+    found = cost.training(RunSettings.model_validate(own), 3, 1)
+    assert found.seconds_a_step
+    assert found.minutes > 100 * 2 * found.seconds_a_step / 60
 
 
 def test_other_systems_are_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

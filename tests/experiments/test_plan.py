@@ -70,6 +70,10 @@ def test_what_is_missing_is_run_and_what_cannot_be_is_named(
     write("wrong", settings(encoder=encoder | {"pooling": "middle"}))
     write("timing", LIBRARY, "library")
     write("paper-scale/large", settings(encoder=encoder))
+    over = {"encoder.pooling": ["cls", "mean"]}
+    write("paper-scale/sweep", {"run": settings(encoder=encoder), "over": over}, "sweep")
+    begun = records.read_as(records.SweepRecord, records.FOLDER / "paper-scale" / "sweep.json").settings.runs()[0]
+    write(f"sweeps/{begun.run_name}", begun.model_dump(exclude_unset=True), results=SCORED)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     before = (records.FOLDER / "done.json").read_text()
     assert command.main(["results"]) == 1
@@ -93,6 +97,7 @@ def test_what_is_missing_is_run_and_what_cannot_be_is_named(
     assert made.source.command == "python -m sentlab run book/results/to-do.json"
     assert (records.FOLDER / "done.json").read_text() == before
     assert not records.read(records.FOLDER / "paper-scale" / "large.json").done
+    assert plan.entries(records.FOLDER)[-1].state == "begun"  # by a run that another sweep has, too
 
 
 def test_a_sweep_is_run_as_one_record(small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -295,6 +296,23 @@ def test_the_last_step_is_recorded_also_after_an_interruption(
     monkeypatch.setattr(runs, "measure", measure)
     assert found_in(run(path, folder=folder)) == whole
     assert not (folder / runs.LAST).exists()
+
+
+def test_a_last_step_without_a_checkpoint_is_not_that_of_the_next_run(
+    tmp_path: Path, small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, folder = write(tmp_path, "a", settings(small_encoder_folder)), tmp_path / "runs"
+    found = found_in(run(path, folder=folder))
+    assert found.last
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / runs.LAST).write_text(found.last.model_dump_json())  # as an interrupted training leaves it
+    chosen = settings(small_encoder_folder)
+    chosen["train"] |= {"steps": 50, "eval_every": 1, "patience": 1, "learning_rate": 1e-9}
+    found = found_in(run(write(tmp_path, "a", chosen), folder=folder))
+    assert found.training
+    assert found.training.dev[-1].step < 50
+    assert found.last is None
 
 
 def test_what_a_run_resumes_belongs_to_its_dev_rows_and_its_tests(

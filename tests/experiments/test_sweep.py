@@ -16,7 +16,7 @@ from sentlab.experiments import records
 from sentlab.experiments import run as runs
 from sentlab.experiments import sweep as module
 from sentlab.experiments.results import Measured, RunResults
-from sentlab.experiments.run import bundled_fingerprint
+from sentlab.experiments.run import fingerprint_now
 from sentlab.experiments.settings_grids import SearchSettings, SweepSettings
 from sentlab.experiments.sweep import read, runs_of, sweep
 
@@ -157,7 +157,7 @@ def test_every_recorded_run_began_with_the_bundled_weights_of_today() -> None:
     every = [*map(records.read, (BOOK / "sweeps").glob("*.json")), *records.load(place=BOOK)]
     began = [own for record in every if (own := record.source.encoder) and own.source in BUNDLED]
     assert {own.source for own in began} == set(BUNDLED)
-    assert all(own.fingerprint == bundled_fingerprint(own.source) for own in began)
+    assert all(own.fingerprint == fingerprint_now(own.source) for own in began)
 
 
 def test_a_run_that_began_with_other_weights_is_refused(
@@ -168,9 +168,9 @@ def test_a_run_that_began_with_other_weights_is_refused(
     asked = of(own, {"encoder.pooling": ["cls"]})
     (run,) = sweep(asked, progress=False).records
     assert run.source.encoder
-    assert run.source.encoder.fingerprint == bundled_fingerprint("tiny")
+    assert run.source.encoder.fingerprint == fingerprint_now("tiny")
     sweep(asked, progress=False)
-    monkeypatch.setattr(module, "bundled_fingerprint", lambda name: "0" * 16)
+    monkeypatch.setattr(module, "fingerprint_now", lambda name: "0" * 16)
     with pytest.raises(ValueError, match=r"\.json began with other weights of tiny than there are now: delete it"):
         sweep(asked, progress=False)
 

@@ -129,5 +129,14 @@ def test_entries_that_make_no_sense_are_refused(scales: Path, entry: dict[str, A
         change([entry], scales)
 
 
+def test_settings_that_look_alike_are_refused(scales: Path, save: Save) -> None:
+    save("first", 40.0, 50.0, 70.0, over={"frozen_first": [None, {"steps": 100}, {"steps": 500}]})
+    told = change([{"sweep": "first", "ours": {"frozen_first": "steps=100"}}], scales).lines
+    assert told == ("none −10.0", "steps=500 +20.0", "one seed")
+    save("corpora", 40.0, 50.0, over={"data": [{"corpus": "toy-sentences"}, {"corpus": "toy-sts"}]})
+    with pytest.raises(ValueError, match="corpora: several settings are shown as corpus"):
+        change([{"sweep": "corpora", "against": {"record": "scales"}}], scales)
+
+
 def test_signs_are_those_of_print() -> None:
     assert [signed(number) for number in (1.25, -0.3, 0.0)] == ["+1.2", "−0.3", "+0.0"]

@@ -32,6 +32,16 @@ def place(results: Path, save: Save, seeds: Save) -> Path:
     return results
 
 
+def test_a_training_may_leave_its_length_to_the_default(results: Path, save: Save) -> None:
+    save("short", 50.0)
+    path = results / "short.json"
+    record = records.read_as(RunRecord, path)
+    trained = record.settings.model_copy(update={"train": {"learning_rate": 0.001}})
+    noted = records.Notes().provenance("python -m sentlab run", 60.0)
+    record.model_copy(update={"settings": trained, "provenance": noted}).save(path)
+    assert "epochs: 1.0 × 64" in records_page.listing(plan.entries(results), results)
+
+
 def test_every_record_and_run_has_one_anchor(place: Path) -> None:
     page = records_page.listing(plan.entries(place), place)
     ids = re.findall(r'id="record-([^"]+)"', page)

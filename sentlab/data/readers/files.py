@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 import json
 import lzma
 import math
@@ -94,9 +93,10 @@ def csv_columns(
     Without `quotes` a quote is plain text, and a record is a line.
     """
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
-    text = io.StringIO("".join(_whole_lines(path)), newline="")
-    quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    reader = csv.reader(text, delimiter=delimiter, strict=True, quoting=quoting)
+    if not quotes:
+        yield from _plain_columns(path, names, delimiter)
+        return
+    reader = csv.reader(_whole_lines(path), delimiter=delimiter, strict=True)
     start = 1  # a quoted field may hold line breaks, so a record is named by its first line
     try:
         header = next(reader, [])
@@ -111,8 +111,22 @@ def csv_columns(
             yield tuple(record[place].strip() for place in places), f"{path}:{start}"
             start = reader.line_num + 1
     except csv.Error as error:
-        plain = "; if quotes are plain text in this file, pass quotes=False (--no-quotes)" if quotes else ""
-        raise ValueError(f"{path}:{start}: not valid CSV ({error}){plain}") from error
+        plain = "if quotes are plain text in this file, pass quotes=False (--no-quotes)"
+        raise ValueError(f"{path}:{start}: not valid CSV ({error}); {plain}") from error
+
+
+def _plain_columns(path: str | Path, names: tuple[str, ...], delimiter: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The same where a quote is plain text."""
+    lines = streamed(path)
+    header = next(lines, "").split(delimiter)
+    places = column_places(header, names, path)
+    for n, line in enumerate(lines, 2):
+        if not line:
+            continue
+        record = line.split(delimiter)
+        if len(record) != len(header):
+            raise ValueError(f"{path}:{n}: expected {len(header)} columns, found {len(record)}")
+        yield tuple(record[place].strip() for place in places), f"{path}:{n}"
 
 
 def json_columns(path: str | Path, names: tuple[str, ...]) -> Iterator[tuple[tuple[Any, ...], str]]:
