@@ -43,17 +43,18 @@ POOLED = {
     "first_last": MEAN.format(tokens="(states[1] + states[-1]) / 2"),
     "embedding_last": MEAN.format(tokens="(states[0] + states[-1]) / 2"),
 }
+DOWNLOAD = "from huggingface_hub import hf_hub_download\n"
 WHITEN = """
-from safetensors.torch import load_file
+{download}from safetensors.torch import load_file
 
-post = load_file({path!r})
+post = load_file({path})
 vectors = vectors @ post["linear.weight"].T + post["linear.bias"]
 """
 NORMALIZE = "vectors = torch.nn.functional.normalize(vectors, dim=1)\n"
 
 
-def model_card(encoder: Encoder, name: str) -> str:
-    """Return the README.md of an encoder that is saved in a folder `name`."""
+def model_card(encoder: Encoder, name: str, *, hub: bool = False) -> str:
+    """Return the README.md of an encoder that is saved in a folder `name`, or is a model of that name on the hub."""
     config: Any = encoder.backbone.config
     about = {
         "dimensions of a vector": encoder.dim,
@@ -75,7 +76,7 @@ def model_card(encoder: Encoder, name: str) -> str:
         "## Load it",
         "In sentlab:",
         _code(f"import sentlab\n\n{EXAMPLE}\nvectors = sentlab.Encoder.from_pretrained({name!r}).encode(texts)\n"),
-        *_elsewhere(encoder, name),
+        *_elsewhere(encoder, name, hub),
         "## Training",
         *([_table(training) for training in encoder.trainings] or ["sentlab has no record of a training."]),
     ]
@@ -99,8 +100,8 @@ def training_note(settings: Mapping[str, Any], rows: Any, dev: Sequence[Mapping[
     return note | {"step that was kept": kept}
 
 
-def _elsewhere(encoder: Encoder, name: str) -> list[str]:
-    """How other packages load the folder, or why they cannot."""
+def _elsewhere(encoder: Encoder, name: str, hub: bool) -> list[str]:
+    """How other packages load it, or why they cannot."""
     theirs = f"from sentence_transformers import SentenceTransformer\n\n{EXAMPLE}\n"
     theirs += f"vectors = SentenceTransformer({name!r}).encode(texts)\n"
     whitened = isinstance(encoder.post, Whitening)
@@ -115,7 +116,10 @@ def _elsewhere(encoder: Encoder, name: str) -> list[str]:
         max_length=encoder.max_length,
         pooled=POOLED[encoder.pooling],
     )
-    ours += WHITEN.format(path=f"{name}/post/model.safetensors") if whitened else ""
+    if whitened:
+        file = "post/model.safetensors"
+        path = f"hf_hub_download({name!r}, {file!r})" if hub else repr(f"{name}/{file}")
+        ours += WHITEN.format(download=DOWNLOAD if hub else "", path=path)
     ours += NORMALIZE if encoder.normalize else ""
     return ["In sentence-transformers:", _code(theirs), "In transformers:", _code(ours)]
 

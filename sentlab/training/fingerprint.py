@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, is_dataclass
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -149,12 +149,34 @@ def _function(function: Callable[..., Any], inner: Callable[[Any], Any]) -> Any:
     if code is None or (found is function and function.__module__ != "__main__"):
         return name
     cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
-    return [name, _code(code), inner(getattr(function, "__defaults__", None)), inner(cells)]
+    defaults = [getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)]
+    return [name, _code(code), inner(defaults), inner(cells), _used(function, code, inner)]
 
 
 def _code(code: CodeType) -> list[Any]:
-    consts = [_code(const) if isinstance(const, CodeType) else repr(const) for const in code.co_consts]
-    return [code.co_code.hex(), list(code.co_names), consts]
+    return [code.co_code.hex(), list(code.co_names), [_constant(const) for const in code.co_consts]]
+
+
+def _constant(const: Any) -> Any:
+    """A constant of some code; the order in which a set is shown differs from process to process."""
+    if isinstance(const, CodeType):
+        return _code(const)
+    if isinstance(const, frozenset):
+        return sorted(map(repr, const))
+    return [_constant(part) for part in const] if isinstance(const, tuple) else repr(const)
+
+
+def _used(function: Any, code: CodeType, inner: Callable[[Any], Any]) -> dict[str, Any]:
+    """The values of the global names that a function uses; of other functions and classes the code, or the name."""
+    found = {}
+    for name in code.co_names:
+        value = getattr(function, "__globals__", {}).get(name)
+        if callable(value):
+            own = getattr(value, "__code__", None)
+            found[name] = str(getattr(value, "__qualname__", name)) if own is None else _code(own)
+        elif name in getattr(function, "__globals__", {}) and not isinstance(value, ModuleType):
+            found[name] = inner(value)
+    return found
 
 
 def _tokenizer(tokenizer: Any) -> str:

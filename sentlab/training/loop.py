@@ -147,9 +147,11 @@ def fit(
     bfloat16 = _in_bfloat16(method, config)
     settings = {"method": type(method).__name__, **asdict(config), "rows": len(rows), "steps": steps}
     settings["arithmetic"] = "bfloat16" if bfloat16 else "float32"
-    run = Run(History(settings), fingerprint(method, rows, config, dev, processes) if folder is not None else {})
+    run = Run(History(settings), {})
+    if folder is not None:
+        run.made_by = fingerprint(method, rows, config, dev, processes) | {"arithmetic": settings["arithmetic"]}
     optimizer = _adamw(method, config)
-    module, optimizer = accelerator.prepare(_Losses(method), optimizer)
+    module = accelerator.prepare(_Losses(method))  # not the optimiser: an accumulation elsewhere would hold its steps
     random_state.set_seed(config.seed + rank)
     folder = None if folder is None else Path(folder).expanduser()
     if folder is not None and checkpoint.prepare(folder, resume, overwrite, accelerator):
@@ -203,6 +205,10 @@ def fit(
         if evaluate:
             try:
                 _evaluate(run, method, config, dev, accelerator)
+                if run.history.stopped and not log:
+                    run.history.losses.append({"step": run.step, **_means(run.window)})
+                    run.window.clear()
+                log, save = log or bool(run.history.stopped), save or bool(run.history.stopped)
             except Exception:
                 alone = accelerator.num_processes == 1  # others would wait for a score, and not write
                 if last and alone and folder is not None:  # a run is not lost with its last score

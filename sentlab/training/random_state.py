@@ -52,8 +52,8 @@ def restore(state: dict[str, Any]) -> None:
     random.setstate((version, tuple(internal), gauss))
     np.random.set_state(state["numpy"])  # noqa: NPY002
     torch.set_rng_state(torch.tensor(state["torch"], dtype=torch.uint8))
-    if state["cuda"]:
-        torch.cuda.set_rng_state_all([torch.tensor(s, dtype=torch.uint8) for s in state["cuda"]])
+    for device, known in enumerate(state["cuda"][: torch.cuda.device_count()]):  # there may be fewer than there were
+        torch.cuda.set_rng_state(torch.tensor(known, dtype=torch.uint8), device)
 
 
 @contextlib.contextmanager

@@ -318,6 +318,7 @@ def test_push_to_hub_uploads_what_save_writes(encoder: Encoder, monkeypatch: pyt
             again = Encoder.from_pretrained(folder_path, device="cpu")
             seen["upload"] = settings
             seen["fingerprint"] = again.fingerprint()
+            seen["card"] = (Path(folder_path) / "README.md").read_text(encoding="utf-8")
             return SimpleNamespace(commit_url="https://hub/commit", pr_url="https://hub/pr")
 
     monkeypatch.setattr("huggingface_hub.HfApi", Hub)
@@ -327,7 +328,12 @@ def test_push_to_hub_uploads_what_save_writes(encoder: Encoder, monkeypatch: pyt
     assert seen["repo"] == {"private": True, "exist_ok": False}
     assert seen["upload"]["repo_id"] == "me/mine"
     assert seen["upload"]["ignore_patterns"] == (["README.md"] if card else None)
+    assert "# me/mine" in seen["card"]
+    assert "Encoder.from_pretrained('me/mine')" in seen["card"]
     assert encoder.push_to_hub("mine", create_pr=True) == "https://hub/pr"
+    seen.clear()
+    postprocessed(encoder, Whitening(3), TEXTS * 3).push_to_hub("mine")
+    assert "load_file(hf_hub_download('me/mine', 'post/model.safetensors'))" in seen["card"]
 
 
 def test_the_package_says_its_version() -> None:

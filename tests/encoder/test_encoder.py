@@ -294,6 +294,18 @@ def test_token_vectors_and_their_offsets(encoder: Encoder) -> None:
 
 
 @pytest.mark.skipif(not inference.computes_bfloat16(), reason="this CPU has no bfloat16 arithmetic")
+def test_what_follows_the_pooling_is_not_rounded() -> None:
+    torch.manual_seed(0)
+    x, layer = torch.randn(4, 8), torch.nn.Linear(8, 8)
+    with torch.inference_mode(), inference.PackedLinear(torch.bfloat16):
+        exact = layer(x)
+        with torch.autocast("cpu", torch.bfloat16):
+            assert layer(x).dtype == torch.bfloat16
+    assert exact.dtype == torch.float32
+    torch.testing.assert_close(exact, x @ layer.weight.T + layer.bias)
+
+
+@pytest.mark.skipif(not inference.computes_bfloat16(), reason="this CPU has no bfloat16 arithmetic")
 def test_bfloat16_is_close_to_float32_and_not_the_same(encoder: Encoder) -> None:
     exact = encoder.encode(TEXTS, normalize=True)
     rounded = encoder.encode(TEXTS, normalize=True, precision="bfloat16")

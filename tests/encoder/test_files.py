@@ -208,6 +208,13 @@ def test_a_model_in_the_cache_needs_no_network(
     assert waits == []
 
 
+def test_models_whose_vectors_would_come_out_wrong_are_refused(copy: Path) -> None:
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps(config | {"model_type": "fnet", "architectures": ["FNetForMaskedLM"]}))
+    with pytest.raises(ValueError, match="is a fnet model, which reads padding too"):
+        Encoder.from_pretrained(copy)
+
+
 def test_errors_say_what_was_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere"):
         Encoder.from_pretrained(tmp_path / "nowhere")
@@ -301,7 +308,7 @@ def test_minilm_has_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path:
             "config.json",
         ),
         ("sentlab.json", lambda _: b'{"pooling": [], "max_length": 9}', "saved"),
-        ("sentlab.json", lambda _: b'{"pooling": "mean", "max_length": "many"}', "sentlab.json or another file"),
+        ("sentence_bert_config.json", lambda _: b'{"max_seq_length": "many"}', "sentlab.json or another file|saved"),
         ("config_sentence_transformers.json", lambda _: b'{"default_prompt_name": ["x"]}', "another file of settings"),
         (
             "tokenizer_config.json",

@@ -276,6 +276,23 @@ def test_a_saved_whitening_gives_the_same_vectors_here_and_in_sentence_transform
     assert np.abs(vectors).max() > 1
 
 
+def test_a_folder_that_sentence_transformers_saved_again_is_read_as_it_is_now(
+    small_encoder_folder: Path, tmp_path: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    plain = Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=9, device="cpu")
+    postprocessed(plain, Whitening(3), SCENES).save(tmp_path / "saved")
+    theirs = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    theirs.max_seq_length = 5
+    with torch.no_grad():
+        theirs[2].linear.weight.mul_(-2.0)  # as if it had trained
+    theirs.save(str(tmp_path / "saved"))
+    again = Encoder.from_pretrained(tmp_path / "saved", device="cpu")
+    assert again.max_length == 5
+    np.testing.assert_allclose(again.encode(SCENES), theirs.encode(SCENES), atol=1e-5)
+
+
 def test_a_saved_flow_loads_here_and_sentence_transformers_refuses_it(encoder: Encoder, tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from transformers import BertModel
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.pseudo_tokens import PseudoTokens, attention_weights
@@ -268,6 +269,15 @@ def test_the_released_code_s_pseudo_tokens_average_noise_and_learn_nothing(encod
         still.append(pseudo.eval().back(y, pseudo.pseudo(y)))
     assert spread[1] < 0.75 * spread[0]  # the second attention's own dropout stays
     assert torch.allclose(still[0], still[1], atol=1e-5)
+
+
+def test_as_released_it_takes_a_model_without_a_head(encoder: Encoder, tmp_path: Path) -> None:
+    BertModel(encoder.backbone.config).save_pretrained(tmp_path)
+    encoder.tokenizer.save_pretrained(tmp_path)
+    bare = Encoder.from_pretrained(tmp_path, pooling="cls", device="cpu")
+    method = PTBERT(bare, pseudo_tokens=4, released=True)
+    fresh = method.momentum_encoder.word_embeddings.weight
+    assert not torch.equal(fresh, bare.word_embeddings.weight)
 
 
 def test_as_released_the_momentum_encoder_starts_at_random(encoder: Encoder, tmp_path: Path) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -22,7 +26,7 @@ from sentlab.evaluation import dev_score
 from sentlab.methods import MoCo, PaSeR, SimCSE, Universal
 from sentlab.methods.universal import task_rows
 from sentlab.text.views import compose, random_deletion, random_swap
-from sentlab.training import TrainConfig, fit
+from sentlab.training import TrainConfig, fit, random_state
 from sentlab.training.fingerprint import describe, fingerprint
 from sentlab.training.tasks import Tasks
 
@@ -236,3 +240,33 @@ def test_a_launcher_s_own_settings_change_nothing_silently(
     with pytest.raises(ValueError, match="mixed_precision='bf16': set it to 'no'"):
         norms()
     AcceleratorState._reset_state(reset_partial_state=True)
+
+
+def described_elsewhere(code: str, hash_seed: int) -> str:
+    """What `describe` says of the function `view` of a script, in a process of its own."""
+    script = f"{code}\nfrom sentlab.training.fingerprint import describe\nprint(describe(view))"
+    where = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
+    return subprocess.run([sys.executable, "-c", script], env=where, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_users_function_is_its_code_its_defaults_and_what_it_reads() -> None:
+    code = textwrap.dedent("""
+        RATE = 0.1
+        def less(words):
+            return words[:2]
+        def view(words, rng, *, kept=0.5):
+            return less([w for w in words if w not in {"the", "a", "of", "very"}]) if rng.random() < RATE else words
+    """)
+    first = described_elsewhere(code, 1)
+    assert first == described_elsewhere(code, 2)
+    changes = [("kept=0.5", "kept=0.9"), ("RATE = 0.1", "RATE = 0.9"), ('"very"', '"not"'), ("words[:2]", "words[:3]")]
+    others = {described_elsewhere(code.replace(*change), 1) for change in changes}
+    assert len(others | {first}) == 5
+
+
+def test_random_states_of_gpus_that_are_gone_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    state, seen = random_state.read(), []
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    monkeypatch.setattr("torch.cuda.set_rng_state", lambda known, device: seen.append((known.tolist(), device)))
+    random_state.restore(state | {"cuda": [[1, 2], [3, 4]]})
+    assert seen == [([1, 2], 0)]

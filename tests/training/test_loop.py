@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from accelerate import Accelerator
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from sentlab.training import TrainConfig, fit, set_dropout, set_seed
+from sentlab.training import TrainConfig, fit, loop, set_dropout, set_seed
 from sentlab.training.loop import batch_indices, schedule
 
 
@@ -151,6 +152,14 @@ def test_resume_of_a_finished_run_changes_nothing(tmp_path: Path) -> None:
     assert again.steps == 0
 
 
+def test_arithmetic_that_auto_chooses_is_not_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        quiet(Line(), config(), folder=tmp_path, on_step=killed(3))
+    monkeypatch.setattr(loop, "_in_bfloat16", lambda method, config: True)
+    with pytest.raises(ValueError, match="arithmetic: 'float32' then, 'bfloat16' now"):
+        quiet(Line(), config(), folder=tmp_path, resume=True)
+
+
 def test_a_folder_is_never_overwritten_or_mixed_up(tmp_path: Path) -> None:
     quiet(Line(), config(), folder=tmp_path)
     with pytest.raises(ValueError, match="resume=True"):
@@ -186,6 +195,35 @@ def test_patience_stops_and_says_why() -> None:
     history = quiet(Line(), config(patience=2), dev=lambda _: next(scores))
     assert [row["step"] for row in history.dev] == [0, 5, 10, 15, 20]
     assert "2 evaluations" in history.stopped
+
+
+def test_what_patience_stops_is_kept_whole(tmp_path: Path) -> None:
+    scores = iter([0.0, 1.0, 0.5, 0.4])
+    stopped = config(patience=2, checkpoint_every=100)
+    history = quiet(Line(), stopped, dev=lambda _: next(scores), folder=tmp_path)
+    assert [row["step"] for row in history.losses] == [10, 15]
+    assert (tmp_path / "checkpoint.safetensors").exists()
+    with pytest.raises(ValueError, match="is there already"):
+        quiet(Line(), stopped, dev=lambda _: 0.0, folder=tmp_path)
+    again = quiet(Line(), stopped, dev=lambda _: 0.0, folder=tmp_path, resume=True)
+    assert (again.dev, again.losses, again.stopped) == (history.dev, history.losses, history.stopped)
+
+
+def test_an_accumulation_that_another_loop_left_open_holds_no_step() -> None:
+    other = nn.Linear(1, 1)
+    accelerator = Accelerator(gradient_accumulation_steps=4, cpu=True)
+    model, _ = accelerator.prepare(other, torch.optim.SGD(other.parameters()))
+    with accelerator.accumulate(model):
+        accelerator.backward(model(torch.ones(1, 1)).sum())
+    assert not accelerator.sync_gradients
+    method = Line()
+    before = state(method)
+    quiet(method, config(steps=1))
+    accelerator.gradient_state._set_sync_gradients(True)
+    assert not torch.equal(method.weight.weight, before["weight.weight"])
+    expected = Line()
+    quiet(expected, config(steps=1))
+    assert torch.equal(method.weight.weight, expected.weight.weight)
 
 
 def test_accumulated_parts_give_the_gradient_of_the_whole_batch() -> None:
