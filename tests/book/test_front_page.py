@@ -608,6 +608,30 @@ def test_what_two_pages_say_of_wikipedias_texts() -> None:
     assert all(column.between(*pair).p > 0.05 for pair in pairs)
     assert "With all pairs of the picture counted, none of these six differences is significant." in page
     assert f"a standard deviation of {column.rows['SimCSE, Wikipedia'].spread:.1f}" in page
+    said = {}
+    for name in ("PaSeR", "SimCSE", "MoCo"):
+        gap = column.between(f"{name}, captions and NLI", "raw mean")
+        assert gap.p < 0.05
+        said[name] = f"{gap.value:.1f} ({gap.low:.1f} to {gap.high:.1f})"
+        gained = f"{gap.value:.1f}"
+        assert f"{gained} points over the raw mean" in text_of("which") or f"{name} {gained}" in text_of("which")
+    from_captions = said["PaSeR"].replace(" (", " points above the raw mean (95% CI ")
+    assert f"PaSeR is {from_captions}, SimCSE {said['SimCSE']} and MoCo {said['MoCo']}" in page
+    lower = column.between("PaSeR, STS sentences", "PaSeR, captions and NLI")
+    higher = column.between("PaSeR, captions and NLI", "SimCSE, STS sentences")
+    assert max(lower.p, higher.p) < 0.05
+    assert f"PaSeR is {lower.value:.1f} lower than from the STS sentences ({lower.low:.1f} to {lower.high:.1f})" in page
+    ahead = f"{higher.value:.1f} above SimCSE from the STS sentences ({higher.low:.1f} to {higher.high:.1f})"
+    assert ahead in page
+    same = [column.between(f"{name}, STS sentences", f"{name}, captions and NLI") for name in ("SimCSE", "MoCo")]
+    assert min(gap.p for gap in same) > 0.05
+    told = "; ".join(f"{gap.value:.1f}, {gap.low:.1f} to {gap.high:.1f}" for gap in same)
+    assert f"do not differ significantly ({told})".replace("-", "−") in page
+    gained = difference("PaSeR, captions and NLI", "raw mean")
+    front = " ".join((ROOT / "book" / "index.md").read_text(encoding="utf-8").split())
+    assert f"PaSeR still gains {gained} over the raw mean" in front
+    reached = f"without the tests' sentences, it reaches {rows['PaSeR, captions and NLI']:.1f}"
+    assert reached in text_of("paser-experiments")
     own = text_of("ptbert-experiments")
     assert f"SimCSE is {cls[0]} and MoCo {cls[1]} points above the raw [CLS] (not significant)" in own
     assert f"and at most {max(mean)} above the raw mean." in own
