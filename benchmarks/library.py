@@ -45,8 +45,6 @@ from bm25s import BM25
 
 from sentlab.data.readers.files import streamed
 from sentlab.encoder import Encoder
-from sentlab.encoder.word_vectors import tokens
-from sentlab.evaluation.mining import K1, B
 from sentlab.experiments.records import FOLDER, LibraryRecord, Notes, name_of
 from sentlab.experiments.results import CorpusNote, EncoderNote
 from sentlab.experiments.results_rows import LibraryResults
@@ -56,6 +54,8 @@ from sentlab.experiments.settings_rows import LibrarySettings
 from sentlab.search.passages import passages
 from sentlab.search.phrase_index import PhraseIndex
 from sentlab.search.phrase_index_files import Segment, read_manifest
+from sentlab.text.bm25 import K1, B
+from sentlab.text.words import tokens
 
 PHRASES = (
     "a storm at sea",

@@ -27,7 +27,7 @@ class BM25:
     Source: Robertson et al. (1994), "Okapi at TREC-3".
 
     Example:
-        >>> BM25(["a cat sleeps", "a dog barks", "it rains"]).scores("Does a dog sleep?").argmax()
+        >>> int(BM25(["a cat sleeps", "a dog barks", "it rains"]).scores("Does a dog sleep?").argmax())
         1
     """
 
