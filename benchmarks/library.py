@@ -48,9 +48,9 @@ from sentlab.encoder import Encoder
 from sentlab.experiments.records import FOLDER, LibraryRecord, Notes, name_of
 from sentlab.experiments.results import CorpusNote, EncoderNote
 from sentlab.experiments.results_rows import LibraryResults
-from sentlab.experiments.run import weights_fingerprint
 from sentlab.experiments.settings import EncoderSettings
 from sentlab.experiments.settings_rows import LibrarySettings
+from sentlab.experiments.weights import weights_fingerprint
 from sentlab.search.passages import passages
 from sentlab.search.phrase_index import PhraseIndex
 from sentlab.search.phrase_index_files import Segment, read_manifest

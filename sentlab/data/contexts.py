@@ -127,9 +127,8 @@ def triples_in_context(
     Args:
         corpora: scored or labelled pairs.
         write, seed: as in `in_context`.
-        mined: a negative is drawn from so many of these passages, those to which BM25 gives the highest scores for the
-            phrase, as the negatives of MS MARCO's triples, on which the paper trains, are candidates of BM25. Where
-            BM25 gives none a score above 0, and with None, it is drawn from all.
+        mined: a negative is drawn from the so many passages that BM25 ranks first for the phrase, as in MS MARCO, on
+            which the paper trains. None, or where BM25 scores no passage above 0: from all.
 
     Returns:
         The triples in order, as a corpus named `triples-in-context` (mined: `triples-in-context-bm25`), split `train`;

@@ -6,14 +6,13 @@ accelerate launch --num_processes 4 -m sentlab run ...    (on several GPUs)
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,8 +23,7 @@ from accelerate import Accelerator
 from sentlab import data, methods
 from sentlab.data import Corpus, PhraseInContext, ScoredPair, published, toy
 from sentlab.encoder import Encoder
-from sentlab.encoder.files import BUNDLED
-from sentlab.encoder.static import BagOfWords, StaticEncoder, load
+from sentlab.encoder.static import load
 from sentlab.encoder.vector_maps import postprocessed
 from sentlab.evaluation import dev_score, evaluate, watch_geometry
 from sentlab.evaluation.inputs import encode_groups
@@ -38,6 +36,7 @@ from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.records import ENCODER, ITEMS, SWEEPS, Notes, RunRecord
 from sentlab.experiments.settings import MAPS, MethodSettings, RunSettings, method_class, view_and_rate
+from sentlab.experiments.weights import weights_fingerprint
 from sentlab.files import write_json
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
@@ -341,24 +340,3 @@ EXAMPLES: dict[str, Callable[[Encoder], Any]] = {
     "nearest_questions": nearest_questions,
     "phrase_cosines": phrase_cosines,
 }
-
-
-def weights_fingerprint(encoder: Encoder | StaticEncoder | BagOfWords) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of the backbone's weights, or of what has no layers."""
-    weights: Any = encoder.backbone if isinstance(encoder, Encoder) else encoder
-    digest = hashlib.sha256()
-    for name, value in sorted(weights.state_dict().items()):
-        digest.update(name.encode() + torch.as_tensor(value).detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:16]
-
-
-def fingerprint_now(source: str) -> str | None:
-    """Return the `weights_fingerprint` of a bundled encoder or of a folder; None for others, and if it is gone."""
-    if source in BUNDLED:
-        return _fingerprint_of_bundled(source)
-    return weights_fingerprint(load({"source": source})) if Path(source).is_dir() else None
-
-
-@cache
-def _fingerprint_of_bundled(name: str) -> str:
-    return weights_fingerprint(Encoder.from_pretrained(name))

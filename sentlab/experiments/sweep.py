@@ -23,9 +23,10 @@ from tqdm import tqdm
 from sentlab.experiments import records
 from sentlab.experiments.records import SWEEPS, RunRecord, SearchRecord, SweepRecord
 from sentlab.experiments.results import When
-from sentlab.experiments.run import fingerprint_now, run
+from sentlab.experiments.run import run
 from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.settings_grids import SweepSettings, with_values
+from sentlab.experiments.weights import fingerprint_now
 
 Done = TypeVar("Done")
 

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from filelock import FileLock
 from pydantic import ValidationError
 
+from sentlab.encoder import Encoder
 from sentlab.encoder.files import BUNDLED
 from sentlab.experiments import records
 from sentlab.experiments import run as runs
 from sentlab.experiments import sweep as module
 from sentlab.experiments.results import Measured, RunResults
-from sentlab.experiments.run import fingerprint_now
 from sentlab.experiments.settings_grids import SearchSettings, SweepSettings
 from sentlab.experiments.sweep import read, runs_of, sweep
+from sentlab.experiments.weights import fingerprint_now
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
 SETTINGS = {
@@ -173,6 +176,23 @@ def test_a_run_that_began_with_other_weights_is_refused(
     monkeypatch.setattr(module, "fingerprint_now", lambda name: "0" * 16)
     with pytest.raises(ValueError, match=r"\.json began with other weights of tiny than there are now: delete it"):
         sweep(asked, progress=False)
+
+
+def test_a_run_is_refused_after_its_start_was_trained_again(settings: dict[str, Any], tmp_path: Path) -> None:
+    start = Encoder.from_pretrained(settings["encoder"]["source"], device="cpu")
+    start.save(tmp_path / "start")
+    encoder = {"source": str(tmp_path / "start"), "pooling": "cls", "max_length": 16}
+    own = {name: settings[name] for name in ("words", "dev", "test", "threads")} | {"encoder": encoder}
+    asked = of(own, {"encoder.pooling": ["cls"]})
+    sweep(asked, progress=False)
+    sweep(asked, progress=False)
+    with torch.no_grad():
+        start.word_embeddings.weight.add_(0.1)
+    start.save(tmp_path / "start")
+    with pytest.raises(ValueError, match="began with other weights"):
+        sweep(asked, progress=False)
+    shutil.rmtree(tmp_path / "start")
+    sweep(asked, progress=False)  # what is gone cannot be compared, and the record stays
 
 
 def test_every_recorded_run_of_a_sweep_belongs_to_a_record() -> None:
