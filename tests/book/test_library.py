@@ -6,6 +6,7 @@ import importlib.util
 import lzma
 import re
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -140,12 +141,23 @@ def test_the_nearest_vector_is_found_across_chunks(library: ModuleType, monkeypa
     assert [cosine for cosine, _ in found] == pytest.approx(cosines.max(1), abs=1e-3)
 
 
-def test_memory_is_what_is_added_at_most(library: ModuleType) -> None:
+def test_memory_is_what_is_added_at_most(library: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, looks = library.private_memory, threading.Semaphore(0)
+
+    def counted() -> int:
+        bytes_held = read()
+        looks.release()
+        return bytes_held
+
     def work() -> None:
         held = np.ones(40 * 2**20, dtype=np.uint8)
-        library.time.sleep(0.05)
+        while looks.acquire(blocking=False):
+            pass
+        # two whole looks: on a busy machine the watching thread may be late, and the first may have begun before
+        assert all(looks.acquire(timeout=60) for _ in range(2))
         del held
 
+    monkeypatch.setattr(library, "private_memory", counted)
     assert 39 * 2**20 < library.most_memory(work) < 60 * 2**20
     assert library.most_memory(lambda: None) < 2**20
 
