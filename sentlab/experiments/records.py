@@ -317,10 +317,16 @@ class Notes:
         return corpus
 
     def provenance(
-        self, command: str, seconds: float, *, encoder: found.EncoderNote | None = None, processes: int = 1
+        self,
+        command: str,
+        seconds: float,
+        *,
+        encoder: found.EncoderNote | None = None,
+        processes: int = 1,
+        on: str | torch.device | None = None,
     ) -> found.Provenance:
-        """Return what was noted, with the machine and the time."""
-        on_gpu = torch.cuda.is_available()
+        """Return what was noted, with the machine and the time; `on` is the device, the GPU where there is one."""
+        on_gpu = torch.cuda.is_available() and torch.device(on or "cuda").type == "cuda"
         device = torch.cuda.get_device_name() if on_gpu else f"CPU {_cpu()}, {torch.get_num_threads()} thread(s)"
         return found.Provenance(
             command=command,

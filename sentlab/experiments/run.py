@@ -153,7 +153,9 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
     command, count = records.command_of(record, path), processes.num_processes
     if count > 1:
         command = command.replace("python", f"accelerate launch --num_processes {count}", 1)
-    record.provenance = notes.provenance(command, seconds, encoder=start, processes=count)
+    record.provenance = notes.provenance(
+        command, seconds, encoder=start, processes=count, on=getattr(encoder, "device", "cpu")
+    )
     processes.wait_for_everyone()  # who still looks for results would find them, and not take part
     if processes.is_main_process:
         record.save(path)

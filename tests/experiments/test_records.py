@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import torch
 
 from sentlab.experiments import plan, records, sweep
 from sentlab.experiments.results import Measured, Provenance, RunResults
@@ -222,3 +223,12 @@ def test_a_record_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "wide.json").write_bytes('{"kind": "run"}'.encode("utf-16"))
     with pytest.raises(ValueError, match=r"wide\.json is damaged or cut off: .*utf-8"):
         records.read(tmp_path / "wide.json")
+
+
+def test_a_run_on_the_cpu_does_not_name_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
+    notes = records.Notes()
+    assert notes.provenance("c", 1.0).device == "a GPU"
+    assert notes.provenance("c", 1.0, on=torch.device("cuda")).device == "a GPU"
+    assert notes.provenance("c", 1.0, on="cpu").device.startswith("CPU ")
