@@ -208,10 +208,14 @@ def test_a_model_in_the_cache_needs_no_network(
     assert waits == []
 
 
-def test_models_whose_vectors_would_come_out_wrong_are_refused(copy: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [("fnet", "is a fnet model, which reads padding too"), ("esm", "is a esm model, which scales embeddings")],
+)
+def test_models_whose_vectors_would_come_out_wrong_are_refused(kind: str, says: str, copy: Path) -> None:
     config = json.loads((copy / "config.json").read_text())
-    (copy / "config.json").write_text(json.dumps(config | {"model_type": "fnet", "architectures": ["FNetForMaskedLM"]}))
-    with pytest.raises(ValueError, match="is a fnet model, which reads padding too"):
+    (copy / "config.json").write_text(json.dumps(config | {"model_type": kind, "architectures": ["ForMaskedLM"]}))
+    with pytest.raises(ValueError, match=says):
         Encoder.from_pretrained(copy)
 
 
