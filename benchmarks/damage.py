@@ -232,7 +232,6 @@ def readers() -> dict[str, Case]:
         ("text.txt.gz", lines_of(lambda a, b, n: f"{n}\t{a}\t{b}")),
         ("dev.txt", f"0\t1 2\t{numbers}\t{numbers}\n".encode()),
     )
-    add(pairs.read_plain, ("plain.txt", one))
     add(partial(lexical.read_word_pairs, highest=10.0), ("words.txt", lines_of(lambda a, b, n: f"a{n}\tb{n}\t{n % 9}")))
     context = "1\tdog\tn\tcat\tn\tthe <b> dog </b> runs\ta <b> cat </b> sees\t5" + "\t5" * 10
     add(lexical.read_scws, ("ratings.txt", lines_of(lambda a, b, n: context)))

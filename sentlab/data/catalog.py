@@ -262,8 +262,10 @@ def _paraphrase_triples(pairs: Corpus[PhrasePair]) -> Corpus[Triple]:
     for pair in pairs:
         known.setdefault(pair.phrase_a, {pair.phrase_a}).add(pair.phrase_b)
         known.setdefault(pair.phrase_b, {pair.phrase_b}).add(pair.phrase_a)
-    rng, rows = Random("paraphrase-triples"), list[Triple]()
+    rng, rows, others = Random("paraphrase-triples"), list[Triple](), {pair.phrase_b for pair in pairs}
     for pair in pairs:
+        if others <= known[pair.phrase_a]:
+            raise ValueError(f"paraphrase-triples: {pair.phrase_a!r} is paired with all phrases, so it has no negative")
         other = pair.phrase_a
         while other in known[pair.phrase_a]:
             other = pairs[rng.randrange(len(pairs))].phrase_b

@@ -420,6 +420,14 @@ def test_triples_pair_entailments_with_contradictions_of_the_same_premise(tmp_pa
         data.load("nli-triples", "test", tmp_path)
 
 
+def test_a_paraphrase_that_is_paired_with_all_others_is_an_error(tmp_path):
+    (tmp_path / "ppdb").mkdir()
+    (tmp_path / "ppdb/ppdb.xxl.b2u.train").write_text("red\tJ\ndog\tN\nhound\n")
+    (tmp_path / "ppdb/ppdb_synonyms.txt").write_text("hound mutt\n")
+    with pytest.raises(ValueError, match=r"'hound' is paired with all phrases, so it has no negative"):
+        data.load("paraphrase-triples", "train", tmp_path)
+
+
 @pytest.mark.realdata
 def test_triples_of_paraphrases_never_take_a_known_one_for_a_negative(real_data):
     pairs = data.load("paraphrases", "train", real_data)

@@ -13,6 +13,7 @@ from sentlab import data
 from sentlab.data import sources
 from sentlab.data.readers import pairs as readers
 from sentlab.data.readers import texts as readers_texts
+from sentlab.data.readers.files import streamed, text_rows
 from sentlab.data.rows import DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, Triple
 
 
@@ -114,7 +115,7 @@ def test_sick_finds_columns_by_name(tmp_path):
         ("", r"s\.txt:1: expected a header row"),
         (SICK.replace("sentence_B", "other") + "\n", r"s\.txt:1: .*no sentence_B"),
         (SICK.replace("sentence_B", "sentence_B\tsentence_A") + "\n", r"s\.txt:1: more than one column is called sent"),
-        (f"{SICK}\n1\tA\tB\t4.5\n", r"s\.txt:2: expected 5 tab-separated columns, found 4"),
+        (f"{SICK}\n1\tA\tB\t4.5\n", r"s\.txt:2: expected 5 columns, found 4"),
         (f"{SICK}\n1\tA\tB\t0.5\tNEUTRAL\n", r"s\.txt:2: expected a gold score from 1 to 5"),
     ],
 )
@@ -147,8 +148,14 @@ def test_nli_jsonl_reads_file_after_file_and_leaves_out_disagreement(tmp_path):
     rows, left_out = readers.read_nli_jsonl(one, two)
     assert rows == [LabelledPair("a", "b", "entailment"), LabelledPair("e", "f", "contradiction")]
     assert left_out == {"no gold": 1}
-    for bad in ('{"sentence1": "a"}', "no json", "3"):
-        with pytest.raises(ValueError, match=r"two\.jsonl:2: expected a JSON object with sentence1"):
+    faults = {
+        '{"sentence1": "a"}': "expected strings in sentence1, sentence2, gold_label",
+        "no json": "not JSON",
+        "[" * 100_000: "not JSON",
+        "3": "expected a JSON object with sentence1",
+    }
+    for bad, says in faults.items():
+        with pytest.raises(ValueError, match=rf"two\.jsonl:2: {says}"):
             readers.read_nli_jsonl(write(two, line("e", "f", "neutral") + bad + "\n"))
 
 
@@ -157,7 +164,7 @@ def test_nli_jsonl_reads_file_after_file_and_leaves_out_disagreement(tmp_path):
 def test_nli_jsonl_names_the_line_of_a_value_that_is_no_string(tmp_path, key, value):
     item = {"sentence1": "a", "sentence2": "b", "gold_label": "neutral", key: value}
     path = write(tmp_path / "dev.jsonl", json.dumps(item) + "\n")
-    with pytest.raises(ValueError, match=r"dev\.jsonl:1: expected strings in sentence1, sentence2 and gold_label"):
+    with pytest.raises(ValueError, match=r"dev\.jsonl:1: expected strings in sentence1, sentence2, gold_label"):
         readers.read_nli_jsonl(path)
 
 
@@ -177,9 +184,9 @@ def test_mnli_csv_is_real_csv(tmp_path):
 
 def test_plain_text_counts_blank_lines(tmp_path):
     path = write(tmp_path / "t.txt", "\ufeffone sentence \r\n\r\n  \nanother\u2028one")
-    assert readers.read_plain(path) == (["one sentence", "another\u2028one"], {"blank line": 2})
+    assert text_rows(streamed(path)) == (["one sentence", "another\u2028one"], {"blank line": 2})
     with pytest.raises(ValueError, match=r"t\.txt:3: expected UTF-8"):
-        readers.read_plain(write(path, b"a\nb\n\xe9\n"))
+        text_rows(streamed(write(path, b"a\nb\n\xe9\n")))
 
 
 LEARNT = "One line of five words.\r\n\nToo short.\n  Another \u2028 line of five words. \nOne line of five words.\n \n"
@@ -448,7 +455,7 @@ def test_wikiqa_as_released_gives_the_same_triples(tmp_path):
     path = write(tmp_path / "WikiQA-train.tsv", text)
     assert readers_texts.read_wikiqa_tsv(path) == readers_texts.read_wikiqa(*in_three_files(tmp_path, ANSWERS))
     for line, message in (
-        ("Q1\tq\tD1\tt\tD1-0\ts\n", ":15: expected 7 tab-separated columns, found 6"),
+        ("Q1\tq\tD1\tt\tD1-0\ts\n", ":15: expected 7 columns, found 6"),
         ("Q1\tq\tD1\tt\tD1-0\ts\t2\n", ":15: expected a label of 0 or 1, found '2'"),
     ):
         with pytest.raises(ValueError, match=rf"WikiQA-train\.tsv{message}"):

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sentlab.data import from_file
-from sentlab.data.readers import lexical, pairs, texts
+from sentlab.data.readers import files, lexical, pairs, texts
 from sentlab.data.rows import LabelledPair, ScoredPair, Triple, WordPair
 
 quick = settings(
@@ -83,7 +83,12 @@ ROUND_TRIPS: dict[str, RoundTrip] = {
         pairs.read_mnli_csv,
         labelled,
     ),
-    "plain.txt": ((TEXTS,), lines, pairs.read_plain, lambda rows: [text for (text,) in rows]),
+    "plain.txt": (
+        (TEXTS,),
+        lines,
+        lambda path: files.text_rows(files.streamed(path)),
+        lambda rows: [text for (text,) in rows],
+    ),
     "words.txt": (
         (WORDS, WORDS, SCORES),
         lines,

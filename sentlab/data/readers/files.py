@@ -14,7 +14,6 @@ import math
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -70,18 +69,6 @@ def columns_of(
             found = f"{len(columns)} column{'s' * (len(columns) > 1)}"
             raise ValueError(f"{path}:{n}: expected {expected} found {found}")
         yield columns, f"{path}:{n}"
-
-
-def tab_columns(path: str | Path, names: tuple[str, str, str]) -> Iterator[RawPair]:
-    """Yield three columns of a tab-separated file with a header row, and where each line stands.
-
-    Quotes are plain text.
-    """
-    header = next(streamed(path), "").split("\t")
-    a, b, gold = column_places(header, names, path)
-    lines = columns_of(path, len(header), f"{len(header)} tab-separated columns,")
-    for columns, where in islice(lines, 1, None):
-        yield columns[a], columns[b], columns[gold], where
 
 
 def csv_columns(

@@ -7,7 +7,6 @@ lose surrounding white space and nothing else: no lower-casing, no unescaping, n
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -65,7 +64,8 @@ def read_stsb(path: str | Path) -> Read[ScoredPair]:
 
 def read_sick(path: str | Path) -> Read[ScoredPair]:
     """Read SICK relatedness (1 to 5), tab-separated; columns are found by the names in the header row."""
-    return scored_pairs(files.tab_columns(path, ("sentence_A", "sentence_B", "relatedness_score")), low=1.0)
+    lines = files.csv_columns(path, ("sentence_A", "sentence_B", "relatedness_score"), "\t", quotes=False)
+    return scored_pairs(((a, b, gold, where) for (a, b, gold), where in lines), low=1.0)
 
 
 def read_snli(premises: str | Path, hypotheses: str | Path, labels: str | Path) -> Read[LabelledPair]:
@@ -78,8 +78,7 @@ def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
 
     Pairs whose annotators did not agree (`gold_label` is `-`) are left out and counted.
     """
-    lines = ((line, f"{path}:{n}") for path in paths for n, line in enumerate(streamed(path), 1))
-    return labelled_pairs(_json_pair(line, where) for line, where in lines)
+    return labelled_pairs(pair for path in paths for pair in _json_pairs(path))
 
 
 def read_mnli_csv(path: str | Path) -> Read[LabelledPair]:
@@ -156,11 +155,6 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
     return Read(rows, dict(left_out))
 
 
-def read_plain(path: str | Path) -> Read[str]:
-    """Read plain text, one sentence a line; blank lines are left out and counted."""
-    return files.text_rows(streamed(path))
-
-
 def scored_pairs(raw: Iterable[RawPair], *, low: float = 0.0, high: float = 5.0, subset: str = "") -> Read[ScoredPair]:
     """Make ScoredPair rows of raw pairs; a gold outside `low` to `high` is an error, for then a column is mistaken."""
 
@@ -193,14 +187,9 @@ def _sts_inputs(path: str | Path) -> Iterator[tuple[str, str]]:
         yield columns[0], columns[1]
 
 
-def _json_pair(line: str, where: str) -> RawPair:
-    try:
-        item = json.loads(line)
-        a, b, label = (item[key] for key in ("sentence1", "sentence2", "gold_label"))
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"{where}: expected a JSON object with sentence1, sentence2 and gold_label ({error})"
-        ) from error
-    if not (isinstance(a, str) and isinstance(b, str) and isinstance(label, str)):
-        raise ValueError(f"{where}: expected strings in sentence1, sentence2 and gold_label; found {[a, b, label]}")
-    return a, b, label, where
+def _json_pairs(path: str | Path) -> Iterator[RawPair]:
+    names = ("sentence1", "sentence2", "gold_label")
+    for (a, b, label), where in files.json_columns(path, names):
+        if not (isinstance(a, str) and isinstance(b, str) and isinstance(label, str)):
+            raise ValueError(f"{where}: expected strings in {', '.join(names)}; found {[a, b, label]}")
+        yield a, b, label, where

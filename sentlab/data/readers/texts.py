@@ -83,7 +83,8 @@ def read_wikiqa_tsv(path: str | Path) -> Read[Triple]:
 
     They are `Question`, `Sentence` and `Label`; quotes are plain text. Triples are those of `read_wikiqa`.
     """
-    return _answers(files.tab_columns(path, ("Question", "Sentence", "Label")))
+    lines = files.csv_columns(path, ("Question", "Sentence", "Label"), "\t", quotes=False)
+    return _answers((question, sentence, label, where) for (question, sentence, label), where in lines)
 
 
 def _answers(raw: Iterable[RawPair]) -> Read[Triple]:
