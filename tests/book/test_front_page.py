@@ -71,6 +71,11 @@ def test_only_paser_beats_a_count_of_common_words_as_pages_say(page: str) -> Non
     trained = {name: column.between(name, "common words") for name in ("SimCSE", "MoCo", "PT-BERT", "PaSeR")}
     assert [name for name, gap in trained.items() if gap.value > 0] == ["PaSeR"]
     assert (trained["PaSeR"].low or 0) > 0
+    assert f"ConSERT, an older baseline, scores {column.rows['ConSERT'].score:.1f}" in page
+    assert "of five trained methods only paser beats whitening and the flow" in text_of("which").lower()
+    for straightened in ("whitening", "flow"):
+        assert (column.between("PaSeR", straightened).low or 0) > 0
+        assert (column.between("ConSERT", straightened).low or 0) < 0 < column.rows["ConSERT"].score
     assert "none of which scores above a count of common words" in text_of("which")
     assert "counting common words beats the raw vectors" in text_of("which").lower()
     assert all((column.between(raw, "common words").high or 0) < 0 for raw in ("raw mean", "raw [CLS]"))
