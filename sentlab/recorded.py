@@ -25,7 +25,7 @@ from sentlab.experiments.run import run
 from sentlab.experiments.scorecard import scorecard
 from sentlab.experiments.search import search
 from sentlab.experiments.sentence_map import sentence_map
-from sentlab.experiments.sweep import NotRun, run_sweep, runs_of
+from sentlab.experiments.sweep import NotRun, run_sweep, runs_of, varied
 from sentlab.experiments.williams import williams_tests
 from sentlab.files import clear
 
@@ -86,10 +86,12 @@ def finished(record: AnyRecord, path: Path) -> bool:
         return False
 
 
-def tables(made: Any) -> dict[str, pd.DataFrame]:
-    """Return what a program has found, as tables for the terminal."""
-    if not isinstance(made, records.Record):  # a sweep
-        return {f"{name}-dev": made.table(f"{name}-dev") for name in made.records[0].settings.devs}
+def tables(record: AnyRecord, made: Any) -> dict[str, pd.DataFrame]:
+    """Return what the program of a record has found, as tables for the terminal."""
+    if isinstance(record, SweepRecord):
+        rows = [(varied(run.settings, [*record.settings.over]), run.results.final.own) for run in made]
+        names = [f"{name}-dev" for name in made[0].settings.devs]
+        return {name: pd.DataFrame([settings | {name: own[name]} for settings, own in rows]) for name in names}
     found = made.results
     if made.kind == "run":
         return {when: pd.DataFrame(m.scores).T for when in ("before", "after") if (m := getattr(found, when))}
@@ -174,6 +176,6 @@ def main(arguments: Sequence[str], general: str = "") -> int:
             print(f"{path}: error: {one_line(error)}", file=sys.stderr)
             return 1
         if Accelerator().is_main_process:
-            for what, table in tables(made).items():
+            for what, table in tables(record, made).items():
                 print(f"{record.name} {what}\n{table.to_string()}")
     return 0

@@ -10,22 +10,19 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pandas as pd
 from accelerate import Accelerator
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from sentlab.experiments import records
 from sentlab.experiments.records import SWEEPS, RunRecord, SearchRecord, SweepRecord
-from sentlab.experiments.results import When
 from sentlab.experiments.run import run
 from sentlab.experiments.settings import RunSettings
-from sentlab.experiments.settings_grids import SweepSettings, with_values
+from sentlab.experiments.settings_grids import with_values
 from sentlab.experiments.weights import fingerprint_now
 
 Done = TypeVar("Done")
@@ -33,66 +30,6 @@ Done = TypeVar("Done")
 
 class NotRun(ValueError):
     """A run of a sweep or search, or the search that a sweep needs, has no results yet."""
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """What a sweep found.
-
-    Args:
-        over: setting -> the values that were tried.
-        records: a finished run for each combination, in order.
-    """
-
-    over: dict[str, list[Any]]
-    records: list[RunRecord]
-
-    def table(self, score: str = "average", *, when: When | None = None) -> pd.DataFrame:
-        """Return a row per run: the settings that vary, and one score of the trained vector.
-
-        The settings are named by the last part of their names, where it is not that of another one too.
-
-        Args:
-            score: a task of the results, such as `average`, `stsb` or `stsb-dev`.
-            when: `before` or `after` training, or its `last` step. None: after, or before where nothing was trained.
-
-        Raises:
-            KeyError: the records have no such score; names those that they have.
-        """
-        ends = [name.split(".")[-1] for name in self.over]
-        names = {name: end if ends.count(end) == 1 else name for name, end in zip(self.over, ends, strict=True)}
-        rows = []
-        for record in self.records:
-            assert record.results  # a sweep holds finished runs only
-            own = (record.results.at(when) if when else record.results.final).own
-            if score not in own:
-                raise KeyError(f"no score {score!r} in {record.name}; there is {', '.join(own)}")
-            settings = {names[name]: shown(value_of(record.settings, name)) for name in self.over}
-            rows.append({**settings, score: own[score]})
-        return pd.DataFrame(rows)
-
-
-def sweep(
-    settings: SweepSettings,
-    *,
-    folder: str | Path = Path("runs") / SWEEPS,
-    again: bool = False,
-    chosen: Mapping[str, Any] | None = None,
-    progress: bool = True,
-) -> Sweep:
-    """Run every combination of the given values. Several processes can share the work: each takes whole runs.
-
-    Args:
-        settings: of all runs, and what varies.
-        folder: a finished run is a record there, found again by all of its settings.
-        again: run the finished ones, too.
-
-        chosen: setting -> value, of the search that the settings name.
-        progress: show a bar over the runs.
-    """
-    runs = settings.runs(chosen)
-    with tqdm(total=len(runs), desc="sweep", unit=" runs", disable=not progress) as bar:
-        return Sweep(settings.over, shared(partial(finished, folder=folder, again=again), runs, bar))
 
 
 def shared(work: Callable[..., Done], runs: Sequence[Any], bar: tqdm) -> list[Done]:
@@ -159,10 +96,17 @@ def alone(name: str, wait: bool) -> Iterator[None]:
         yield
 
 
-def run_sweep(path: Path, *, again: bool = False) -> Sweep:
-    """Run what a recorded sweep lacks; its runs are put into `sweeps` in the folder of results."""
-    record = records.read_as(SweepRecord, path)
-    return sweep(record.settings, folder=records.root_of(path) / SWEEPS, again=again, chosen=chosen_for(record, path))
+def run_sweep(path: Path, *, again: bool = False) -> list[RunRecord]:
+    """Run every combination of a recorded sweep, and return the runs. Several processes share the work run by run.
+
+    Args:
+        path: the record. Its runs are put into `sweeps` in the folder of results, and found there by their settings.
+        again: run the finished ones, too.
+    """
+    runs = runs_with({}, records.read_as(SweepRecord, path), path)
+    work = partial(finished, folder=records.root_of(path) / SWEEPS, again=again)
+    with tqdm(total=len(runs), desc="sweep", unit=" runs") as bar:
+        return shared(work, runs, bar)
 
 
 def chosen_for(record: SweepRecord, path: str | Path) -> dict[str, Any]:
@@ -179,20 +123,6 @@ def chosen_for(record: SweepRecord, path: str | Path) -> dict[str, Any]:
         raise NotRun(f"{path} waits for the search {found.name}: python -m sentlab search {place}")
     assert found.results.chosen is not None
     return dict(found.results.chosen)
-
-
-def read(path: str | Path) -> Sweep:
-    """Read the finished runs of a recorded sweep.
-
-    Args:
-        path: a record of the kind `sweep`; its runs are in `sweeps` in the folder of results.
-
-    Raises:
-        ValueError: the record is no sweep.
-        NotRun: a run is missing; says how to get it.
-    """
-    record = records.read_as(SweepRecord, path)
-    return Sweep(record.settings.over, _runs(Path(path), record, [own.run_name for own in runs_with({}, record, path)]))
 
 
 def runs_with(values: Mapping[str, Any], record: SweepRecord, path: str | Path) -> list[RunSettings]:
@@ -263,6 +193,18 @@ def runs_of(path: str | Path, where: Mapping[str, Any] | None = None, *, so_far:
             raise NotRun(f"{path} has no results yet: python -m sentlab search {path}")
         return _runs(Path(path), record, record.results.runs)
     return [records.read_as(RunRecord, path)]
+
+
+def varied(settings: RunSettings, names: Sequence[str]) -> dict[str, Any]:
+    """Return the values of settings as tables show them, each by the last part of its name.
+
+    Args:
+        settings: of a run.
+        names: with dots. One that ends like another one is kept whole.
+    """
+    ends = [name.split(".")[-1] for name in names]
+    short = [end if ends.count(end) == 1 else name for name, end in zip(names, ends, strict=True)]
+    return {own: shown(value_of(settings, name)) for own, name in zip(short, names, strict=True)}
 
 
 def shown(value: Any) -> Any:

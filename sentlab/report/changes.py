@@ -10,7 +10,6 @@ An entry is data, a mapping as a TOML file holds it. One of its keys says of whi
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -75,8 +74,7 @@ class Tried:
     heading: str = ""  # a line before them
 
     def change(self, results: Path) -> Change:
-        tried = Runs(self.sweep, self.score).scores(results)
-        scores = dict(zip(self._settings(results), tried, strict=True))
+        scores = self._scores(results)
         used = [self.sweep]
         if self.against:
             theirs = Runs(**{"score": self.score, **self.against})
@@ -90,15 +88,17 @@ class Tried:
         gains = {setting: score - base for setting, score in scores.items()}
         return told(self._chosen(gains), noise, *used, heading=self.heading)
 
-    def _settings(self, results: Path) -> list[tuple[str, ...]]:
-        """The shown values of each run, in order."""
-        over = records.read_as(SweepRecord, results / f"{self.sweep}.json").settings.over
-        if self.ours is not None and [name.split(".")[-1] for name in over] != list(self.ours):
+    def _scores(self, results: Path) -> dict[tuple[str, ...], float]:
+        """The score of each run by its shown settings."""
+        tried = Runs(self.sweep, self.score).scores(results)
+        over = list(records.read_as(SweepRecord, results / f"{self.sweep}.json").settings.over)
+        varied = [sweeps.varied(run.settings, over) for run in finished(results, self.sweep)]
+        if self.ours is not None and list(varied[0]) != list(self.ours):
             raise ValueError(f"{self.sweep} varies {', '.join(over)}, and `ours` says {', '.join(self.ours)}")
-        settings = list(itertools.product(*([_shown(value) for value in tried] for tried in over.values())))
+        settings = [tuple(map(_shown, own.values())) for own in varied]
         if twice := [", ".join(own) for own, count in Counter(settings).items() if count > 1]:
             raise ValueError(f"{self.sweep}: several settings are shown as {'; '.join(twice)}, so none can be named")
-        return settings
+        return dict(zip(settings, tried, strict=True))
 
     def _chosen(self, gains: Mapping[tuple[str, ...], float]) -> dict[str, float]:
         if self.names:

@@ -28,7 +28,7 @@ from sentlab.experiments.records import (
     WilliamsRecord,
 )
 from sentlab.experiments.settings import RunSettings, method_class
-from sentlab.experiments.sweep import shown, value_of
+from sentlab.experiments.sweep import shown, varied
 from sentlab.report import tables
 from sentlab.report.runs import dev_of, scores
 from sentlab.training import TrainConfig
@@ -182,8 +182,7 @@ class _Listed:
         told += [f"{test} {score:.1f}"] if score is not None else []
         told.append(_time([run]))
         names = [*sweep.settings.over, *(["train.seed"] if isinstance(sweep, SearchRecord) else [])]
-        varied = {name.split(".")[-1]: shown(value_of(run.settings, name)) for name in names}
-        label = ", ".join(f"{name}={value}" for name, value in varied.items())
+        label = ", ".join(f"{name}={value}" for name, value in varied(run.settings, names).items())
         link = self._link(self.place / f"{run.name}.json", label)
         return f"<li{self._anchor(run.name)}>{link}: {escape(', '.join(told))}</li>"
 

@@ -106,7 +106,7 @@ def test_changes_are_those_of_the_records(page: paper_and_code.Page) -> None:
     words = [sum(words_of(run.results.after.own) for run in runs) / len(runs) for runs in sides]
     assert told["Universal", "Features"].lines[2].startswith(f"words {signed(words[1] - words[0])} (noise")
 
-    runs = [run for run in sweep.read(RESULTS / "universal/objectives.json").records if len(run.settings.data) == 3]
+    runs = [run for run in sweep.runs_of(RESULTS / "universal/objectives.json") if len(run.settings.data) == 3]
     heads = [run.results.after.own["sick head"] - run.results.after.own["sick"] for run in runs]
     assert told["Universal", "STS-B and SICK-R"].lines[2].startswith(f"SICK-R {signed(sum(heads) / 3)} (noise")
 

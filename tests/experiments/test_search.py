@@ -97,19 +97,19 @@ def test_a_sweep_takes_what_a_search_has_chosen(path: Path) -> None:
     own = path.with_name("rates.json")
     asked = {"run": run, "over": {"dropout": [0.3, 0.4], "train.seed": [0, 1]}, "chosen_by": "toy/simcse"}
     own.write_text(json.dumps({"kind": "sweep", "settings": asked}))
-    for early in (sweeps.run_sweep, sweeps.read):
+    for early in (sweeps.run_sweep, runs_of):
         with pytest.raises(ValueError, match=r"rates.json waits for the search toy.simcse: python -m sentlab search"):
             early(own)
     found = search(path).results
     assert found
     assert found.chosen
     ran = sweeps.run_sweep(own)
-    for record in ran.records:
+    for record in ran:
         assert (record.settings.train or {})["learning_rate"] == found.chosen["train.learning_rate"]
     assert [record.settings.dropout for record in runs_of(own)] == [0.3, 0.3, 0.4, 0.4]
     some = RowSettings(record="toy/rates", where={"dropout": 0.4})
     assert [Path(one["source"]).parent.name for one in encoders_of(some, own)] == [
-        record.name.split("/")[-1] for record in ran.records[2:]
+        record.name.split("/")[-1] for record in ran[2:]
     ]
     rows = {"0.3": RowSettings(record="toy/rates", where={"dropout": 0.3}), "0.4": some}
     assert len(set(trained_rows(rows, own).values())) == 2  # their seeds are no pairs

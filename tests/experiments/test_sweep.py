@@ -1,4 +1,4 @@
-"""Sweeps: every combination once, found again by its settings, and a table of what came out."""
+"""Sweeps: every combination once, found again by its settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sentlab.experiments import run as runs
 from sentlab.experiments import sweep as module
 from sentlab.experiments.results import Measured, RunResults
 from sentlab.experiments.settings_grids import SearchSettings, SweepSettings
-from sentlab.experiments.sweep import read, runs_of, sweep
+from sentlab.experiments.sweep import run_sweep, runs_of, varied
 from sentlab.experiments.weights import fingerprint_now
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
@@ -46,6 +46,18 @@ def of(settings: dict[str, Any], over: dict[str, list[Any]]) -> SweepSettings:
     return SweepSettings.model_validate({"run": settings, "over": over})
 
 
+def sweep(asked: SweepSettings, *, again: bool = False) -> list[records.RunRecord]:
+    """Record a sweep in `results` of the working directory and run it."""
+    path = Path("results/own.json")
+    records.SweepRecord(settings=asked).save(path)
+    return run_sweep(path, again=again)
+
+
+def dev(run: records.RunRecord) -> float:
+    assert run.results
+    return run.results.final.own["toy-sts-dev"]
+
+
 def test_every_combination_is_run_once_and_an_interrupted_sweep_goes_on(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,24 +73,22 @@ def test_every_combination_is_run_once_and_an_interrupted_sweep_goes_on(
 
     monkeypatch.setattr(module, "run", counted)
     with pytest.raises(KeyboardInterrupt):
-        sweep(asked, progress=False)
+        sweep(asked)
     monkeypatch.setattr(module, "run", lambda path, **more: (calls.append(path), run(path, **more))[1])
-    found = sweep(asked, progress=False)
+    found = sweep(asked)
     assert len(calls) == len(set(calls)) == 4  # what was finished is not run again
-    table = found.table("toy-sts-dev")
-    assert table["decoder_layers"].tolist() == [1, 1, 2, 2]
-    assert table["view"].tolist() == ["none", "synonym_replacement 0.5+random_deletion"] * 2
-    assert len(set(table["toy-sts-dev"])) == 4
-    assert not list((tmp_path / "runs").glob("PaSeR-*"))  # checkpoints are gone
+    views = "none", "synonym_replacement 0.5+random_deletion"
+    every = [{"decoder_layers": layers, "view": view} for layers in (1, 2) for view in views]
+    assert [varied(run.settings, [*asked.over]) for run in found] == every
+    assert len(set(map(dev, found))) == 4
+    assert not [path for path in (tmp_path / "results" / "sweeps").glob("PaSeR-*") if path.is_dir()]  # no checkpoints
     two = {"name": "PaSeR", "arguments": settings["method"]["arguments"] | {"decoder_layers": 2}}
-    sweep(of(settings | {"method": two}, {"method.arguments.view": [None]}), progress=False)
+    sweep(of(settings | {"method": two}, {"method.arguments.view": [None]}))
     assert len(calls) == 4  # what another sweep has run is not run again either
-    sweep(of(settings | {"poolings": ["mean"]}, {"method.arguments.decoder_layers": [1]}), progress=False)
+    sweep(of(settings | {"poolings": ["mean"]}, {"method.arguments.decoder_layers": [1]}))
     assert len(calls) == 5  # another setting: another run
-    sweep(asked, again=True, progress=False)
+    sweep(asked, again=True)
     assert len(calls) == 9
-    with pytest.raises(KeyError, match="toy-sts-dev"):
-        found.table("stsb")
 
 
 def test_processes_share_a_sweep_and_wait_for_each_others_runs_at_the_end(
@@ -97,9 +107,9 @@ def test_processes_share_a_sweep_and_wait_for_each_others_runs_at_the_end(
     monkeypatch.setattr(module, "run", watched)
     records.LOCKS.mkdir(parents=True)
     with theirs:
-        found = sweep(asked, progress=False)
+        found = sweep(asked)
     assert order == [names[1], names[2], names[0]]
-    assert [record.settings.train["seed"] for record in found.records] == [0, 1, 2]  # type: ignore[index]
+    assert [record.settings.train["seed"] for record in found] == [0, 1, 2]  # type: ignore[index]
 
 
 def test_a_recorded_sweep_is_read_when_all_its_runs_are_there(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -107,13 +117,13 @@ def test_a_recorded_sweep_is_read_when_all_its_runs_are_there(settings: dict[str
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"kind": "sweep", "settings": {"run": settings, "over": {"train.seed": [0, 1]}}}))
     with pytest.raises(ValueError, match=r"results.sweeps.PaSeR-.*python -m sentlab sweep"):
-        read(path)
-    ran = module.run_sweep(path)
-    assert read(path).table("toy-sts-dev").equals(ran.table("toy-sts-dev"))
+        runs_of(path)
+    ran = run_sweep(path)
+    assert [run.results for run in runs_of(path)] == [run.results for run in ran]
     assert [(run.sweep, run.name.split("-")[0]) for run in runs_of(path)] == [("paser/seeds", "sweeps/PaSeR")] * 2
     path.write_text(json.dumps({"kind": "run", "settings": settings}))
     with pytest.raises(ValueError, match="of the kind run: python -m sentlab run"):
-        read(path)
+        run_sweep(path)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +146,7 @@ def test_what_cannot_vary_is_refused_when_the_file_is_read(
     path = tmp_path / "wrong.json"
     path.write_text(json.dumps({"kind": "sweep", "settings": {"run": settings, "over": over}}))
     with pytest.raises(ValueError, match=rf"wrong\.json: .*{says}"):
-        read(path)
+        run_sweep(path)
 
 
 def runs_named_by(path: Path) -> set[str]:
@@ -169,13 +179,13 @@ def test_a_run_that_began_with_other_weights_is_refused(
     encoder = {"source": "tiny", "pooling": "cls", "max_length": 16}
     own = {name: settings[name] for name in ("words", "dev", "test", "threads")} | {"encoder": encoder}
     asked = of(own, {"encoder.pooling": ["cls"]})
-    (run,) = sweep(asked, progress=False).records
+    (run,) = sweep(asked)
     assert run.source.encoder
     assert run.source.encoder.fingerprint == fingerprint_now("tiny")
-    sweep(asked, progress=False)
+    sweep(asked)
     monkeypatch.setattr(module, "fingerprint_now", lambda name: "0" * 16)
     with pytest.raises(ValueError, match=r"\.json began with other weights of tiny than there are now: delete it"):
-        sweep(asked, progress=False)
+        sweep(asked)
 
 
 def test_a_run_is_refused_after_its_start_was_trained_again(settings: dict[str, Any], tmp_path: Path) -> None:
@@ -184,15 +194,15 @@ def test_a_run_is_refused_after_its_start_was_trained_again(settings: dict[str, 
     encoder = {"source": str(tmp_path / "start"), "pooling": "cls", "max_length": 16}
     own = {name: settings[name] for name in ("words", "dev", "test", "threads")} | {"encoder": encoder}
     asked = of(own, {"encoder.pooling": ["cls"]})
-    sweep(asked, progress=False)
-    sweep(asked, progress=False)
+    sweep(asked)
+    sweep(asked)
     with torch.no_grad():
         start.word_embeddings.weight.add_(0.1)
     start.save(tmp_path / "start")
     with pytest.raises(ValueError, match="began with other weights"):
-        sweep(asked, progress=False)
+        sweep(asked)
     shutil.rmtree(tmp_path / "start")
-    sweep(asked, progress=False)  # what is gone cannot be compared, and the record stays
+    sweep(asked)  # what is gone cannot be compared, and the record stays
 
 
 def test_every_recorded_run_of_a_sweep_belongs_to_a_record() -> None:
@@ -234,7 +244,7 @@ def test_processes_of_a_launch_wait_for_what_the_first_one_writes(
     settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = of(settings | {"method": None}, {"encoder.pooling": ["cls"]})
-    place = tmp_path / "sweeps" / f"{asked.runs()[0].run_name}.json"
+    place = tmp_path / "results" / "sweeps" / f"{asked.runs()[0].run_name}.json"
     calls: list[bool] = []
 
     def wait() -> None:  # for the first process, which writes between the first time and the second
@@ -249,9 +259,9 @@ def test_processes_of_a_launch_wait_for_what_the_first_one_writes(
     for program in (runs, module):
         monkeypatch.setattr(program, "Accelerator", lambda: second)
     monkeypatch.setenv("WORLD_SIZE", "2")
-    found = sweep(asked, folder=place.parent, progress=False)
+    (found,) = sweep(asked)
     assert calls == [False, True]
-    assert found.table("toy-sts-dev")["toy-sts-dev"].tolist() == [50.0]
+    assert dev(found) == 50.0
     assert place.with_suffix("").is_dir()  # the first process removes it
 
 
@@ -271,13 +281,10 @@ def test_results_stay_until_there_are_new_ones(
     assert records.read(place / f"{own.run_name}.json") == made
 
 
-def test_settings_with_like_ends_have_columns_of_their_own(settings: dict[str, Any]) -> None:
-    found = sweep(of(settings, {"train.seed": [1], "encoder.max_length": [8]}), progress=False)
-    twice = module.Sweep({**found.over, "draw.seed": [1]}, found.records)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "value_of", lambda run, name: name)
-        table = twice.table("toy-sts-dev")
-    assert list(table) == ["train.seed", "max_length", "draw.seed", "toy-sts-dev"]
+def test_settings_that_end_alike_keep_their_names(settings: dict[str, Any]) -> None:
+    (own,) = of(settings | {"frozen_first": {"seed": 1}}, {"train.seed": [2]}).runs()
+    names = ["train.seed", "encoder.max_length", "frozen_first.seed"]
+    assert varied(own, names) == {"train.seed": 2, "max_length": 16, "frozen_first.seed": 1}
 
 
 def test_a_value_counts_once(settings: dict[str, Any]) -> None:

@@ -133,8 +133,8 @@ def test_settings_that_look_alike_are_refused(scales: Path, save: Save) -> None:
     save("first", 40.0, 50.0, 70.0, over={"frozen_first": [None, {"steps": 100}, {"steps": 500}]})
     told = change([{"sweep": "first", "ours": {"frozen_first": "steps=100"}}], scales).lines
     assert told == ("none −10.0", "steps=500 +20.0", "one seed")
-    save("corpora", 40.0, 50.0, over={"data": [{"corpus": "toy-sentences"}, {"corpus": "toy-sts"}]})
-    with pytest.raises(ValueError, match="corpora: several settings are shown as corpus"):
+    save("corpora", 40.0, 50.0, over={"data": [{"corpus": "toy-sts"}, {"corpus": "toy-sts", "split": "train"}]})
+    with pytest.raises(ValueError, match="corpora: several settings are shown as toy-sts"):
         change([{"sweep": "corpora", "against": {"record": "scales"}}], scales)
 
 
