@@ -199,7 +199,6 @@ def recorded(encoder: Encoder, place: Path) -> Operation:
         "encoder": {"source": str(place / "source"), "pooling": "mean", "max_length": 32},
         "method": {"name": "SimCSE", "arguments": {}},
         "data": {"corpus": "toy-sentences"},
-        "draw": {"rows": 60, "seed": 0},
         "train": train,
         "dev": "toy-sts",
         "test": [],

@@ -73,7 +73,7 @@ def trained_by(source: str) -> str | None:
 
 
 def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str]:
-    """Return the rows that depend on a seed, each with its runs; others are not trained, or whiten all texts.
+    """Return the rows that depend on a seed, each with its runs; others are not trained, or only whitened.
 
     What begins with an encoder that a record has trained depends on that one's seed.
 
@@ -84,7 +84,7 @@ def trained_rows(rows: Mapping[str, RowSettings], beside: Path) -> dict[str, str
     trained = {}
     for name, row in rows.items():
         first = settings_of(row, beside)
-        own = first.method is not None and not (first.method.name == "Whitening" and first.draw is None)
+        own = first.method is not None and first.method.name != "Whitening"
         if own or trained_by(first.encoder.source) or items_beside({"source": first.encoder.source}):
             trained[name] = row.trained
     return trained

@@ -184,20 +184,11 @@ def drop_checkpoint(folder: Path, processes: Accelerator) -> None:
 
 
 def training_rows(settings: RunSettings, notes: Notes) -> Any:
-    """Load the corpus of the setting `data`, or the rows of several tasks.
-
-    Raises:
-        ValueError: more rows are to be drawn than there are.
-    """
+    """Load the corpus of the setting `data`, or the rows of several tasks."""
     assert settings.data  # a method has data
     if isinstance(settings.data, dict):
         return task_rows(**{task: notes.load(own.corpus, own.split) for task, own in settings.data.items()})
-    rows = notes.load(settings.data.corpus, settings.data.split)
-    if settings.draw:
-        if settings.draw.rows > len(rows):
-            raise ValueError(f"draw.rows is {settings.draw.rows}, and {settings.data} has only {len(rows)} rows")
-        return Random(settings.draw.seed).sample(rows.rows, settings.draw.rows)
-    return rows
+    return notes.load(settings.data.corpus, settings.data.split)
 
 
 def build_method(settings: RunSettings, corpus: Any) -> Any:

@@ -160,13 +160,6 @@ class CorpusSettings(Typed):
         return self.corpus if self.split == "train" else f"{self.corpus}/{self.split}"
 
 
-class Draw(Typed):
-    """How many rows of a corpus to take at random."""
-
-    rows: PositiveInt
-    seed: int
-
-
 def _data_tag(value: Any) -> str:
     """Whether `data` is one corpus or several tasks."""
     one = isinstance(value, CorpusSettings) or (isinstance(value, dict) and "corpus" in value)
@@ -188,7 +181,6 @@ class RunSettings(Typed):
         words: for views and chunks: `nltk` (WordNet, NLTK's tagger, roles by rules) or `toy` (the toy world's).
 
         data: corpus and split to train on; for Universal task -> corpus and split.
-        draw: rows and seed: how many rows of that corpus to take at random; null: all.
 
         dropout: probability of every dropout while training, in the encoder and in the method's own layers; null: as
             their configurations say.
@@ -216,7 +208,6 @@ class RunSettings(Typed):
     method: MethodSettings | None = None
     words: Literal["nltk", "toy"] = "nltk"
     data: Data | None = None
-    draw: Draw | None = None
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
     train: Train | None = None
     frozen_first: Train | None = None
@@ -244,8 +235,6 @@ class RunSettings(Typed):
             raise ValueError(f"frozen_first is for methods that train, and {self.method.name} is fitted")
         if isinstance(self.data, dict) != (self.method.name == "Universal"):
             raise ValueError("data must be task -> corpus for Universal, and one corpus for every other method")
-        if self.draw is not None and isinstance(self.data, dict):
-            raise ValueError("draw takes rows of one corpus, and data names one for each task")
         if self.reconstruct and self.method.name != "PaSeR":
             raise ValueError(f"reconstruct needs PaSeR's decoder, and the method is {self.method.name}")
         return self

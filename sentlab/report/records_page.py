@@ -323,7 +323,7 @@ def _spread(values: Sequence[float | None], over: set[str]) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return "–"
-    if over <= {"train.seed", "draw.seed"}:
+    if over <= {"train.seed"}:
         return tables.shown([{"score": value} for value in known])["score"]
     return " to ".join(dict.fromkeys([f"{min(known):.1f}", f"{max(known):.1f}"]))
 

@@ -42,11 +42,11 @@ def test_rows_have_what_they_cost(small_encoder_folder: Path, tmp_path: Path) ->
     fitted = {
         **own,
         "method": {"name": "Whitening", "arguments": {"dim": 4}},
+        "data": {"corpus": "toy-sentences", "split": "dev"},
         "train": None,
-        "draw": {"rows": 300, "seed": 0},
     }
-    for name, settings, over in (("trained", trained, "train.seed"), ("fitted", fitted, "draw.seed")):
-        write(tmp_path, name, "sweep", {"run": settings, "over": {over: [0]}})
+    for name, settings, over in (("trained", trained, "train.seed"), ("fitted", fitted, "method.arguments.dim")):
+        write(tmp_path, name, "sweep", {"run": settings, "over": {over: [4]}})
         run_sweep(tmp_path / f"{name}.json")
     write(tmp_path, "raw", "run", {**own, "method": None, "train": None})
     rows = {"trained": {"record": "trained"}, "fitted": {"record": "fitted"}}

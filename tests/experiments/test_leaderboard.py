@@ -113,20 +113,19 @@ def asked(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     encoder = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}
     plain: dict[str, Any] = {"encoder": encoder, "dev": "toy-sts", "test": ["toy-sts"], "threads": 1}
     fitted = plain | {
-        "method": {"name": "Whitening", "arguments": {"dim": 4}},
+        "method": {"name": "Flow", "arguments": {"steps": 2, "epochs": 1}},
         "data": {"corpus": "toy-sentences"},
         "train": None,
     }
-    fitted |= {"draw": {"rows": 60, "seed": 0}, "keep": True}
-    several = {"run": fitted, "over": {"draw.seed": [0, 1]}}
+    several = {"run": fitted | {"keep": True}, "over": {"method.arguments.seed": [0, 1]}}
     (tmp_path / "raw.json").write_text(json.dumps({"kind": "run", "settings": plain}))
-    (tmp_path / "white.json").write_text(json.dumps({"kind": "sweep", "settings": several}))
-    run_sweep(tmp_path / "white.json")
+    (tmp_path / "flow.json").write_text(json.dumps({"kind": "sweep", "settings": several}))
+    run_sweep(tmp_path / "flow.json")
     settings = {
         "rows": {
             "raw [CLS]": {"record": "raw"},
             "raw mean": {"record": "raw", "pooling": "mean"},
-            "whitened": {"record": "white"},
+            "mapped": {"record": "flow"},
         },
         "columns": {
             "STS": [{"corpus": "toy-sts"}, {"corpus": "toy-sts-hard"}],
@@ -161,9 +160,9 @@ def test_a_leaderboard_holds_what_the_evaluations_say(asked: Path, small_encoder
     for test, score in expected.items():
         assert tests[test]["raw mean"] == [pytest.approx(score, abs=0.006)]
         assert tests[test]["raw [CLS]"] != tests[test]["raw mean"]
-    assert len(tests["toy-sts"]["whitened"]) == 2
-    both = np.mean([tests["toy-sts"]["whitened"], tests["toy-sts-hard"]["whitened"]])
-    assert record.results.columns["STS"].rows["whitened"].score == pytest.approx(both, abs=0.011)
+    assert len(tests["toy-sts"]["mapped"]) == 2
+    both = np.mean([tests["toy-sts"]["mapped"], tests["toy-sts-hard"]["mapped"]])
+    assert record.results.columns["STS"].rows["mapped"].score == pytest.approx(both, abs=0.011)
     assert record.results.columns["STS"].best in record.results.columns["STS"].rows
 
 
@@ -248,7 +247,7 @@ def test_a_column_without_tests_is_refused_when_the_file_is_read(asked: Path) ->
 
 def test_a_row_cannot_take_a_map_that_was_fitted_with_another_pooling(asked: Path) -> None:
     content = json.loads(asked.read_text())
-    content["settings"]["rows"]["whitened"]["pooling"] = "mean"
+    content["settings"]["rows"]["mapped"]["pooling"] = "mean"
     asked.write_text(json.dumps(content))
     with pytest.raises(ValueError, match="pooling"):
         leaderboard.leaderboard(asked)

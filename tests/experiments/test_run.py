@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from pydantic import ValidationError
 
 from sentlab import data
 from sentlab.data import published
@@ -20,7 +19,6 @@ from sentlab.experiments import records
 from sentlab.experiments import run as runs
 from sentlab.experiments.results import RunResults
 from sentlab.experiments.run import count_reconstructed, run
-from sentlab.experiments.settings import RunSettings
 from sentlab.text.phrases import Phrase
 
 
@@ -333,17 +331,3 @@ def test_what_a_run_resumes_belongs_to_its_dev_rows_and_its_tests(
     write(tmp_path, "a", settings(small_encoder_folder))
     with pytest.raises(ValueError, match="dev:"):
         run(path, folder=folder)
-
-
-def test_no_more_rows_are_drawn_than_there_are(tmp_path: Path, small_encoder_folder: Path) -> None:
-    draw = {"rows": 10**8, "seed": 0}
-    whitening = settings(small_encoder_folder, method={"name": "Whitening"}, train=None, test=[], draw=draw)
-    with pytest.raises(ValueError, match=r"draw\.rows is 100000000, and toy-sentences has only \d+ rows"):
-        run(write(tmp_path, "drawn", whitening), folder=tmp_path / "runs")
-
-
-def test_rows_are_drawn_from_one_corpus_only(small_encoder_folder: Path) -> None:
-    tasks = {"pi": {"corpus": "toy-phrases"}}
-    own = settings(small_encoder_folder, method={"name": "Universal"}, data=tasks, draw={"rows": 5, "seed": 0})
-    with pytest.raises(ValidationError, match="draw takes rows of one corpus"):
-        RunSettings.model_validate(own)
