@@ -29,7 +29,7 @@ Done = TypeVar("Done")
 
 
 class NotRun(ValueError):
-    """A run of a sweep or search, or the search that a sweep needs, has no results yet."""
+    """A run, or the search that a sweep needs, has no results yet."""
 
 
 def shared(work: Callable[..., Done], runs: Sequence[Any], bar: tqdm) -> list[Done]:

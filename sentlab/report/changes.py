@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,9 @@ import pandas as pd
 
 from sentlab.experiments import records
 from sentlab.experiments import sweep as sweeps
-from sentlab.experiments.records import RunRecord, SearchRecord, SweepRecord, WilliamsRecord
+from sentlab.experiments.records import SweepRecord, WilliamsRecord
 from sentlab.experiments.results import When
 from sentlab.report import runs
-
-
-class NotRecorded(LookupError):
-    """A record is not there or has no results."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,7 @@ class Runs:
 
     def scores(self, results: Path) -> pd.Series:
         """Read one score for each run."""
-        found = finished(results, self.record, self.where)
+        found = runs.runs(self.record, results, self.where)
         found = [found[i] for i in self.only] if self.only else found
         return pd.Series([runs.scores(run, self.vector, self.when)[self.score] for run in found])
 
@@ -64,54 +60,32 @@ class Tried:
     """Every setting that a sweep tried, against ours. A setting is shown as text: a list as `NP+VP`, null as `none`."""
 
     sweep: str  # name of its record
-    ours: Mapping[str, Any] | None = None  # the setting that is ours, such as {"m": 10, "n": 10}
-    against: Mapping[str, Any] | None = None  # instead of `ours`: `Runs` of another record, whose mean counts
+    ours: Mapping[str, Any]  # the setting that is ours, such as {"m": 10, "n": 10}
     noise: Mapping[str, Any] | None = None  # `Runs` that differ in their seed alone; None: there is one seed
     score: str = "average"  # of all these runs
     label: str = "{}"  # how a setting is shown: a format of its values
-    names: Mapping[str, str] = field(default_factory=dict)  # instead: setting -> how it is shown; no other setting is
-    show: str = "all"  # or the "best", or both "extremes"
     heading: str = ""  # a line before them
 
     def change(self, results: Path) -> Change:
         scores = self._scores(results)
-        used = [self.sweep]
-        if self.against:
-            theirs = Runs(**{"score": self.score, **self.against})
-            used.append(theirs.record)
-            base = float(theirs.scores(results).mean())
-        else:
-            base = scores.pop(tuple(map(_shown, (self.ours or {}).values())))
+        base = scores.pop(tuple(map(_shown, self.ours.values())))
         noise = None
         if self.noise:
             noise = 2 * Runs(**{"score": self.score, **self.noise}).scores(results).std()
-        gains = {setting: score - base for setting, score in scores.items()}
-        return told(self._chosen(gains), noise, *used, heading=self.heading)
+        gains = {self.label.format(*setting): score - base for setting, score in scores.items()}
+        return told(gains, noise, self.sweep, heading=self.heading)
 
     def _scores(self, results: Path) -> dict[tuple[str, ...], float]:
         """The score of each run by its shown settings."""
-        tried = Runs(self.sweep, self.score).scores(results)
+        found = runs.runs(self.sweep, results)
         over = list(records.read_as(SweepRecord, results / f"{self.sweep}.json").settings.over)
-        varied = [sweeps.varied(run.settings, over) for run in finished(results, self.sweep)]
-        if self.ours is not None and list(varied[0]) != list(self.ours):
+        varied = [sweeps.varied(run.settings, over) for run in found]
+        if list(varied[0]) != list(self.ours):
             raise ValueError(f"{self.sweep} varies {', '.join(over)}, and `ours` says {', '.join(self.ours)}")
         settings = [tuple(map(_shown, own.values())) for own in varied]
         if twice := [", ".join(own) for own, count in Counter(settings).items() if count > 1]:
             raise ValueError(f"{self.sweep}: several settings are shown as {'; '.join(twice)}, so none can be named")
-        return dict(zip(settings, tried, strict=True))
-
-    def _chosen(self, gains: Mapping[tuple[str, ...], float]) -> dict[str, float]:
-        if self.names:
-            return {shown: gains[(setting,)] for setting, shown in self.names.items()}
-        shown = {self.label.format(*setting): gain for setting, gain in gains.items()}
-        best, worst = max(shown, key=shown.__getitem__), min(shown, key=shown.__getitem__)
-        if self.show == "all":
-            return shown
-        if self.show == "best":
-            return {best: shown[best]}
-        if self.show == "extremes":
-            return {f"best: {best},": shown[best], f"worst: {worst},": shown[worst]}
-        raise ValueError(f"`show` is {self.show!r}: it must be all, best or extremes")
+        return {own: runs.scores(run)[self.score] for own, run in zip(settings, found, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -146,7 +120,6 @@ class Compared:
     Args:
         williams, row: names of the record and of an encoder in it, such as `tiny-context/span-pair`.
         ours, others: longest spans, in words.
-        setup, score: which of the row's numbers.
         heading: a line before them.
     """
 
@@ -154,18 +127,14 @@ class Compared:
     row: str
     ours: int
     others: Sequence[int]
-    setup: str = "spans"
-    score: str = "pearson"
     heading: str = ""
 
     def change(self, results: Path) -> Change:
-        record = _existing(results, self.williams)
-        if not isinstance(record, WilliamsRecord):
-            raise ValueError(f"{self.williams} is of the kind {record.kind}, not williams")
+        record = records.read_as(WilliamsRecord, results / f"{self.williams}.json")
         if record.results is None:
-            raise NotRecorded(f"{self.williams} has no results yet")
-        by_size = {size: record.results.table(self.setup, size) for size in (self.ours, *self.others)}
-        score = {size: float(table.loc[self.row, self.score]) for size, table in by_size.items()}
+            raise sweeps.NotRun(f"{self.williams} has no results yet")
+        by_size = {size: record.results.table("spans", size) for size in (self.ours, *self.others)}
+        score = {size: float(table.loc[self.row, "pearson"]) for size, table in by_size.items()}
         gains = {f"{size} words": score[size] - score[self.ours] for size in self.others}
         return told(gains, None, self.williams, heading=self.heading)
 
@@ -199,36 +168,10 @@ def change(entries: Sequence[Mapping[str, Any]], results: Path) -> Change:
             except TypeError as error:
                 raise ValueError(f"{error}: {dict(entry)}") from None
             found.append(asked.change(results))
-    except NotRecorded:
+    except (FileNotFoundError, sweeps.NotRun):
         return NOT_YET
     lines = tuple(line for one in found for line in one.lines)
     return Change(lines, tuple(dict.fromkeys(name for one in found for name in one.records))) if found else NOT_MEASURED
-
-
-def finished(results: Path, name: str, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
-    """Read the runs of a record: itself, those of a sweep, with `where` only some of them, or of a search's choice.
-
-    Raises:
-        NotRecorded: it is not there, or a run has no results yet.
-        ValueError: a file is no record.
-    """
-    record, path = _existing(results, name), results / f"{name}.json"
-    if isinstance(record, SweepRecord | SearchRecord):
-        try:
-            return sweeps.runs_of(path, where)
-        except sweeps.NotRun as error:
-            raise NotRecorded(str(error)) from None
-    found = records.read_as(RunRecord, path)
-    if not found.done:
-        raise NotRecorded(f"{name} has no results yet")
-    return [found]
-
-
-def _existing(results: Path, name: str) -> records.AnyRecord:
-    path = results / f"{name}.json"
-    if not path.is_file():
-        raise NotRecorded(f"{path} does not exist")
-    return records.read(path)
 
 
 def noise_of_gap(ours: pd.Series, other: pd.Series, *, paired: bool = False) -> float | None:

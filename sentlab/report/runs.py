@@ -38,7 +38,8 @@ def runs(name: str, folder: str | Path | None = None, where: Mapping[str, Any] |
 
     Raises:
         FileNotFoundError: there is no such record.
-        ValueError: it is neither a run, a sweep nor a search, or a run has no results yet.
+        ValueError: it is neither a run, a sweep nor a search.
+        NotRun: a run has no results yet.
 
     Example:
         >>> [run.settings.train["seed"] for run in runs("paser/seeds")]                        # doctest: +SKIP
@@ -46,7 +47,7 @@ def runs(name: str, folder: str | Path | None = None, where: Mapping[str, Any] |
     """
     found = sweep.runs_of(Path(folder or records.folder()) / f"{name}.json", where)
     if waiting := [run.name for run in found if not run.done]:
-        raise ValueError(f"{', '.join(waiting)} has no results yet")
+        raise sweep.NotRun(f"{', '.join(waiting)} has no results yet")
     return found
 
 

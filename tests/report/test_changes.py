@@ -31,19 +31,13 @@ def test_every_setting_is_held_against_ours(scales: Path) -> None:
     told = "0.1/none −2.0", "0.1/NP+VP −1.0", "10/NP+VP +4.0", "one seed"
     assert change([entry], scales) == Change(told, ("scales",))
     noise = {"noise": {"record": "seeds"}}
-    found = change([{**entry, **noise, "show": "extremes", "heading": "all"}], scales)
-    assert found.lines == ("all:", "best: 10/NP+VP, +4.0", "worst: 0.1/none, −2.0", f"{NOISE}4.0")
-    assert change([{**entry, **noise, "show": "best", "score": "toy-sts-dev"}], scales).lines == (
-        f"0.1/none +2.0 ({NOISE}4.0)",
-    )
+    found = change([{**entry, **noise, "heading": "all", "score": "toy-sts-dev"}], scales)
+    assert found.lines == ("all:", "0.1/none +2.0", "0.1/NP+VP +1.0", "10/NP+VP −4.0", f"{NOISE}4.0")
 
 
-def test_settings_are_held_against_another_record(scales: Path, save: Save) -> None:
-    save("few", 53.0, 51.5, over={"encoder.max_length": [64, 128]})
-    entry = {"sweep": "few", "against": {"record": "seeds"}, "names": {"128": "long", "64": "short"}}
-    assert change([entry], scales) == Change(("long −0.5", "short +1.0", "one seed"), ("few", "seeds"))
-    against = {"record": "seeds", "vector": "mean", "only": [0]}
-    assert change([{**entry, "against": against}], scales).lines[0] == "long −8.5"
+def test_one_vector_and_some_of_the_runs_count(scales: Path) -> None:
+    ours, other = {"record": "seeds"}, {"record": "seeds", "vector": "mean", "only": [0]}
+    assert change([{"label": "x", "ours": ours, "other": other}], scales).lines == (f"x +8.0 ({NOISE}4.0)",)
 
 
 def test_sides_with_seeds_are_told_with_the_noise_of_their_difference(scales: Path, seeds: Save) -> None:
@@ -118,10 +112,6 @@ def test_a_broken_record_is_an_error(scales: Path) -> None:
             {"sweep": "scales", "ours": {"m": 10}},
             r"varies method\.arguments\.m, method\.arguments\.phrases, and `ours` says m",
         ),
-        (
-            {"sweep": "scales", "ours": {"m": 10, "phrases": "none"}, "label": "{}{}", "show": "first"},
-            "must be all, best",
-        ),
     ],
 )
 def test_entries_that_make_no_sense_are_refused(scales: Path, entry: dict[str, Any], problem: str) -> None:
@@ -135,7 +125,7 @@ def test_settings_that_look_alike_are_refused(scales: Path, save: Save) -> None:
     assert told == ("none −10.0", "steps=500 +20.0", "one seed")
     save("corpora", 40.0, 50.0, over={"data": [{"corpus": "toy-sts"}, {"corpus": "toy-sts", "split": "train"}]})
     with pytest.raises(ValueError, match="corpora: several settings are shown as toy-sts"):
-        change([{"sweep": "corpora", "against": {"record": "scales"}}], scales)
+        change([{"sweep": "corpora", "ours": {"data": "toy-sts"}}], scales)
 
 
 def test_signs_are_those_of_print() -> None:
