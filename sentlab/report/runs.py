@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from sentlab.data.catalog import YEARS
 from sentlab.evaluation.sts import Geometry
 from sentlab.experiments import records, sweep
 from sentlab.experiments.records import RunRecord
 from sentlab.experiments.results import When
 from sentlab.report import tables
 
-YEARS = [f"sts{year}" for year in range(12, 17)]
-HARD = [f"{year}-hard" for year in YEARS]
 # averages that papers report -> their tasks; the first two are those of Universal's tables
 AVERAGES = {
     "sentences": [*YEARS, "stsb head", "sick head"],
     "words": ["simlex", "ws353-sim", "ws353-rel", "men", "scws"],
     "four word sets": ["simlex", "ws353-sim", "ws353-rel", "scws"],  # without MEN, half of which is a dev set
-    "sts12-16": YEARS,
-    "all pairs": YEARS,
-    "hard pairs": HARD,
 }
 
 
@@ -51,10 +47,9 @@ def runs(name: str, folder: str | Path | None = None, where: Mapping[str, Any] |
     return found
 
 
-def best_on_dev(name: str, folder: str | Path | None = None) -> RunRecord:
+def best_on_dev(name: str) -> RunRecord:
     """Read the run of a sweep that its dev set prefers."""
-    found = runs(name, folder)
-    return max(found, key=dev_of)
+    return max(runs(name), key=dev_of)
 
 
 def dev_of(run: RunRecord) -> float:
@@ -97,21 +92,15 @@ def scores(run: RunRecord, pooling: str | None = None, when: When | None = None)
     return {**found, **averages}
 
 
-def values(found: str | Sequence[RunRecord], score: str = "average", pooling: str | None = None) -> pd.Series:
+def values(found: str | Sequence[RunRecord], score: str = "average") -> pd.Series:
     """Return one score of each run; the name of the Series is that of the record to link to.
 
     Args:
         found: runs, or the name of their record.
         score: a key of `scores`.
-        pooling: as there.
     """
-    return measured(found, lambda run: scores(run, pooling)[score])
-
-
-def measured(found: str | Sequence[RunRecord], measure: Callable[[RunRecord], float]) -> pd.Series:
-    """Return any number of each run; the name of the Series is that of the record to link to."""
     found = runs(found) if isinstance(found, str) else found
-    return pd.Series([measure(run) for run in found], name=tables.origin(found))
+    return pd.Series([scores(run)[score] for run in found], name=tables.origin(found))
 
 
 def dev_curve(run: RunRecord) -> list[dict[str, float]]:

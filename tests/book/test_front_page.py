@@ -12,6 +12,7 @@ import pytest
 
 from sentlab import data
 from sentlab.data import published
+from sentlab.data.catalog import YEARS
 from sentlab.encoder import Encoder
 from sentlab.experiments import records
 from sentlab.experiments.records import (
@@ -24,7 +25,7 @@ from sentlab.experiments.records import (
 )
 from sentlab.experiments.results_rows import NOT_RUN
 from sentlab.experiments.significance import items_of
-from sentlab.report.runs import AVERAGES, YEARS, best_on_dev, dev_of, runs, scores, values
+from sentlab.report.runs import AVERAGES, best_on_dev, dev_of, runs, scores, values
 
 CELLS = {  # of Universal, Table 2
     "sentences": [f"sts{year}" for year in range(12, 17)],
