@@ -78,19 +78,6 @@ class System:
     code_released: bool
     rows: tuple[Row, ...]
 
-    def notes_without_row(self) -> list[str]:
-        """Return the notes of the docstrings that no row covers."""
-        starts = tuple(start for row in self.rows for start in row.notes)
-        return [note for note in self._notes() if not note.startswith(starts or ("\0",))]
-
-    def rows_without_note(self) -> list[str]:
-        """Return the beginnings of notes that rows name and that are not those of exactly one note."""
-        starts = [start for row in self.rows for start in row.notes]
-        return [start for start in starts if sum(note.startswith(start) for note in self._notes()) != 1]
-
-    def _notes(self) -> list[str]:
-        return [note for module in self.modules for _, note in source_lines.notes(module)]
-
 
 @dataclass(frozen=True)
 class Page:

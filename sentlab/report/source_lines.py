@@ -99,12 +99,12 @@ def source(name: str, holds: str = "") -> str:
     return textwrap.dedent("\n".join(_parsed(line.file)[0][line.start - 1 : line.end]))
 
 
-def differences(module: str, width: int = 76) -> str:
-    """Return what a module's docstring says on how it differs from paper and code, each note wrapped to a width."""
+def differences(module: str) -> str:
+    """Return what a module's docstring says on how it differs from paper and code, each note wrapped."""
     docstring = ast.get_docstring(_parsed(_file(module)[0])[1]) or ""
     _, heading, rest = docstring.partition(NOTE_HEADINGS[0])
     lines = (heading + rest).replace("\n    ", " ").splitlines()
-    return "\n".join(textwrap.fill(line, width, subsequent_indent="    ") for line in lines)
+    return "\n".join(textwrap.fill(line, 76, subsequent_indent="    ") for line in lines)
 
 
 def notes(module: str) -> list[tuple[str, str]]:

@@ -59,14 +59,6 @@ def test_code_that_was_not_released_is_one_cell(path: Path) -> None:
     assert "1 &lt; 2" not in table
 
 
-def test_notes_and_rows_are_held_against_each_other(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    notes = [("Differs from the paper", note) for note in ("It takes the mean.", "It says more.")]
-    monkeypatch.setattr(source_lines, "notes", lambda module: notes)
-    system = paper_and_code.read(path, path.parent).systems["PaSeR"]
-    assert system.notes_without_row() == ["It says more."]
-    assert system.rows_without_note() == ["It repeats"]
-
-
 def test_baselines_are_told_in_the_words_of_their_docstrings(path: Path) -> None:
     page = paper_and_code.read(path, path.parent)
     notes = source_lines.notes("sentlab.methods.simcse")
