@@ -156,16 +156,17 @@ def test_the_first_topics_have_a_colour_and_a_marker_and_their_scenes_a_line() -
     assert [text.get_text() for text in figure.legends[0].get_texts()] == [*"abcde", "other topics"]
 
 
-def test_a_sweep_is_a_line_a_map_or_dots() -> None:
-    depth = pd.DataFrame({"layers": [1, 1, 6], "seed": [0, 1, 0], "average": [40.0, 42.0, 50.0]})
+def test_a_sweep_is_a_line_or_dots() -> None:
+    depth = pd.DataFrame({"layers": [1, 1, 6], "average": [40.0, 42.0, 50.0]})
     axes = plots.sweep(depth, "average").axes[0]
     assert axes.get_lines()[0].get_ydata().tolist() == [41.0, 50.0]
-    grid = pd.DataFrame({"m": [0.1, 0.1, 10.0], "n": [1.0, 10.0, 1.0], "average": [40.0, 41.0, 42.5]})
-    assert "42.5" in [text.get_text() for text in plots.sweep(grid, "average").axes[0].texts]
     dots = pd.DataFrame({"pooling": ["cls", "mean", "mean"], "average": [40.0, 41.0, 43.0]})
-    assert plots.sweep(dots, "average").axes[0].get_lines()[0].get_xdata().tolist() == [40.0, 42.0]
-    with pytest.raises(ValueError, match="not over none"):
-        plots.sweep(pd.DataFrame({"average": [1.0]}), "average")
+    axes = plots.sweep(dots, "average", ("raw", 39.0)).axes[0]
+    assert axes.get_lines()[0].get_xdata().tolist() == [40.0, 42.0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["raw"]
+    for table, named in ((depth[["average"]], "none"), (depth.assign(seed=0), "layers, seed")):
+        with pytest.raises(ValueError, match=f"over one setting, not over {named}"):
+            plots.sweep(table, "average")
 
 
 def test_training_curve_marks_the_best_step() -> None:

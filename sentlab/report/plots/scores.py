@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from sentlab.experiments.results_rows import NOT_RUN, UNTESTED, BoardColumn, ClaimResult
-from sentlab.report.plots.style import GREY, PALETTE, RANKS, SEAMLESS, Picture, canvas
+from sentlab.report.plots.style import GREY, PALETTE, Picture, canvas
 
 SIGNIFICANT = 0.05  # the level of a test
 # the colours of the verdicts of a scorecard, with a contrast of 4.5 to white, also when the dark page inverts them
@@ -21,43 +21,38 @@ VERDICTS = {"holds": "#00704d", "undecided": "#8a6d00", "fails": "#b8431c", NOT_
 
 
 def sweep(table: pd.DataFrame, score: str, reference: tuple[str, float] | None = None) -> Figure:
-    """Draw what a setting does to a score: a line over one setting, with the spread over seeds, or a map over two.
+    """Draw what a setting does to a score: a line over numbers, or dots by name, with the spread over seeds.
 
     Args:
-        table: one row per run. Every column but `score` and `seed` is a setting. There are one or two of them.
+        table: one row per run, with two columns: the setting, and the score.
         score: the column to show.
 
-        reference: the name and the score of a dashed line. It is for sweeps over one setting.
+        reference: the name and the score of a dashed line.
 
     Raises:
-        ValueError: the table has no setting, or more than two.
+        ValueError: the table has no setting, or more than one.
     """
-    settings = [name for name in table.columns if name not in (score, "seed")]
-    if len(settings) not in (1, 2):
-        raise ValueError(f"a sweep is drawn over one setting or two, not over {', '.join(settings) or 'none'}")
-    for name in settings:
-        if table[name].isna().any():  # such as a baseline without a view
-            table = table.assign(**{name: ["none" if pd.isna(value) else str(value) for value in table[name]]})
-    means = table.groupby(settings, sort=False)[score].agg(["mean", "std"])
-    height = 3.0 if len(settings) == 2 else max(3.0, 0.28 * len(means))  # names need a line each
-    with canvas(1, width=5.4, height=height) as (figure, (axes,)):
-        if len(settings) == 2:
-            grid = means["mean"].unstack()
-            sns.heatmap(grid, annot=True, fmt=".1f", cmap=RANKS, ax=axes, cbar_kws={"label": score}, **SEAMLESS)
-        elif pd.api.types.is_numeric_dtype(table[settings[0]]):
+    settings = [name for name in table.columns if name != score]
+    if len(settings) != 1:
+        raise ValueError(f"a sweep is drawn over one setting, not over {', '.join(settings) or 'none'}")
+    (setting,) = settings
+    if table[setting].isna().any():  # such as a baseline without a view
+        table = table.assign(**{setting: ["none" if pd.isna(value) else str(value) for value in table[setting]]})
+    means = table.groupby(setting, sort=False)[score].agg(["mean", "std"])
+    with canvas(1, width=5.4, height=max(3.0, 0.28 * len(means))) as (figure, (axes,)):  # names need a line each
+        if pd.api.types.is_numeric_dtype(table[setting]):
             axes.errorbar(means.index, means["mean"], means["std"].fillna(0.0), marker="o", color=PALETTE[0], capsize=3)
-            axes.set(xlabel=settings[0], ylabel=score, xticks=list(means.index))
-            if reference:
-                axes.axhline(reference[1], color=GREY, ls="--", lw=1, label=reference[0])
+            axes.set(xlabel=setting, ylabel=score, xticks=list(means.index))
+            mark = axes.axhline
         else:
             names = means.index.astype(str)
             axes.errorbar(means["mean"], names, xerr=means["std"].fillna(0.0), fmt="o", color=PALETTE[0], capsize=3)
             axes.invert_yaxis()
             axes.grid(axis="y", alpha=0.3)
             axes.set(xlabel=score)
-            if reference:
-                axes.axvline(reference[1], color=GREY, ls="--", lw=1, label=reference[0])
-        if reference and len(settings) == 1:
+            mark = axes.axvline
+        if reference:
+            mark(reference[1], color=GREY, ls="--", lw=1, label=reference[0])
             axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
     return figure
 
