@@ -31,7 +31,6 @@ def compare(
     rows: Mapping[str, tuple[Encoder | str | Path, str]],
     pairs: Sequence[tuple[str, str, str]] = PAIRS,
     *,
-    weights: bool = True,
     folder: str | Path | None = None,
 ) -> str:
     """Return a widget that shows the cosine of two sentences under several vectors, updated while one types.
@@ -41,8 +40,6 @@ def compare(
             `mean`). The page fetches a script when a reader begins. Rows that share an encoder share its weights.
 
         pairs: label, first and second sentence of each example; the first is shown at the start.
-        weights: include the encoders; a later widget of the page with the same encoders needs them no more.
-
         folder: beside the page. The first encoder is included, and the others are scripts in that folder, which the
             page fetches when a reader begins. None includes all of them, 2.3 MB for each encoder of the size of `tiny`.
 
@@ -61,7 +58,7 @@ def compare(
         "rows": [{"label": label, "pooling": pooling, **_named(own, files)} for label, (own, pooling) in rows.items()],
         "pairs": [{"label": label, "first": first, "second": second} for label, first, second in pairs],
     }
-    return widget("compare", data, encoders if weights else [], files)
+    return widget("compare", data, encoders, files)
 
 
 def spans(
@@ -81,7 +78,9 @@ def spans(
         encoders: label -> encoder.
         passage, phrase: shown at the start.
         longest: words of the longest span that one can choose.
-        weights, folder: as in `compare`.
+        weights: include the encoders; a later widget of the page with the same encoders needs them no more.
+
+        folder: as in `compare`.
 
     Example:
         >>> IPython.display.HTML(widgets.spans({"raw": encoder}, "The view is great, the room small.", "nice view"))
@@ -112,23 +111,19 @@ def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> 
     return widget("bootstrap", {"gold": [float(x) for x in gold], "rows": rows}, [])
 
 
-def dropout(
-    encoder: Encoder, sentence: str, others: Sequence[str], *, highest: float = 0.3, weights: bool = True
-) -> str:
+def dropout(encoder: Encoder, sentence: str, others: Sequence[str]) -> str:
     """Return a widget that shows how far dropout moves a sentence's vector, beside the vectors of other sentences.
 
     Args:
         encoder: its pooling makes the vectors.
         sentence: shown at the start.
         others: sentences to compare with.
-        highest: the largest probability that one can choose.
-        weights: as in `compare`.
 
     Example:
         >>> IPython.display.HTML(widgets.dropout(encoder, "A man plays a guitar.", ["A dog runs.", "It rains."]))
     """
     data = {"encoder": _key(encoder), "pooling": encoder.pooling, "sentence": sentence, "others": list(others)}
-    return widget("dropout", {**data, "highest": highest}, [encoder] if weights else [])
+    return widget("dropout", data, [encoder])
 
 
 def decoder(

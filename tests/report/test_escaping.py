@@ -113,7 +113,7 @@ def test_widgets_show_labels_and_texts_as_they_are(shown: Callable[..., list[str
         widgets.compare(dict.fromkeys(HOSTILE[:4], (tiny, "mean")), [(text, text, text) for text in TEXTS]),
         widgets.spans(dict.fromkeys(HOSTILE[:3], tiny), HOSTILE[6], HOSTILE[4], weights=False),
         widgets.bootstrap([1.0, 2.0, 3.0], {text: [0.1, 0.2, 0.3] for text in HOSTILE[:5]}),
-        widgets.dropout(tiny, HOSTILE[5], HOSTILE[:3], weights=False),
+        widgets.dropout(tiny, HOSTILE[5], HOSTILE[:3]),
     ]
     done = "[...document.querySelectorAll('.sentlab-widget')].every(one => one.dataset.done)"
     found = shown("".join(parts), "option, text, td, th, label, svg ~ *, .sentlab-widget *", done)

@@ -145,15 +145,15 @@ def test_the_first_topics_have_a_colour_and_a_marker_and_their_scenes_a_line() -
     topics, scenes = [name for name in "abcdef" for _ in range(4)], [i // 2 for i in range(24)]
     plane = np.random.default_rng(0).normal(size=(24, 2))
     planes = {"PCA": plane, "UMAP": -plane, "more": plane}
-    figure = plots.topic_planes(planes, topics, scenes, columns=2, coloured=5)
+    figure = plots.topic_planes(planes, topics, scenes, columns=2)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["PCA", "UMAP", "more"]
     rest, lines, *dots = figure.axes[1].collections
-    np.testing.assert_allclose(lines.get_segments(), -plane[:20].reshape(10, 2, 2))
-    np.testing.assert_allclose(np.concatenate([group.get_offsets() for group in dots]), -plane[:20])
-    np.testing.assert_allclose(rest.get_offsets(), -plane[20:])
-    assert len({tuple(group.get_facecolors()[0]) for group in dots}) == 5
-    assert len({group.get_paths()[0].vertices.tobytes() for group in dots}) == 5
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*"abcde", "other topics"]
+    np.testing.assert_allclose(lines.get_segments(), -plane[:16].reshape(8, 2, 2))
+    np.testing.assert_allclose(np.concatenate([group.get_offsets() for group in dots]), -plane[:16])
+    np.testing.assert_allclose(rest.get_offsets(), -plane[16:])
+    assert len({tuple(group.get_facecolors()[0]) for group in dots}) == 4
+    assert len({group.get_paths()[0].vertices.tobytes() for group in dots}) == 4
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*"abcd", "other topics"]
 
 
 def test_a_sweep_is_a_line_or_dots() -> None:

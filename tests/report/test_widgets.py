@@ -232,7 +232,7 @@ def test_nothing_is_wider_than_the_page(
         widgets.compare(rows),
         widgets.spans({"raw": encoder}, PASSAGE * 3, "good breakfast", weights=False),
         widgets.bootstrap([1.0, 2.0, 3.0] * 20, {"a": [1.0, 2.0, 3.0] * 20, "b": [1.0, 3.0, 2.0] * 20}),
-        widgets.dropout(encoder, "A man is playing a guitar.", ["A dog runs."], weights=False),
+        widgets.dropout(encoder, "A man is playing a guitar.", ["A dog runs."]),
         widgets.decoder({"300": paser}, "The old farmer sold his brown horse to a kind teacher.", [1, 2, 9]),
     ]
     show(browser, tmp_path, "".join(parts), width=width)
@@ -300,9 +300,9 @@ def test_all_widgets_work_over_http_and_by_keys(
     gold = [1.0, 2.0, 3.0] * 20
     parts = [
         widgets.spans({"raw": encoder, "other": other}, PASSAGE, "food", folder="encoders"),
-        widgets.compare({"raw": (encoder, "cls"), "other": (other, "mean")}, weights=False, folder="encoders"),
+        widgets.compare({"raw": (encoder, "cls"), "other": (other, "mean")}, folder="encoders"),
         widgets.bootstrap(gold, {"a": gold, "b": gold[::-1]}),
-        widgets.dropout(encoder, "A man is playing a guitar.", ["A dog runs."], weights=False),
+        widgets.dropout(encoder, "A man is playing a guitar.", ["A dog runs."]),
         widgets.decoder({"0": paser, "300": paser}, "The old farmer sold his horse.", [1, 2], folder="encoders"),
     ]
     (tmp_path / "page.html").write_text(f"<!doctype html><meta charset='utf-8'><body>{''.join(parts)}")

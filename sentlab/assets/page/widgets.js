@@ -377,10 +377,10 @@ const sentlabWidgets = (() => {
 
   const COPIES = 24;
 
-  /** data: encoder, pooling, sentence, others [text], highest. */
-  function dropout(root, { encoder, pooling, sentence, others, highest }) {
+  /** data: encoder, pooling, sentence, others [text]. */
+  function dropout(root, { encoder, pooling, sentence, others }) {
     const own = make("input", { type: "text", "aria-label": "sentence", value: sentence });
-    const range = slider("Dropout p", { min: 0, max: highest, step: 0.01, value: 0.1 }, later(() => update()), (p) => p.toFixed(2));
+    const range = slider("Dropout p", { min: 0, max: 0.3, step: 0.01, value: 0.1 }, later(() => update()), (p) => p.toFixed(2));
     const out = make("div", {});
     const told = make("p", { "aria-live": "polite" });
     let asked = 0;

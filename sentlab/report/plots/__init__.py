@@ -13,16 +13,14 @@ from sentlab.report.plots.scores import (
     training_losses,
     verdict_counts,
 )
-from sentlab.report.plots.style import PALETTE, STYLE, canvas
+from sentlab.report.plots.style import PALETTE
 from sentlab.report.plots.tokens import attention, span_scores
 
 __all__ = [
     "PALETTE",
-    "STYLE",
     "agreement",
     "alignment_uniformity",
     "attention",
-    "canvas",
     "cosine_by_gold",
     "cosine_ridges",
     "cosine_violins",

@@ -19,6 +19,7 @@ from sentlab.evaluation.sts import Geometry
 from sentlab.report.plots.style import GREY, PALETTE, RANKS, SCALE, canvas
 
 MARKERS = "o^sDv"
+COLOURED = 4  # topics, the first ones
 
 
 def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str, float], label: str) -> Figure:
@@ -105,17 +106,17 @@ def topic_planes(
     scenes: Sequence[int],
     *,
     columns: int,
-    coloured: int = 4,
 ) -> Figure:
-    """Draw sentences in planes, one panel each: some topics have a colour and a marker, lines join wordings of a scene.
+    """Draw sentences in planes, one panel each: four topics have a colour and a marker, lines join wordings of a scene.
+
+    The other topics are small grey dots, without lines.
 
     Args:
         planes: title -> its points (n, 2).
         topics, scenes: of each of the n sentences.
         columns: panels side by side.
-        coloured: how many topics, of the first ones; the others are small grey dots, without lines.
     """
-    names, topic, scene = list(dict.fromkeys(topics))[:coloured], np.array(topics), np.array(scenes)
+    names, topic, scene = list(dict.fromkeys(topics))[:COLOURED], np.array(topics), np.array(scenes)
     told = np.isin(topic, names)
     size = 7.6 / columns
     with canvas(len(planes), width=size, height=size, columns=columns, sharey=False) as (figure, panels):
