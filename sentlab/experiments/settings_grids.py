@@ -86,7 +86,6 @@ class SearchSettings(Typed):
         finalists: how many of them are trained in full.
 
         seeds: the chosen setting is trained with each; trials use the first.
-        seed: of the random settings.
     """
 
     run: RunSettings
@@ -95,7 +94,6 @@ class SearchSettings(Typed):
     steps: PositiveInt
     finalists: PositiveInt
     seeds: Annotated[list[int], Field(min_length=1), AfterValidator(_all_different)]
-    seed: int = 0
 
     @model_validator(mode="after")
     def _check(self) -> SearchSettings:
@@ -118,7 +116,7 @@ class SearchSettings(Typed):
     def drawn(self) -> list[dict[str, Any]]:
         """List the random settings that are tried first."""
         grid = self.grid()
-        return Random(self.seed).sample(grid, min(self.trials, len(grid)))
+        return Random(0).sample(grid, min(self.trials, len(grid)))
 
     @property
     def length(self) -> int:
