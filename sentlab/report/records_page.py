@@ -31,6 +31,7 @@ from sentlab.experiments.settings import RunSettings, method_class
 from sentlab.experiments.sweep import shown, varied
 from sentlab.report import tables
 from sentlab.report.runs import dev_of, scores
+from sentlab.report.source_lines import OPEN
 from sentlab.training import TrainConfig
 
 KINDS = {
@@ -75,18 +76,6 @@ for (const row of document.querySelectorAll('#all-records .record')) {
   const text = row.textContent.toLowerCase();
   row.hidden = !words.every(word => text.includes(word));
 }"""
-# for browsers that do not open a closed list of runs by themselves
-OPEN = """<script>
-(() => {
-  const open = () => {
-    const run = document.getElementById(location.hash.slice(1));
-    const list = run && run.closest("details");
-    if (list && !list.open) { list.open = true; run.scrollIntoView(); }
-  };
-  addEventListener("hashchange", open);
-  open();
-})();
-</script>"""
 
 
 def kinds(entries: Sequence[Entry]) -> pd.DataFrame:

@@ -10,12 +10,6 @@ from sentlab.experiments.records import ScorecardRecord
 from sentlab.experiments.results_rows import NOT_RUN, ClaimResult, Tested
 from sentlab.report import tables
 
-# of the book's theme, light and dark; elsewhere what reads on white and on black
-COLOURS = {
-    "holds": "var(--pst-color-success, #0f8a5f)",
-    "fails": "var(--pst-color-danger, #c8552b)",
-}
-
 
 def claims(record: ScorecardRecord, paper: str) -> list[ClaimResult]:
     """Return the results of a paper's claims.
@@ -45,7 +39,7 @@ def table(record: ScorecardRecord, paper: str) -> Any:
         paper: as the record names it, such as `PaSeR`.
 
     Example:
-        >>> table(records.read("scorecard/claims"), "PaSeR")                                   # doctest: +SKIP
+        >>> table(records.get("scorecard/claims"), "PaSeR")                                    # doctest: +SKIP
     """
     asked = {claim.text: claim for claim in record.settings.claims if claim.paper == paper}
     shown = claims(record, paper)
@@ -61,13 +55,9 @@ def table(record: ScorecardRecord, paper: str) -> Any:
             row[encoder] = _effect(claim.found[encoder], sides.ours.record) if sides else "–"
             row[f"on {encoder}"] = _verdict(claim, encoder) if sides or claim.untested else "–"
         rows.append(row)
-
-    def colour(verdict: str) -> str:
-        return f"font-weight: 600; color: {COLOURS.get(verdict.split(' (')[0], 'inherit')}"
-
     caption = f"{paper}: effects, scores × 100"
     verdicts = [f"on {encoder}" for encoder in encoders]
-    return tables.left(pd.DataFrame(rows), caption).hide(axis="index").map(colour, subset=verdicts)
+    return tables.left(pd.DataFrame(rows), caption).hide(axis="index").map(tables.coloured, subset=verdicts)
 
 
 def untested(record: ScorecardRecord) -> dict[str, str]:

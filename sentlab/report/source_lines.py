@@ -15,13 +15,13 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
 NOTE_HEADINGS = ("Differs from the paper", "Differs from the released code", "What the paper leaves open")
-# for browsers that do not open a closed block by themselves
-OPEN_LINKED = """<script>
+# for browsers that do not open a closed block by themselves when a link leads into it
+OPEN = """<script>
 (() => {
   const open = () => {
-    const line = document.getElementById(location.hash.slice(1));
-    const block = line && line.closest("details");
-    if (block && !block.open) { block.open = true; line.scrollIntoView(); }
+    const target = document.getElementById(location.hash.slice(1));
+    const block = target && target.closest("details");
+    if (block && !block.open) { block.open = true; target.scrollIntoView(); }
   };
   addEventListener("hashchange", open);
   open();
@@ -149,7 +149,7 @@ def listing(lines: Iterable[Line]) -> str:
         f"<details><summary><code>sentlab/{file}</code></summary>{_blocks(file, own)}</details>"
         for file, own in by_file.items()
     )
-    return "".join(folded) + OPEN_LINKED
+    return "".join(folded) + OPEN
 
 
 def _blocks(file: str, lines: list[Line]) -> str:

@@ -10,8 +10,6 @@ from sentlab.experiments.records import SpeedRecord
 from sentlab.experiments.results_rows import SpeedRow
 from sentlab.report import tables
 
-COLOURS = {"met": "var(--pst-color-success, #0f8a5f)", "missed": "var(--pst-color-danger, #c8552b)"}
-
 
 def table(record: SpeedRecord, *begins: str) -> Any:
     """Show some rows: the speed or time here and elsewhere, how many times as fast, the memory and the goal.
@@ -25,7 +23,7 @@ def table(record: SpeedRecord, *begins: str) -> Any:
         KeyError: no row begins so; names the first words that there are.
 
     Example:
-        >>> table(records.read("speed/cpu"), "Encode")                                        # doctest: +SKIP
+        >>> table(records.get("speed/cpu"), "Encode")                                         # doctest: +SKIP
     """
     if record.results is None:
         raise ValueError(f"{record.name} has no results yet: python benchmarks/speed.py --out FILE")
@@ -36,12 +34,8 @@ def table(record: SpeedRecord, *begins: str) -> Any:
     made = pd.DataFrame([_cells(row) for row in found])
     device = record.source.device.rsplit(",", 1)[0]  # each row has its own number of threads
     shown = tables.left(made, f"Recorded on {record.source.date}, {device}")
-
-    def colour(verdict: str) -> str:
-        return f"font-weight: 600; color: {COLOURS[verdict]}"
-
     named = shown.format_index(lambda place: found[place].work)  # by number, because two rows may do the same work
-    return named.map(colour, subset=["verdict"])
+    return named.map(tables.coloured, subset=["verdict"])
 
 
 def _cells(row: SpeedRow) -> dict[str, str]:

@@ -13,6 +13,9 @@ from sentlab.experiments.records import Record
 
 # a link as `linked` makes it, or what opens a tag that tables do not have: texts of users are in cells, too
 LINK = r'<a class="sentlab-record" href="records\.ipynb#record-[^"<>]*" title="[^"<>]*">[^<>]*</a>'
+# of verdicts, as in the book's theme, light and dark; elsewhere what reads on white and on black
+GOOD, BAD = "var(--pst-color-success, #0f8a5f)", "var(--pst-color-danger, #c8552b)"
+COLOURS = {"holds": GOOD, "met": GOOD, "fails": BAD, "missed": BAD}
 FOREIGN = re.compile(rf"({LINK})|<(?!/?(?:b|br|code|em|mark)>)")
 
 
@@ -103,6 +106,11 @@ def left(table: pd.DataFrame, caption: str = "") -> Any:
     return shown.set_caption(_known(caption)) if caption else shown
 
 
+def coloured(verdict: str) -> str:
+    """Return the style of a cell with a verdict, to which words in brackets may be added."""
+    return f"font-weight: 600; color: {COLOURS.get(verdict.split(' (')[0], 'inherit')}"
+
+
 def _highest_bold(column: pd.Series) -> pd.Series:
     numbers = column.map(_number)
     return column.where(
@@ -111,13 +119,9 @@ def _highest_bold(column: pd.Series) -> pd.Series:
     )
 
 
-def _is_number(cell: Any) -> bool:
-    return isinstance(cell, int | float) and not isinstance(cell, bool)
-
-
 def _number(cell: Any) -> float:
     """Return the number that a cell begins with; NaN where there is none."""
-    if _is_number(cell):
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
         return float(cell)
     found = re.match(r"[-+−]?\d+(\.\d+)?", re.sub(r"<[^<>]*>", "", cell)) if isinstance(cell, str) else None
     return float(found[0].replace("−", "-")) if found else float("nan")

@@ -12,7 +12,7 @@ from sentlab.experiments.records import ScorecardRecord
 from sentlab.experiments.results_rows import ClaimResult, ScorecardResults, Tested
 from sentlab.experiments.settings_rows import ScorecardSettings
 from sentlab.recorded import draw
-from sentlab.report import plots, scorecard
+from sentlab.report import plots, scorecard, tables
 
 SIDES = {"tiny": {"ours": {"record": "tiny-sts/paser"}, "theirs": {"record": "raw/tiny"}}}
 SMALL = {"small": {"ours": {"record": "small-sts/paser"}, "theirs": {"record": "raw/small"}}}
@@ -60,7 +60,7 @@ def test_a_table_sets_effects_beside_each_other(record: ScorecardRecord) -> None
     assert rows[1]["small"] == "–"
     page = shown.to_html()
     assert "swaps &lt;help>" in page
-    assert scorecard.COLOURS["fails"] in page
+    assert tables.BAD in page
 
 
 def test_what_cannot_be_tested_says_why(record: ScorecardRecord) -> None:
