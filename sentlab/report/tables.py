@@ -61,9 +61,7 @@ def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Record] = ()) -> p
     return pd.DataFrame({"mean": table.mean(skipna=False), "std": table.std(skipna=False)}).T.apply(text)
 
 
-def side_by_side(
-    parts: Mapping[str, pd.DataFrame | pd.Series], caption: str, *, best: Sequence[str] | None = None
-) -> Any:
+def side_by_side(parts: Mapping[str, pd.DataFrame], caption: str, *, best: Sequence[str] | None = None) -> Any:
     """Make a table for a page in which numbers of different origin stand in separate blocks.
 
     Args:
@@ -74,7 +72,7 @@ def side_by_side(
         best: names of columns whose highest number is bold, in each block; None: no column.
     """
     table = _only_known_tags(pd.concat(parts, axis=1))
-    for column in [place for place in table if (place[-1] if isinstance(place, tuple) else place) in (best or ())]:
+    for column in [place for place in table if place[-1] in (best or ())]:
         table[column] = _highest_bold(table[column])
     size = "font-size: 0.82em" if table.shape[1] > 8 else "font-size: 0.95em"  # a wide table has to fit the page
     look = [

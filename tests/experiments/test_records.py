@@ -185,7 +185,7 @@ def test_numbers_of_different_origin_stand_in_blocks() -> None:
     assert tables.shown(rows[:1])["a"] == "60.0"
     paper = pd.DataFrame({"a": [1.25, 2.0], "b": [3.0, 4.0]}, index=["x", "y"])
     page = tables.side_by_side(
-        {"the paper": paper, "here": pd.Series({"y": "5.0 ± 0.1"}, name="a")}, "scores"
+        {"the paper": paper, "here": pd.DataFrame({"a": {"y": "5.0 ± 0.1"}})}, "scores"
     ).to_html()
     for cell in ("1.2", "4.0", "5.0 ± 0.1", "–", "the paper", "scores"):
         assert f">{cell}<" in page, cell
@@ -203,7 +203,8 @@ def test_recorded_numbers_link_to_their_record() -> None:
     runs = [records.RunRecord(settings=own, name=f"sweeps/MoCo-{seed}", sweep="moco") for seed in range(3)]
     assert tables.shown(rows, runs)["stsb"] == tables.linked("63.0 ± 3.6", "moco")
     assert tables.shown(rows[:1], runs[:1])["stsb"] == tables.linked("60.0", "sweeps/MoCo-0")
-    page = tables.side_by_side({"recorded": tables.shown(rows, runs), "here": pd.Series({"stsb": 1.0})}, "scores")
+    parts = {"recorded": tables.shown(rows, runs), "here": pd.Series({"stsb": 1.0})}
+    page = tables.side_by_side({name: part.to_frame("score") for name, part in parts.items()}, "scores")
     assert f">{tables.linked('63.0 ± 3.6', 'moco')}<" in page.to_html()
     assert ">1.0<" in page.to_html()
 

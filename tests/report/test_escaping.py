@@ -67,11 +67,11 @@ def test_hits_are_shown_as_they_are(shown: Callable[..., list[str]]) -> None:
 def test_tables_show_foreign_tags_as_text(shown: Callable[..., list[str]]) -> None:
     known = re.compile(r"</?(b|br|code|em|mark)>")
     texts = [text for text in TEXTS if not known.search(text)]
-    numbers = pd.Series(dict.fromkeys(texts, 1.0))
+    numbers = pd.DataFrame({texts[2]: dict.fromkeys(texts, 1.0)})
     cells = shown(tables.left(pd.DataFrame({"text": texts}, index=texts), texts[0]).to_html(), "td, tbody th, caption")
     assert cells == [unescape(text) for text in [texts[0], *(same for text in texts for same in (text, text))]]
     heads = shown(tables.side_by_side(dict.fromkeys(texts[:9], numbers), texts[1]).to_html(), "th.col_heading")
-    assert heads == [unescape(text) for text in texts[:9]]
+    assert heads == [unescape(text) for text in [*texts[:9], *[texts[2]] * 9]]
     links = shown("".join(tables.linked(text, text) for text in TEXTS), "a")
     assert links == TEXTS
     table = pd.DataFrame({"a": [tables.linked("12", "x/y"), "<b>1</b>"]})
