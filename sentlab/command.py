@@ -115,6 +115,7 @@ def train(asked: argparse.Namespace) -> None:
 def encode(asked: argparse.Namespace) -> None:
     import numpy as np
 
+    from sentlab.extras import need
     from sentlab.files import replacing
 
     out = _out(asked, ".npy", ".jsonl", ".parquet")
@@ -136,7 +137,8 @@ def encode(asked: argparse.Namespace) -> None:
                     row = {"text": text, "vector": [round(x, 7) for x in vector.tolist()]}
                     lines.write(json.dumps(row, ensure_ascii=False) + "\n")
         else:
-            _frame({"text": list(texts), "vector": list(vectors)}).to_parquet(temporary)
+            columns = {"text": list(texts), "vector": list(vectors)}
+            need("pandas", "data").DataFrame(columns).to_parquet(temporary)
     print(f"wrote {len(vectors):,} vectors of {vectors.shape[1]} dimensions to {out}")
 
 
@@ -298,12 +300,6 @@ def _pairs(asked: argparse.Namespace, name: str, columns: Any, split: str) -> Co
         _tell_left_out(name, corpus.left_out)
         return corpus
     return _read(asked, name, "pairs", columns, scale=asked.scale or (0.0, 5.0), split=split)
-
-
-def _frame(columns: dict[str, list[Any]]) -> Any:
-    from sentlab.extras import need
-
-    return need("pandas", "data").DataFrame(columns)
 
 
 def one_line(message: Any) -> str:
