@@ -20,7 +20,7 @@ from sentlab.experiments import records
 from sentlab.experiments import results as found
 from sentlab.experiments.records import SWEEPS, Notes, RunRecord, SearchRecord
 from sentlab.experiments.settings_grids import GROWTH, following, numeric
-from sentlab.experiments.sweep import alone, finished, shared
+from sentlab.experiments.sweep import alone, run_or_read, shared
 
 TRIALS = Path("runs/trials")
 LOST = -100.0  # the score of a trial that gave none: no correlation x 100 is lower
@@ -97,7 +97,7 @@ class Hunt:
         """Return a run in full; `again` trains it afresh, once."""
         settings = self.record.settings
         afresh = self.again and seed != settings.seeds[0]  # the first was a trial
-        return finished(settings.full(values, seed), records.root_of(self.path) / SWEEPS, again=afresh, wait=wait)
+        return run_or_read(settings.full(values, seed), records.root_of(self.path) / SWEEPS, again=afresh, wait=wait)
 
     def try_all(self, drawn: Sequence[Mapping[str, Any]], steps: int, what: str) -> list[found.Trial]:
         """Try out all of these values. Several processes can share the work: each takes whole trials."""
@@ -130,7 +130,7 @@ class Hunt:
         folder = records.root_of(self.path) / SWEEPS if steps == settings.length else TRIALS
         known: dict[str, Any] = {"values": dict(values), "steps": steps, "run": own.run_name}
         try:
-            run = finished(own, folder, again=self.again, wait=wait)
+            run = run_or_read(own, folder, again=self.again, wait=wait)
         except FloatingPointError as error:
             spent = time.monotonic() - began
             return found.Trial(**known, dev=LOST, step=0, last=LOST, rising=False, seconds=spent, failed=str(error))

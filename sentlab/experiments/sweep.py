@@ -24,6 +24,7 @@ from sentlab.experiments.run import run
 from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.settings_grids import with_values
 from sentlab.experiments.weights import fingerprint_now
+from sentlab.training.checkpoint import FILE as CHECKPOINT
 
 Done = TypeVar("Done")
 
@@ -36,7 +37,7 @@ def shared(work: Callable[..., Done], runs: Sequence[Any], bar: tqdm) -> list[Do
     """Do all runs, and leave those that other processes do to the end, when they are waited for.
 
     Args:
-        work: does a run; takes `wait`, as `finished` does.
+        work: does a run; takes `wait`, as `run_or_read` does.
     """
     done: dict[int, Done] = {}
     for wait in (False, True):
@@ -49,7 +50,7 @@ def shared(work: Callable[..., Done], runs: Sequence[Any], bar: tqdm) -> list[Do
     return [done[number] for number in range(len(runs))]
 
 
-def finished(settings: RunSettings, folder: str | Path, *, again: bool = False, wait: bool = True) -> RunRecord:
+def run_or_read(settings: RunSettings, folder: str | Path, *, again: bool = False, wait: bool = True) -> RunRecord:
     """Return the record of a run with results: found by all of its settings, or made now.
 
     Args:
@@ -70,7 +71,7 @@ def finished(settings: RunSettings, folder: str | Path, *, again: bool = False, 
             run(path, folder=kept, again=again, progress=False)
             first = Accelerator().is_main_process  # of the processes of a launch; the others remove nothing
             if first and settings.keep:
-                (kept / "checkpoint.safetensors").unlink(missing_ok=True)  # a fitted map has none
+                (kept / CHECKPOINT).unlink(missing_ok=True)  # a fitted map has none
             elif first:  # the numbers are what a sweep is for
                 shutil.rmtree(kept, ignore_errors=True)
     record = records.read_as(RunRecord, path)
@@ -104,7 +105,7 @@ def run_sweep(path: Path, *, again: bool = False) -> list[RunRecord]:
         again: run the finished ones, too.
     """
     runs = runs_with({}, records.read_as(SweepRecord, path), path)
-    work = partial(finished, folder=records.root_of(path) / SWEEPS, again=again)
+    work = partial(run_or_read, folder=records.root_of(path) / SWEEPS, again=again)
     with tqdm(total=len(runs), desc="sweep", unit=" runs") as bar:
         return shared(work, runs, bar)
 

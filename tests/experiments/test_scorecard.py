@@ -24,7 +24,7 @@ from sentlab.experiments.records import LeaderboardRecord, ScorecardRecord, Swee
 from sentlab.experiments.scorecard import at_start, has_run, printed_effect, scorecard, verdicts
 from sentlab.experiments.settings_rows import Claim, Printed, RowSettings, TestSettings
 from sentlab.experiments.significance import Estimate
-from sentlab.experiments.sweep import finished, runs_of, runs_with
+from sentlab.experiments.sweep import run_or_read, runs_of, runs_with
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
 
@@ -152,7 +152,7 @@ def test_a_side_counts_when_its_own_runs_of_a_sweep_are_done(path: Path) -> None
     record = records.read_as(SweepRecord, place)
     four, eight = (RowSettings(record="dims", where={"method.arguments.dim": dim}) for dim in (4, 8))
     assert [has_run(side, path) for side in (four, eight)] == [False, False]
-    finished(runs_with(four.where, record, place)[0], path.parent / records.SWEEPS)
+    run_or_read(runs_with(four.where, record, place)[0], path.parent / records.SWEEPS)
     assert [has_run(side, path) for side in (four, eight)] == [True, False]
     assert not has_run(RowSettings(record="dims"), path)
     assert [run.settings.method.arguments["dim"] for run in runs_of(place, four.where) if run.settings.method] == [4]
@@ -177,7 +177,7 @@ def test_damaged_runs_of_a_sweep_are_an_error_and_not_runs_to_come(path: Path) -
     over = {"method.arguments": [{"dim": 4}]}
     place.write_text(json.dumps({"kind": "sweep", "settings": {"run": run, "over": over}}))
     record = records.read_as(SweepRecord, place)
-    own = finished(record.settings.runs()[0], path.parent / records.SWEEPS)
+    own = run_or_read(record.settings.runs()[0], path.parent / records.SWEEPS)
     assert has_run(RowSettings(record="dims"), path)
     (path.parent / records.SWEEPS / f"{own.settings.run_name}.json").write_text("{")
     with pytest.raises(ValueError, match="is not JSON"):

@@ -270,14 +270,14 @@ def test_results_stay_until_there_are_new_ones(
 ) -> None:
     (own,) = of(settings, {"train.seed": [0]}).runs()
     place = tmp_path / "sweeps"
-    made = module.finished(own, place)
+    made = module.run_or_read(own, place)
 
     def failing(path: Path, **more: object) -> None:
         raise FileNotFoundError("no such corpus")
 
     monkeypatch.setattr(module, "run", failing)
     with pytest.raises(FileNotFoundError):
-        module.finished(own, place, again=True)
+        module.run_or_read(own, place, again=True)
     assert records.read(place / f"{own.run_name}.json") == made
 
 
