@@ -61,7 +61,7 @@ def execute(record: AnyRecord, path: Path, *, again: bool = False) -> Any:
     programs = {"williams": williams_tests, "cost": cost, "map": sentence_map}
     programs |= {"dropout": dropout, "leaderboard": leaderboard}
     if record.kind not in programs:
-        raise ValueError(f"{path}: run {plan.command_of(record, path)}")
+        raise ValueError(f"{path}: run {records.command_of(record, path)}")
     return programs[record.kind](path)
 
 
@@ -165,7 +165,7 @@ def main(arguments: Sequence[str], general: str = "") -> int:
         except (OSError, ValueError) as error:
             parser.error(str(error))
         if found[-1][1].kind != chosen.kind:
-            parser.error(f"{path} is of the kind {found[-1][1].kind}: {plan.command_of(found[-1][1], path)}")
+            parser.error(f"{path} is of the kind {found[-1][1].kind}: {records.command_of(found[-1][1], path)}")
     for path, record in found:
         clear(path)
         try:

@@ -30,32 +30,29 @@ def encoders_of(row: RowSettings, beside: Path, *, or_items: bool = False, first
     record = records.read(path)
     if row.where and not isinstance(record, SweepRecord):
         raise ValueError(f"{row.record} is of the kind {record.kind}, and `where` is for sweeps")
-    runs = [first_settings(record)]
-    if isinstance(record, SweepRecord):
-        runs = sweep.runs_with(row.where, record, path)
-        if not runs:
-            raise ValueError(f"no run of {row.record} has {row.trained.removeprefix(row.record).strip()}")
+    runs = sweep.runs_with(row.where, record, path) if isinstance(record, SweepRecord) else runs_asked(record)
+    if not runs:
+        raise ValueError(f"no run of {row.record} has {row.trained.removeprefix(row.record).strip()}")
     untrained = [own.encoder.model_dump(exclude_unset=True) for own in runs if own.method is None]
     if untrained:
         if len(untrained) < len(runs):
             raise ValueError(f"{row.record} has trained and untrained runs: choose one kind by `where`")
         return untrained[:1] if first else [own for i, own in enumerate(untrained) if own not in untrained[:i]]
-    if isinstance(record, SweepRecord):
-        root = records.root_of(path)
-        places = [root / SWEEPS / own.run_name / ENCODER for own in runs]
-        how = f"run it again with `keep` in its settings: python -m sentlab sweep --again {path}"
-    elif isinstance(record, SearchRecord):
-        if record.results is None or not record.done:
-            raise FileNotFoundError(f"{record.name} has no encoders yet: python -m sentlab search {path}")
-        places = [records.root_of(path) / SWEEPS / run / ENCODER for run in record.results.runs]
-        how = f"run it again with `keep` in its settings: python -m sentlab search --again {path}"
+    if isinstance(record, RunRecord):
+        places, how = [Path("runs") / record.name / ENCODER], "run it again"
     else:
-        places = [Path("runs") / record.name / ENCODER]
-        how = f"run it again: python -m sentlab run --again {path}"
+        names = [own.run_name for own in runs]
+        if isinstance(record, SearchRecord):
+            if record.results is None or not record.done:
+                raise FileNotFoundError(f"{record.name} has no encoders yet: python -m sentlab search {path}")
+            names = record.results.runs
+        places = [records.root_of(path) / SWEEPS / name / ENCODER for name in names]
+        how = "run it again with `keep` in its settings"
     places = places[:1] if first else places
     for folder in places:
         if not (folder.is_dir() or (or_items and folder.with_name(ITEMS).is_dir())):
-            raise FileNotFoundError(f"the encoder of {record.name} is not in {folder}; {how}")
+            again = f"{how}: python -m sentlab {record.kind} --again {path}"
+            raise FileNotFoundError(f"the encoder of {record.name} is not in {folder}; {again}")
     return [{"source": str(folder)} for folder in places]
 
 
@@ -98,19 +95,19 @@ def settings_of(row: RowSettings, beside: Path) -> RunSettings:
         return sweep.runs_with(row.where, record, path)[0]
     if isinstance(record, SearchRecord) and record.results and record.results.chosen:
         return record.settings.full(record.results.chosen, record.settings.seeds[0])
-    return first_settings(record)
+    return runs_asked(record)[0]
 
 
-def first_settings(record: records.AnyRecord) -> RunSettings:
-    """Return the settings of a run, of the first run of a sweep, or those that all runs of a search have in common.
+def runs_asked(record: records.AnyRecord) -> list[RunSettings]:
+    """Return the settings of a run, of all runs of a sweep, or those that all runs of a search have in common.
 
     Raises:
         ValueError: the record has trained nothing.
     """
     if isinstance(record, SweepRecord):
-        return record.settings.runs()[0]
+        return record.settings.runs()
     if isinstance(record, SearchRecord):
-        return record.settings.run
+        return [record.settings.run]
     if isinstance(record, RunRecord):
-        return record.settings
+        return [record.settings]
     raise ValueError(f"{record.name} is of the kind {record.kind}, and only runs, sweeps and searches have encoders")

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from sentlab import data
 from sentlab.encoder.files import locate
 from sentlab.experiments import records
-from sentlab.experiments.encoders import encoders_of, trained_by
+from sentlab.experiments.encoders import encoders_of, runs_asked, trained_by
 from sentlab.experiments.records import (
     AnyRecord,
     CostRecord,
@@ -35,7 +35,6 @@ from sentlab.experiments.records import (
     WilliamsRecord,
 )
 from sentlab.experiments.scorecard import sides_of
-from sentlab.experiments.settings import RunSettings
 from sentlab.experiments.settings_rows import RowSettings
 from sentlab.experiments.sweep import NotRun, chosen_for, runs_of
 
@@ -98,7 +97,7 @@ def entries(folder: Path) -> list[Entry]:
 
 def _entry(path: Path, shown: Path) -> Entry:
     record = records.read(path)
-    command = command_of(record, shown)
+    command = records.command_of(record, shown)
     if not isinstance(record, SweepRecord | SearchRecord):
         return Entry(path, record, (record,) if record.results else (), 1, command)
     asked = len(record.settings.seeds if isinstance(record, SearchRecord) else record.settings.runs())
@@ -107,17 +106,6 @@ def _entry(path: Path, shown: Path) -> Entry:
     except NotRun:  # a search that is not done
         runs = ()
     return Entry(path, record, runs, asked, command)
-
-
-def command_of(record: AnyRecord, path: Path) -> str:
-    """Return the command that fills a record that is at that path."""
-    if isinstance(record, LibraryRecord):
-        own = record.settings
-        texts = " ".join(own.text)
-        return f"python benchmarks/library.py --text {texts} --encoder {own.encoder.source} --out {path.as_posix()}"
-    if isinstance(record, SpeedRecord):
-        return f"python benchmarks/speed.py --out {path.as_posix()}"
-    return records.command_of(record, path)
 
 
 def in_order(waiting: Sequence[Entry]) -> list[Entry]:
@@ -154,13 +142,6 @@ def rows_of(record: AnyRecord) -> list[tuple[RowSettings, dict[str, bool]]]:
             if row.record
         ]
     return []
-
-
-def runs_asked(record: RunRecord | SweepRecord | SearchRecord) -> list[RunSettings]:
-    """Return the settings of a run, of all runs of a sweep, or those that all runs of a search have in common."""
-    if isinstance(record, SweepRecord):
-        return record.settings.runs()
-    return [record.settings.run if isinstance(record, SearchRecord) else record.settings]
 
 
 def lacks(entry: Entry) -> list[str]:

@@ -235,8 +235,13 @@ def read_as(kind: type[R], path: str | Path) -> R:
 def command_of(record: Record, path: Path) -> str:
     """Return the command that fills a record, with the path below the working directory, so that it holds elsewhere."""
     own, here = path.absolute(), Path.cwd()
-    own = own.relative_to(here) if own.is_relative_to(here) else own
-    return f"python -m sentlab {record.kind} {own.as_posix()}"
+    file = (own.relative_to(here) if own.is_relative_to(here) else own).as_posix()
+    if isinstance(record, LibraryRecord):
+        texts, encoder = " ".join(record.settings.text), record.settings.encoder.source
+        return f"python benchmarks/library.py --text {texts} --encoder {encoder} --out {file}"
+    if isinstance(record, SpeedRecord):
+        return f"python benchmarks/speed.py --out {file}"
+    return f"python -m sentlab {record.kind} {file}"
 
 
 def root_of(path: Path) -> Path:
