@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sentlab import data, methods, metrics, published, spans
     from sentlab.encoder import Encoder
-    from sentlab.evaluation import evaluate_sts, pair_cosines, sts_dev, watch_geometry
+    from sentlab.evaluation import dev_score, evaluate_sts, pair_cosines, watch_geometry
     from sentlab.experiments import records
     from sentlab.experiments.presets import preset
     from sentlab.report import plots
@@ -30,7 +30,7 @@ __version__ = "0.1.0"  # pyproject.toml reads it here
 
 _OBJECTS = {
     "encoder": ("Encoder",),
-    "evaluation": ("evaluate_sts", "pair_cosines", "sts_dev", "watch_geometry"),
+    "evaluation": ("dev_score", "evaluate_sts", "pair_cosines", "watch_geometry"),
     "experiments.presets": ("preset",),
     "search": ("PhraseIndex",),
     "training": ("History", "TrainConfig", "fit", "set_seed"),

@@ -7,7 +7,6 @@ from sentlab.evaluation.sts import (
     evaluate_sts,
     geometry,
     pair_cosines,
-    sts_dev,
     watch_geometry,
 )
 
@@ -22,6 +21,5 @@ __all__ = [
     "gold_of",
     "pair_cosines",
     "scores_over",
-    "sts_dev",
     "watch_geometry",
 ]

@@ -162,21 +162,26 @@ def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]
     return gold, "pearson" if isinstance(corpus[0], PhraseInContext) else "spearman"
 
 
-def dev_score(
-    rows: Rows, *, setup: Setup | None = None, progress: bool | None = False
-) -> Callable[[TextEncoder], float]:
+def dev_score(rows: Rows, *, setup: Setup | None = None) -> Callable[[TextEncoder], float]:
     """Return a dev score for `fit`, of rows of any kind.
 
-    It maps an encoder to Spearman x 100, or to the main score where there is no gold.
+    It maps an encoder to Spearman x 100, or to the main score where there is no gold. It shows no bar, since `fit`
+    shows one.
 
     Args:
-        rows, setup, progress: as in `evaluate`; a name loads the `dev` split.
+        rows, setup: as in `evaluate`, but of a name the `dev` split is loaded.
+
+    Example:
+        >>> dev = sentlab.dev_score(sentlab.data.load("toy-sts", "dev"))
+        >>> -100 < dev(sentlab.Encoder.from_pretrained(pooling="mean")) < 100
+        True
     """
     corpus = one_corpus(rows, *KINDS, split="dev")
 
     def score(encoder: TextEncoder) -> float:
-        found = evaluate(encoder, corpus, setup=setup, progress=progress)
+        found = evaluate(encoder, corpus, setup=setup, progress=False)
         return found.score() if found.gold is None else 100 * metrics.spearman(found.items, found.gold)
 
-    score.fingerprint = f"{corpus.fingerprint}, {setup}"  # type: ignore[attr-defined]  # as of `sts_dev`
+    # a checkpoint belongs to its dev set
+    score.fingerprint = f"{corpus.fingerprint}, {setup}"  # type: ignore[attr-defined]
     return score

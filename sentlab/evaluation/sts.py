@@ -1,4 +1,4 @@
-"""Encoder and corpus in, small result objects out: the STS tasks, STS as a dev score, and the geometry behind it."""
+"""Encoder and corpus in, small result objects out: the STS tasks and the geometry behind them."""
 
 from __future__ import annotations
 
@@ -122,27 +122,6 @@ def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = No
         (10,)
     """
     return metrics.cosine_similarity(*encode_pairs(encoder, [one_corpus(rows, ScoredPair)], progress)[0])
-
-
-def sts_dev(rows: Rows, *, progress: bool | None = False) -> Callable[[TextEncoder], float]:
-    """Return a dev score for `fit`: encoder -> Spearman x 100 over all pairs.
-
-    Args:
-        rows: a corpus, the name of one, whose `dev` split is loaded, or a list of ScoredPair rows.
-        progress: as in `evaluate_sts`; no bar by default, for `fit` shows one.
-
-    Example:
-        >>> dev = sentlab.sts_dev(sentlab.data.load("toy-sts", "dev"))
-        >>> -100 < dev(sentlab.Encoder.from_pretrained(pooling="mean")) < 100
-        True
-    """
-    corpus = one_corpus(rows, ScoredPair, split="dev")
-
-    def score(encoder: TextEncoder) -> float:
-        return evaluate_sts(encoder, corpus, progress=progress).average
-
-    score.fingerprint = corpus.fingerprint  # type: ignore[attr-defined]  # a checkpoint belongs to its dev set
-    return score
 
 
 LEVELS = 5  # gold 0-1, 1-2, ... 4-5

@@ -50,7 +50,7 @@ def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite:
         hint = "TrainConfig(**config)" if isinstance(config, Mapping) else "TrainConfig(...)"
         raise TypeError(f"config must be a TrainConfig, got a {type(config).__name__}: pass {hint}")
     if dev is not None and not callable(dev):
-        raise TypeError(f"dev must be a function, encoder -> score, got a {type(dev).__name__}: pass sts_dev(corpus)")
+        raise TypeError(f"dev must be a function, encoder -> score, got a {type(dev).__name__}: pass dev_score(corpus)")
     encoder: Any = method.encoder
     if encoder.post is not None:
         raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")

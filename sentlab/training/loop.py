@@ -122,7 +122,7 @@ def fit(
         >>> method = sentlab.methods.SimCSE(sentlab.Encoder.from_pretrained())
         >>> config = sentlab.TrainConfig(steps=4, batch_size=8, eval_every=2, keep="dev")
 
-        >>> history = sentlab.fit(method, sentences, config, sentlab.sts_dev(pairs), progress=False)
+        >>> history = sentlab.fit(method, sentences, config, sentlab.dev_score(pairs), progress=False)
         >>> [point["step"] for point in history.dev]  # Step 0 is a candidate.
         [0, 2, 4]
     """

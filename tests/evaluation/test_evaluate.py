@@ -24,7 +24,7 @@ from sentlab.evaluation import Evaluation, dev_score, evaluate, gold_of, metrics
 from sentlab.evaluation.mining import evaluate_mining
 from sentlab.evaluation.probes import evaluate_identification
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
-from sentlab.evaluation.sts import evaluate_sts, pair_cosines, sts_dev
+from sentlab.evaluation.sts import evaluate_sts, pair_cosines
 from sentlab.evaluation.words import evaluate_in_context, evaluate_similarity
 
 
@@ -177,7 +177,7 @@ def test_scores_over_seeds_are_those_of_each(correlation: Any) -> None:
 
 def test_dev_scores_are_those_of_sts_and_mining(encoder: Encoder) -> None:
     pairs = corpus_of("toy-sts", "dev")
-    assert dev_score(pairs)(encoder) == sts_dev(pairs)(encoder)
+    assert dev_score(pairs)(encoder) == evaluate_sts(encoder, pairs).average
     assert dev_score(CONTEXTS, setup="ngrams")(encoder) == evaluate_mining(encoder, CONTEXTS, "ngrams").spearman
     questions = corpus_of("toy-reranking", "dev")
     assert dev_score(questions)(Letters()) == pytest.approx(evaluate_reranking(Letters(), questions).map)

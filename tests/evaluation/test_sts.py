@@ -17,7 +17,7 @@ from sentlab import data
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
 from sentlab.encoder import Encoder, inference
 from sentlab.evaluation import dev_score, evaluate
-from sentlab.evaluation.sts import evaluate_sts, geometry, pair_cosines, sts_dev, watch_geometry
+from sentlab.evaluation.sts import evaluate_sts, geometry, pair_cosines, watch_geometry
 
 
 class Angles:
@@ -54,7 +54,7 @@ def test_rows_come_as_a_corpus_a_list_or_under_names():
     expected = evaluate_sts(Angles(), TWO).scores["two"]
     assert evaluate_sts(Angles(), list(TWO)).scores == {"rows": expected}
     assert evaluate_sts(Angles(), {"mine": list(TWO), "all": TWO}).scores == {"mine": expected, "all": expected}
-    assert sts_dev(list(TWO))(Angles()) == expected
+    assert dev_score(list(TWO))(Angles()) == expected
     assert pair_cosines(Angles(), list(TWO)).tolist() == pair_cosines(Angles(), TWO).tolist()
 
 
@@ -63,7 +63,7 @@ def test_a_gold_off_its_scale_is_refused_with_its_row(gold):
     rows = (*TWO, ScoredPair("0", "5", gold))
     message = rf"row 7 of two \(test\) has the score {re.escape(repr(gold))}, which is not a number from 0 to 5"
     faulty = Corpus("two", "test", rows, "made by the test")
-    for evaluation in (evaluate_sts, pair_cosines, geometry, lambda _, rows: sts_dev(rows)):
+    for evaluation in (evaluate_sts, pair_cosines, geometry, lambda _, rows: dev_score(rows)):
         with pytest.raises(ValueError, match=message):
             evaluation(Angles(), faulty)
 
@@ -93,8 +93,7 @@ def test_evaluations_show_a_bar_if_it_is_asked_for(encoder, monkeypatch, capsys)
         lambda encoder: pair_cosines(encoder, TWO, progress=False),
         lambda encoder: geometry(encoder, TWO, progress=False),
         lambda encoder: evaluate(encoder, TWO, progress=False),
-        sts_dev(TWO),  # `fit` shows a bar of its own
-        dev_score(TWO),
+        dev_score(TWO),  # `fit` shows a bar of its own
         lambda encoder: watch_geometry(TWO, 1)(1, SimpleNamespace(encoder=encoder)),
     ],
 )
@@ -164,7 +163,7 @@ def test_torch_vectors_and_a_collapsed_encoder():
 
 
 def test_dev_score_is_the_same_value():
-    score = sts_dev(TWO)
+    score = dev_score(TWO)
     assert score(Angles()) == evaluate_sts(Angles(), TWO).scores["two"]
 
 
@@ -192,7 +191,7 @@ def test_refusals_name_what_is_wrong():
     with pytest.raises(ValueError, match=r"nli \(test\) must hold ScoredPair rows; it holds LabelledPair"):
         evaluate_sts(Angles(), labelled)
     with pytest.raises(ValueError, match="it holds no rows"):
-        sts_dev(corpus("empty"))
+        dev_score(corpus("empty"))
 
     class Short:
         def encode(self, texts):
@@ -260,7 +259,9 @@ def test_geometry_by_hand() -> None:
 
 def test_a_name_gives_training_the_dev_split_and_never_the_test() -> None:
     encoder = Encoder.from_pretrained("tiny", pooling="mean")
-    assert sts_dev("toy-sts").fingerprint == data.load("toy-sts", "dev").fingerprint  # type: ignore[attr-defined]
+    own = data.load("toy-sts", "dev")
+    assert dev_score("toy-sts").fingerprint == f"{own.fingerprint}, None"  # type: ignore[attr-defined]
+    assert dev_score("toy-sts")(encoder) == evaluate_sts(encoder, own, progress=False).average
     found = geometry(encoder, data.load("toy-sts", "dev"), progress=False)
     seen = watch_geometry("toy-sts", 1)(1, SimpleNamespace(encoder=encoder))
     assert seen == {"alignment": found.alignment, "uniformity": found.uniformity}

@@ -18,7 +18,7 @@ def test_the_bundled_encoder_says_a_dropout_that_it_can_bear() -> None:
 @pytest.mark.parametrize("kind", [sentlab.methods.MoCo, sentlab.methods.SimCSE])
 def test_the_first_lines_of_the_readme_improve_the_encoder(kind: type) -> None:
     encoder = sentlab.Encoder.from_pretrained(max_length=32)
-    score = sentlab.sts_dev(sentlab.data.load("toy-sts", "dev"))
+    score = sentlab.dev_score(sentlab.data.load("toy-sts", "dev"))
     before = score(encoder)
     sentlab.set_seed(0)
     config = sentlab.TrainConfig(steps=20, learning_rate=1e-4)
