@@ -87,7 +87,7 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
 
     def timed(asked: TrainConfig) -> tuple[float, float, float]:  # seconds a step, minutes of all, MiB
         times = [0.0]
-        config = replace(asked, steps=WARM + steps, eval_every=None, keep="last", patience=None)
+        config = replace(asked, steps=WARM + steps, eval_every=None, keep="last")
         _, memory = _measured(
             lambda: fit(trained, corpus, config, progress=False, on_step=lambda *_: times.append(time.perf_counter()))
         )

@@ -150,7 +150,7 @@ class RunResults(Typed):
             KeyError: nothing was trained, or no dev score chose the step.
         """
         if when == "last" and self.last is None:
-            why = "it is, in runs with test sets and keep='dev' that patience does not stop"
+            why = "it is, in runs with test sets and keep='dev'"
             raise KeyError(f"the last step was not measured apart: {why}")
         found = {"before": self.before, "after": self.after, "last": self.last}[when]
         if found is None:

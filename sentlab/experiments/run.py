@@ -42,7 +42,6 @@ from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed
-from sentlab.training.checkpoint import FILE as CHECKPOINT
 
 SENTENCES, BEAMS = 500, 4  # to reconstruct the phrases of: drawn from a corpus, and of the search
 LAST = "last.json"  # what was measured after the last step, until the record has it
@@ -114,8 +113,6 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
                     trained.train()
                 return watch(step, trained) if watch else None
 
-            if processes.is_main_process and not (folder / CHECKPOINT).exists():
-                (folder / LAST).unlink(missing_ok=True)  # of a training that left nothing to resume
             started = time.monotonic()
             history = fit(
                 method,
@@ -128,8 +125,9 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
                 on_step=on_step,
             )
             began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
-            reached = config.keep == "dev" and history.dev[-1]["step"] == length  # not if `patience` stopped it
-            if reached and (folder / LAST).exists():  # also where this process was interrupted after the last step
+            if (
+                config.keep == "dev" and (folder / LAST).exists()
+            ):  # also where this process was interrupted after the last step
                 last = found.Measured.model_validate_json((folder / LAST).read_text(encoding="utf-8"))
             results["training"] = found.Training(
                 dev=[found.DevScore(step=int(row["step"]), score=row["score"]) for row in history.dev],
@@ -225,13 +223,7 @@ def train_own_layers(method: Any, corpus: Any, settings: RunSettings, progress: 
     Raises:
         ValueError: the method has no layers of its own.
     """
-    chosen = {
-        **(settings.train or {}),
-        **(settings.frozen_first or {}),
-        "keep": "last",
-        "eval_every": None,
-        "patience": None,
-    }
+    chosen = {**(settings.train or {}), **(settings.frozen_first or {}), "keep": "last", "eval_every": None}
     method.encoder.requires_grad_(False)
     if not any(weights.requires_grad for weights in method.parameters()):
         raise ValueError(f"frozen_first: {type(method).__name__} has no layers besides the encoder that could learn")

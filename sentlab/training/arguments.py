@@ -54,8 +54,8 @@ def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite:
     encoder: Any = method.encoder
     if encoder.post is not None:
         raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
-    if dev is None and (config.keep == "dev" or config.patience is not None):
-        raise ValueError("keep='dev' and patience need a dev function; pass dev=, or keep='last' without patience")
+    if dev is None and config.keep == "dev":
+        raise ValueError("keep='dev' needs a dev function: pass dev=, or keep='last'")
     if resume and overwrite:
         raise ValueError("resume goes on with a checkpoint and overwrite removes it: pass one of them")
 

@@ -96,6 +96,7 @@ def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accel
     if found := differences(about["made_by"], run.made_by):
         more = f"; and {len(found) - NAMED} more" if len(found) > NAMED else ""
         raise ValueError(f"{path} belongs to another run ({'; '.join(found[:NAMED])}{more}): {afresh}")
+    about["history"].pop("stopped", None)  # of older versions
     run.history, run.step = History(**about["history"]), about["step"]
     device = method.encoder.device
     run.window = [{name: torch.tensor(x, device=device) for name, x in losses.items()} for losses in about["window"]]

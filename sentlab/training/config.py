@@ -18,7 +18,7 @@ ABOVE_0: Rule = (float, lambda x: x > 0, "above 0")
 BETA: Rule = (float, lambda x: 0 <= x < 1, "at least 0 and below 1")
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("steps", "batch_size", "accumulate", "eval_every", "patience", "checkpoint_every"), AT_LEAST_1),
+    **dict.fromkeys(("steps", "batch_size", "accumulate", "eval_every", "checkpoint_every"), AT_LEAST_1),
     **dict.fromkeys(("epochs", "learning_rate"), POSITIVE),
     **dict.fromkeys(("eps", "weight_decay"), NOT_NEGATIVE),
     **dict.fromkeys(("warmup", "decay"), SHARE),
@@ -51,7 +51,6 @@ class TrainConfig:
 
         keep: `dev`: end with the weights of the best evaluation, which may be the one before the first step; `last`:
             with those of the last step.
-        patience: stop after so many evaluations without a new best; None: never.
 
         seed: of the order of rows and of all that the method draws in `fit`. Weights that a method draws when it is
             made, such as heads and decoders, come before that: call `sentlab.set_seed` before you make it.
@@ -84,7 +83,6 @@ class TrainConfig:
     max_grad_norm: float = 1.0
     eval_every: int | None = None
     keep: Literal["dev", "last"] = "last"
-    patience: int | None = None
     seed: int = 0
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     checkpoint_every: int = 500

@@ -21,7 +21,6 @@ class History:
         seen: what `on_step` returned, with `step`.
         kept_step: the step whose weights were kept; 0: training found nothing better than its start.
 
-        stopped: why the run ended.
         seconds: of training, over all interruptions.
     """
 
@@ -30,7 +29,6 @@ class History:
     dev: list[dict[str, float]] = field(default_factory=list)
     seen: list[dict[str, float]] = field(default_factory=list)
     kept_step: int = 0
-    stopped: str = ""
     seconds: float = 0.0
 
     @property

@@ -158,13 +158,11 @@ def fit(
         checkpoint.load(run, folder, method, optimizer, accelerator)
     method.train()
     began = time.monotonic() - run.history.seconds
-    first = run.step == 0 and (config.eval_every or config.keep == "dev")
-    unscored = run.step == steps and steps not in [point["step"] for point in run.history.dev]  # as its dev failed
-    if dev is not None and (first or unscored):
+    if dev is not None and run.step == 0 and (config.eval_every or config.keep == "dev"):
         _evaluate(run, method, config, dev, accelerator)
     hidden = {} if progress and accelerator.is_main_process else {"disable": True}  # else TQDM_DISABLE decides
     bar = tqdm(total=steps, initial=run.step, desc=type(method).__name__, **hidden)
-    while run.step < steps and not run.history.stopped:
+    while run.step < steps:
         for group in optimizer.param_groups:
             group["lr"] = config.learning_rate * schedule(run.step, steps, config.warmup, config.decay)
         first, count, step = rows.place(run.step) if isinstance(rows, Tasks) else (0, len(rows), run.step)
@@ -203,17 +201,7 @@ def fit(
         if on_step is not None and (found := on_step(run.step, method)):
             run.history.seen.append({"step": run.step, **{name: float(value) for name, value in found.items()}})
         if evaluate:
-            try:
-                _evaluate(run, method, config, dev, accelerator)
-                if run.history.stopped and not log:
-                    run.history.losses.append({"step": run.step, **_means(run.window)})
-                    run.window.clear()
-                log, save = log or bool(run.history.stopped), save or bool(run.history.stopped)
-            except Exception:
-                alone = accelerator.num_processes == 1  # others would wait for a score, and not write
-                if last and alone and folder is not None:  # a run is not lost with its last score
-                    checkpoint.save(run, folder, method, optimizer, accelerator)
-                raise
+            _evaluate(run, method, config, dev, accelerator)
         if log:
             scores = {"dev": run.history.dev[-1]["score"]} if run.history.dev else {}
             bar.set_postfix({name: value for name, value in run.history.losses[-1].items() if name != "step"} | scores)
@@ -224,7 +212,6 @@ def fit(
         run.history.kept_step = run.step
     elif run.best:
         method.load_state_dict(run.best)
-    run.history.stopped = run.history.stopped or "all steps done"
     if isinstance(method.encoder, Encoder):  # which a method of the user may do without
         method.encoder.trainings.append(training_note(settings, rows, run.history.dev, run.history.kept_step))
     if folder is not None and accelerator.is_main_process:
@@ -255,7 +242,7 @@ class _Losses(nn.Module):
 
 
 def _evaluate(run: Run, method: Any, config: TrainConfig, dev: Any, accelerator: Accelerator) -> None:
-    """Score the encoder, keep it where it is the best so far, and stop where patience ends."""
+    """Score the encoder, and keep it where it is the best so far."""
     found: list[Any] = [None]
     if accelerator.is_main_process:
         with random_state.kept():
@@ -276,9 +263,6 @@ def _evaluate(run: Run, method: Any, config: TrainConfig, dev: Any, accelerator:
     if best is None or score > best:
         history.kept_step = run.step
         run.best = checkpoint.copy_of(method) if config.keep == "dev" else {}
-    since = [row["step"] for row in history.dev].index(history.kept_step)
-    if config.patience is not None and len(history.dev) - 1 - since >= config.patience:
-        history.stopped = f"no better dev score in {config.patience} evaluations"
 
 
 def _in_bfloat16(method: Any, config: TrainConfig) -> bool:

@@ -190,25 +190,6 @@ def test_keep_dev_ends_with_the_best_evaluation() -> None:
     assert history.table()["kept"].tolist() == [False, False, True, False, False, False]
 
 
-def test_patience_stops_and_says_why() -> None:
-    scores = iter([0.0, 1.0, 3.0, 2.0, 2.5, 9.0])
-    history = quiet(Line(), config(patience=2), dev=lambda _: next(scores))
-    assert [row["step"] for row in history.dev] == [0, 5, 10, 15, 20]
-    assert "2 evaluations" in history.stopped
-
-
-def test_what_patience_stops_is_kept_whole(tmp_path: Path) -> None:
-    scores = iter([0.0, 1.0, 0.5, 0.4])
-    stopped = config(patience=2, checkpoint_every=100)
-    history = quiet(Line(), stopped, dev=lambda _: next(scores), folder=tmp_path)
-    assert [row["step"] for row in history.losses] == [10, 15]
-    assert (tmp_path / "checkpoint.safetensors").exists()
-    with pytest.raises(ValueError, match="is there already"):
-        quiet(Line(), stopped, dev=lambda _: 0.0, folder=tmp_path)
-    again = quiet(Line(), stopped, dev=lambda _: 0.0, folder=tmp_path, resume=True)
-    assert (again.dev, again.losses, again.stopped) == (history.dev, history.losses, history.stopped)
-
-
 def test_an_accumulation_that_another_loop_left_open_holds_no_step() -> None:
     other = nn.Linear(1, 1)
     accelerator = Accelerator(gradient_accumulation_steps=4, cpu=True)
@@ -373,8 +354,6 @@ def test_a_seed_out_of_range_is_refused() -> None:
 def test_clear_errors() -> None:
     with pytest.raises(ValueError, match="dev function"):
         quiet(Line(), config(keep="dev"))
-    with pytest.raises(ValueError, match="dev function"):
-        quiet(Line(), config(patience=2))
 
 
 def test_on_a_cpu_bfloat16_is_for_methods_with_few_shapes() -> None:
@@ -451,19 +430,6 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
         assert ended.returncode == 0, ended.stderr[-2000:]
         weights.append(load_file(done))
     torch.testing.assert_close(weights[0], weights[1])
-
-
-def test_a_dev_that_fails_at_the_end_leaves_the_trained_weights(tmp_path: Path) -> None:
-    def failing(encoder: object) -> float:
-        raise OSError("the disk is full")
-
-    once = TrainConfig(steps=3, batch_size=4)
-    method = Line()
-    with pytest.raises(OSError, match="disk"):
-        quiet(method, once, dev=failing, folder=tmp_path)
-    assert torch.equal(load_file(tmp_path / "checkpoint.safetensors")["method.weight.weight"], method.weight.weight)
-    found = quiet(Line(), once, dev=lambda encoder: 1.0, folder=tmp_path, resume=True)
-    assert [point["step"] for point in found.dev] == [3]  # the score that was missing
 
 
 def test_on_step_may_return_numbers_of_numpy(tmp_path: Path) -> None:
