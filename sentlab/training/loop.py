@@ -129,17 +129,7 @@ def fit(
     config, rows = config or TrainConfig(), as_rows(rows)
     check_arguments(method, config, dev, resume, overwrite)
     steps = config.steps_over(len(rows))
-    from accelerate import Accelerator
-    from accelerate.utils import DistributedDataParallelKwargs
-
-    several = DistributedDataParallelKwargs(find_unused_parameters=True)  # such as the heads of other tasks
-    accelerator = Accelerator(device_placement=False, kwargs_handlers=[several])
-    accelerator.gradient_accumulation_steps = 1  # `config` says it all, whatever a launcher's own file says
-    if accelerator.mixed_precision != "no":
-        raise ValueError(
-            f"accelerate's own settings ask for mixed_precision={accelerator.mixed_precision!r}: set it to 'no' there, "
-            "and choose TrainConfig(precision=...)"
-        )
+    accelerator = _accelerator()
     rank, processes = accelerator.process_index, accelerator.num_processes
     check_shares(rows, config, processes)
     if processes > 1:
@@ -179,8 +169,7 @@ def fit(
             for name, value in losses.items():
                 total[name] = total.get(name, 0.0) + share * value.detach().float()
         if processes > 1:  # each has the losses of its own rows
-            means = accelerator.reduce(torch.stack([*total.values()]), "mean")
-            total = dict(zip(total, means, strict=True))
+            total = dict(zip(total, accelerator.reduce(torch.stack([*total.values()]), "mean"), strict=True))
         norm = accelerator.clip_grad_norm_(method.parameters(), config.max_grad_norm)
         optimizer.step()
         optimizer.zero_grad()
@@ -194,17 +183,16 @@ def fit(
         save = last or run.step % config.checkpoint_every == 0
         if log or evaluate or save:
             _check_finite(run, norm)
-        if log:
-            run.history.losses.append({"step": run.step, **_means(run.window)})
-            run.window.clear()
         run.history.seconds = time.monotonic() - began
         if on_step is not None and (found := on_step(run.step, method)):
             run.history.seen.append({"step": run.step, **{name: float(value) for name, value in found.items()}})
         if evaluate:
             _evaluate(run, method, config, dev, accelerator)
         if log:
-            scores = {"dev": run.history.dev[-1]["score"]} if run.history.dev else {}
-            bar.set_postfix({name: value for name, value in run.history.losses[-1].items() if name != "step"} | scores)
+            means = _means(run.window)
+            run.history.losses.append({"step": run.step, **means})
+            run.window.clear()
+            bar.set_postfix(means | ({"dev": run.history.dev[-1]["score"]} if run.history.dev else {}))
         if save and folder is not None:
             checkpoint.save(run, folder, method, optimizer, accelerator)
     bar.close()
@@ -218,6 +206,21 @@ def fit(
         run.history.save(folder / "history.json")
     method.eval()
     return run.history
+
+
+def _accelerator() -> Accelerator:
+    from accelerate import Accelerator
+    from accelerate.utils import DistributedDataParallelKwargs
+
+    several = DistributedDataParallelKwargs(find_unused_parameters=True)  # such as the heads of other tasks
+    accelerator = Accelerator(device_placement=False, kwargs_handlers=[several])
+    accelerator.gradient_accumulation_steps = 1  # `config` says it all, whatever a launcher's own file says
+    if accelerator.mixed_precision != "no":
+        raise ValueError(
+            f"accelerate's own settings ask for mixed_precision={accelerator.mixed_precision!r}: set it to 'no' there, "
+            "and choose TrainConfig(precision=...)"
+        )
+    return accelerator
 
 
 def _collated(method: Any, rows: Sequence[Any], part: np.ndarray) -> Any:
