@@ -52,6 +52,8 @@ def check_arguments(method: Any, config: Any, dev: Any, resume: bool, overwrite:
     if dev is not None and not callable(dev):
         raise TypeError(f"dev must be a function, encoder -> score, got a {type(dev).__name__}: pass dev_score(corpus)")
     encoder: Any = method.encoder
+    if not isinstance(encoder, Encoder):
+        raise TypeError(f"method.encoder must be a sentlab.Encoder, got a {type(encoder).__name__}")
     if encoder.post is not None:
         raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
     if dev is None and config.keep == "dev":

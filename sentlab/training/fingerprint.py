@@ -38,10 +38,8 @@ def fingerprint(method: Any, rows: Sequence[Any], config: TrainConfig, dev: Any,
     parts |= {f"method.{name}": value for name, value in _attributes(method)}
     parameters = {name: (tuple(p.shape), str(p.dtype), p.requires_grad) for name, p in method.named_parameters()}
     parts["method.parameters"] = digest([parameters])
-    parts["encoder.pooling"] = getattr(method.encoder, "pooling", None)  # which it keeps behind a property
-    weights = getattr(method.encoder, "model", method.encoder)
-    if isinstance(weights, nn.Module):
-        parts["encoder.weights"] = digest([weights.state_dict()])
+    parts["encoder.pooling"] = method.encoder.pooling  # which it keeps behind a property
+    parts["encoder.weights"] = digest([method.encoder.model.state_dict()])
     parts["rows"] = f"{len(rows)} rows, {digest(rows[i] for i in range(len(rows)))}"
     if isinstance(rows, Tasks):
         parts["rows.turn"] = rows.turn

@@ -200,8 +200,7 @@ def fit(
         run.history.kept_step = run.step
     elif run.best:
         method.load_state_dict(run.best)
-    if isinstance(method.encoder, Encoder):  # which a method of the user may do without
-        method.encoder.trainings.append(training_note(settings, rows, run.history.dev, run.history.kept_step))
+    method.encoder.trainings.append(training_note(settings, rows, run.history.dev, run.history.kept_step))
     if folder is not None and accelerator.is_main_process:
         run.history.save(folder / "history.json")
     method.eval()

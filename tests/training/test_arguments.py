@@ -104,6 +104,10 @@ def test_what_is_no_method_config_or_dev_is_refused(make: Callable[[], SimCSE]) 
     ):
         with pytest.raises(TypeError, match=match):
             fit(wrong, TEXTS, CONFIG)
+    other = make()
+    other.encoder = torch.nn.Identity()
+    with pytest.raises(TypeError, match=r"method\.encoder must be a sentlab\.Encoder, got a Identity"):
+        fit(other, TEXTS, CONFIG)
     wrong_config: Any = {"steps": 3}
     with pytest.raises(TypeError, match=r"TrainConfig\(\*\*config\)"):
         fit(method, TEXTS, wrong_config)

@@ -12,7 +12,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,19 @@ from accelerate import Accelerator
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from sentlab.encoder import Encoder
 from sentlab.training import TrainConfig, fit, loop, set_dropout, set_seed
 from sentlab.training.loop import batch_indices, schedule
+
+
+class Weights(Encoder):
+    """An encoder that is nothing but a linear layer."""
+
+    device, pooling = torch.device("cpu"), "cls"
+
+    def __init__(self) -> None:
+        nn.Module.__init__(self)
+        self.model, self.post, self._trainings = nn.Linear(4, 1), None, []
 
 
 class Line(nn.Module):
@@ -32,15 +42,15 @@ class Line(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         torch.manual_seed(1)
-        self.weight = nn.Linear(4, 1)
+        self.encoder = Weights()
         self.dropout = nn.Dropout(0.3)
         self.register_buffer("average", torch.zeros(1, 4))
-        self.steps, self.post = 0, None
+        self.steps = 0
         self.seen: list[float] = []
 
     @property
-    def encoder(self) -> SimpleNamespace:
-        return SimpleNamespace(device=torch.device("cpu"), weight=self.weight, post=self.post)
+    def weight(self) -> nn.Linear:
+        return self.encoder.model
 
     def collate(self, rows: Sequence[float]) -> dict[str, Tensor]:
         self.seen += rows
@@ -82,13 +92,13 @@ def quiet(method: nn.Module, settings: TrainConfig, **more: object):
     return fit(method, ROWS, settings, progress=False, **more)  # type: ignore[arg-type]
 
 
-def closeness(encoder: SimpleNamespace) -> float:
-    return -(encoder.weight.weight.detach() - 1).abs().sum().item()
+def closeness(encoder: Encoder) -> float:
+    return -(encoder.model.weight.detach() - 1).abs().sum().item()
 
 
 def test_an_encoder_with_a_map_fitted_to_its_vectors_is_not_trained_under_it() -> None:
     method = Line()
-    method.post = nn.Identity()
+    method.encoder.post = nn.Identity()
     with pytest.raises(ValueError, match="fit it after training"):
         quiet(method, config())
 
@@ -111,7 +121,7 @@ def test_killed_and_resumed_is_bit_identical(tmp_path: Path, killed_at: int, kee
 
 def test_what_on_step_sees_is_kept_with_the_history_also_over_an_interruption(tmp_path: Path) -> None:
     def look(step: int, method: Line) -> dict[str, float] | None:
-        return {"weight": method.encoder.weight.weight.sum().item()} if step % 4 == 0 else None
+        return {"weight": method.encoder.model.weight.sum().item()} if step % 4 == 0 else None
 
     expected = quiet(Line(), config(), on_step=look)
     with pytest.raises(KeyboardInterrupt):
@@ -179,8 +189,8 @@ def test_same_seed_same_weights_other_seed_others() -> None:
 def test_keep_dev_ends_with_the_best_evaluation() -> None:
     method, scores, weights = Line(), iter([0.0, 1.0, 3.0, 2.0, 0.0, 1.0]), []
 
-    def dev(encoder: SimpleNamespace) -> float:
-        weights.append(encoder.weight.weight.detach().clone())
+    def dev(encoder: Encoder) -> float:
+        weights.append(encoder.model.weight.detach().clone())
         return next(scores)
 
     history = quiet(method, config(keep="dev"), dev=dev)
@@ -201,7 +211,7 @@ def test_an_accumulation_that_another_loop_left_open_holds_no_step() -> None:
     before = state(method)
     quiet(method, config(steps=1))
     accelerator.gradient_state._set_sync_gradients(True)
-    assert not torch.equal(method.weight.weight, before["weight.weight"])
+    assert not torch.equal(method.weight.weight, before["encoder.model.weight"])
     expected = Line()
     quiet(expected, config(steps=1))
     assert torch.equal(method.weight.weight, expected.weight.weight)
@@ -307,7 +317,7 @@ def test_evaluation_changes_nothing_in_training() -> None:
     alone, watched = Line(), Line()
     quiet(alone, config())
 
-    def dev(encoder: SimpleNamespace) -> float:
+    def dev(encoder: Encoder) -> float:
         watched.eval()
         return float(torch.rand(3).sum()) + np.random.rand() + random.random()  # noqa: NPY002
 
@@ -386,7 +396,14 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
         import torch
         from accelerate import PartialState
         from safetensors.torch import save_file
+        from sentlab.encoder import Encoder
         from sentlab.training import fit, TrainConfig
+
+        class Weights(Encoder):
+            device, pooling = torch.device("cpu"), "cls"
+            def __init__(self):
+                torch.nn.Module.__init__(self)
+                self.model, self.post, self._trainings = torch.nn.Linear(1, 1), None, []
 
         class Line(torch.nn.Module):
             def __init__(self):
@@ -394,8 +411,7 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
                 torch.manual_seed(1)
                 self.heads = torch.nn.ModuleList([torch.nn.Linear(4, 1), torch.nn.Linear(4, 1)])
                 self.batches = 0
-                self.encoder = torch.nn.Linear(1, 1)
-                self.encoder.device, self.encoder.post = torch.device("cpu"), None
+                self.encoder = Weights()
                 self.encoder.requires_grad_(False)
             def collate(self, rows):
                 x = torch.tensor(rows)[:, None] * torch.arange(1.0, 5.0)
