@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +50,7 @@ def test_each_format(tmp_path: Path, name: str, text: str) -> None:
     assert vectors.vectors.dtype == np.float32
     expected = np.array([[1, 0, 0], [0, 2, 0], [0, 0.5, -0.1], [4, 4, 4.25]], dtype=np.float32)
     assert np.array_equal(vectors.vectors, expected)
-    assert (len(vectors), vectors.dim, vectors.duplicates, vectors.source) == (4, 3, 0, name)
+    assert (len(vectors), vectors.dim, vectors.source) == (4, 3, name)
 
 
 @pytest.mark.parametrize("header", ["", "6 2\n"])
@@ -63,31 +62,19 @@ def test_words_with_spaces_numbers_and_odd_characters(tmp_path: Path, header: st
     assert vectors.vectors[:, 0].tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_the_first_of_equal_words_is_kept_and_the_others_are_counted(tmp_path: Path) -> None:
+def test_the_first_of_equal_words_is_kept(tmp_path: Path) -> None:
     path = write(tmp_path / "twice.txt", GLOVE + "dog 9 9 9\nthe 9 9 9\ndog 8 8 8\n")
     vectors = WordVectors.read(path)
     assert vectors.encode(["dog"]).tolist() == [[0, 2, 0]]
-    assert (len(vectors), vectors.duplicates) == (4, 3)
-    assert "3 duplicate lines left out" in repr(vectors)
-    assert WordVectors.read(path, vocabulary=["dog"]).duplicates == 2
+    assert len(vectors) == 4
+    assert len(WordVectors.read(path, vocabulary=["dog"])) == 1
 
 
-def test_vocabulary_and_limit(glove: Path) -> None:
+def test_no_other_words_than_the_vocabulary_are_read(glove: Path) -> None:
     assert list(WordVectors.read(glove, vocabulary={"cat", "dog", "zebra"}).places) == ["dog", "cat"]
-    assert list(WordVectors.read(glove, limit=3).places) == ["the", "dog", "cat"]
-    assert list(WordVectors.read(glove, limit=9).places) == ["the", "dog", "cat", "runs"]
-    assert list(WordVectors.read(glove, vocabulary=["cat", "runs"], limit=3).places) == ["cat"]
     assert WordVectors.read(glove, vocabulary=["runs"]).encode(["runs"]).tolist() == [[4, 4, 4.25]]
     with pytest.raises(ValueError, match=r"glove\.txt: none of its 4 words is in the vocabulary"):
         WordVectors.read(glove, vocabulary=["zebra"])
-    with pytest.raises(ValueError, match="limit must be 1 or more"):
-        WordVectors.read(glove, limit=0)
-
-
-def test_limit_counts_words_and_not_the_header(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.vec", "4 3\n" + GLOVE)
-    assert list(WordVectors.read(path, limit=1).places) == ["the"]
-    assert len(WordVectors.read(path, limit=4)) == 4
 
 
 @pytest.mark.parametrize(
@@ -169,24 +156,11 @@ def test_a_text_is_the_mean_of_its_known_words(glove: Path) -> None:
     np.testing.assert_array_equal(vectors.encode(iter(["dog", "cat"])), vectors.vectors[1:3])
 
 
-def test_coverage_counts_what_encode_cannot_see(glove: Path) -> None:
-    vectors = WordVectors.read(glove)
-    coverage = vectors.coverage(["The dog runs!", "a zebra, the dog", "a zebra", ""])
-    assert coverage.words == 9
-    assert coverage.unknown == Counter(a=2, zebra=2)
-    assert coverage.empty == [2, 3]
-    assert str(coverage) == (
-        "55.6% of 9 words have a vector (2 distinct words have none); 2 texts have no known word and are zero vectors"
-    )
-    assert str(vectors.coverage([])).startswith("0.0% of 0 words")
-
-
-@pytest.mark.parametrize("call", ["encode", "coverage"])
-def test_what_is_no_list_of_strings_is_refused(glove: Path, call: str) -> None:
+def test_what_is_no_list_of_strings_is_refused(glove: Path) -> None:
     with pytest.raises(TypeError, match="put it into a list"):
-        getattr(WordVectors.read(glove), call)("the dog")
+        WordVectors.read(glove).encode("the dog")
     with pytest.raises(TypeError, match=r"texts\[1\] is NoneType"):
-        getattr(WordVectors.read(glove), call)(["the dog", None])
+        WordVectors.read(glove).encode(["the dog", None])
 
 
 def test_sts_takes_word_vectors_and_a_text_without_known_words_has_cosine_0(glove: Path) -> None:
