@@ -61,6 +61,27 @@ def strings(texts: Iterable[str]) -> Iterator[str]:
         yield text
 
 
+def padded(encoder: Encoder, texts: Iterable[str]) -> Any:
+    """Return the tokenizer's batch, with tensors (B, L), of texts that are cut to max_length and padded to the longest.
+
+    Raises:
+        TypeError, ValueError: as `checked`; also a ValueError where there are no texts.
+    """
+    if not (texts := checked(texts)):
+        raise ValueError("no texts to tokenize")
+    batch = tokenized(
+        encoder,
+        texts,
+        truncation=True,
+        max_length=encoder.max_length,
+        padding=True,
+        return_special_tokens_mask=True,
+        return_tensors="pt",
+    )
+    warn_if_cut(encoder, batch.encodings)
+    return batch
+
+
 def distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:
     """Return the distinct texts in order of appearance, and the position of each text's equal among them, (n,)."""
     position: dict[str, int] = {}

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sentlab.encoder.batches import TokenBatch, checked, distinct, tokenized, warn_if_cut
+from sentlab.encoder.batches import TokenBatch, checked, distinct, padded
 from sentlab.encoder.compatible import Compatible, takes_their_keywords
 from sentlab.encoder.files import BUNDLED, load_parts, locate, naming_settings
 from sentlab.encoder.fingerprint import fingerprint
@@ -204,10 +204,7 @@ class Encoder(Compatible):
 
         Texts are cut to max_length, and padded to the longest. There must be one at least.
         """
-        if not (texts := checked(texts)):
-            raise ValueError("no texts to tokenize")
-        batch = tokenized(self, texts, truncation=True, max_length=self.max_length, padding=True, return_tensors="pt")
-        warn_if_cut(self, batch.encodings)
+        batch = padded(self, texts)
         return {name: batch[name].to(self.device) for name in ("input_ids", "attention_mask")}
 
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:

@@ -29,14 +29,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import tokenized, warn_if_cut
+from sentlab.encoder.batches import padded
 from sentlab.encoder.inference import evaluating
 from sentlab.methods.arguments import check_above_zero, check_count, check_rows, check_share
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder, split_phrases
@@ -271,7 +270,7 @@ class PaSeR(nn.Module):
             )
         if phrases is not None and len(phrases) != len(sentences):
             raise ValueError(f"{len(phrases)} lists of phrases for {len(sentences)} sentences: give one list for each")
-        encoded = self._tokenise(sentences)
+        encoded = padded(self.encoder, sentences)
         masked, found = [], []
         for number, (sentence, tokens) in enumerate(zip(sentences, encoded.encodings, strict=True)):
             cut = bool(tokens.overflowing)  # then the text ends where the last token does
@@ -303,23 +302,10 @@ class PaSeR(nn.Module):
                 masks = f" {self.encoder.tokenizer.mask_token}" * len(places) + " "
                 sentence = sentence[: phrase.start] + masks + sentence[phrase.end :]
             copies.append(sentence)
-        encoded = self._tokenise(viewed(copies, self.view, self.encoder.tokenizer.mask_token))
+        encoded = padded(self.encoder, viewed(copies, self.view, self.encoder.tokenizer.mask_token))
         names = ("input_ids", "attention_mask", "special_tokens_mask")
         (ids, masked), (mask, masked_mask), (special, _) = (encoded[name].split(len(sentences)) for name in names)
         return _copies(ids, masked, mask, masked_mask, special)
-
-    def _tokenise(self, texts: Sequence[str]) -> Any:
-        batch = tokenized(
-            self.encoder,
-            list(texts),
-            truncation=True,
-            max_length=self.encoder.max_length,
-            padding=True,
-            return_special_tokens_mask=True,
-            return_tensors="pt",
-        )
-        warn_if_cut(self.encoder, batch.encodings)
-        return batch
 
     def _teacher_inputs(self, targets: Tensor) -> Tensor:
         """The decoder's input at each place, [CLS] or the target before it: (B, T) -> (B, T)."""

@@ -32,7 +32,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import checked, tokenized, warn_if_cut
+from sentlab.encoder.batches import padded
 from sentlab.encoder.pooling import masked_mean
 from sentlab.methods.arguments import check_above_zero, check_count, check_rows
 from sentlab.text.words import word_boundaries
@@ -182,11 +182,7 @@ class SLICE(nn.Module):
 
     def _tokenize(self, texts: list[str]) -> dict[str, Tensor]:
         """Tokenise as `Encoder.tokenize` does, and number the units: (N, L) each."""
-        encoder = self.encoder
-        batch = tokenized(
-            encoder, checked(texts), truncation=True, max_length=encoder.max_length, padding=True, return_tensors="pt"
-        )
-        warn_if_cut(encoder, batch.encodings)
+        batch = padded(self.encoder, texts)
         tensors = {name: batch[name] for name in ("input_ids", "attention_mask")}
         tensors["units"] = torch.full_like(tensors["input_ids"], -1)
         for row, encoding, text in zip(tensors["units"], batch.encodings, texts, strict=True):
@@ -194,7 +190,7 @@ class SLICE(nn.Module):
             offsets = np.array([encoding.offsets[place] for place in own], dtype=np.int64).reshape(-1, 2)
             edges = word_boundaries(text, offsets) if self.words else np.arange(len(own) + 1)
             row[own] = torch.from_numpy(np.repeat(np.arange(len(edges) - 1), np.diff(edges)))
-        return {name: tensor.to(encoder.device) for name, tensor in tensors.items()}
+        return {name: tensor.to(self.encoder.device) for name, tensor in tensors.items()}
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return `contrastive`: L, the cross entropy of p_true against p_false (section 3.1)."""
