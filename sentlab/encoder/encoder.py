@@ -229,9 +229,9 @@ class Encoder(Compatible):
             raise ValueError(unknown_pooling(pooling))
         return POOLINGS[pooling](hidden_states, attention_mask)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, pooling: str | None = None) -> Tensor:
-        """Compute (B, L), (B, L) -> (B, D), pooled (see `pool`), and then mapped by `post` where there is one."""
-        pooled = self.pool(self.hidden_states(input_ids, attention_mask), attention_mask, pooling)
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Compute (B, L), (B, L) -> (B, D), pooled, and then mapped by `post` where there is one."""
+        pooled = self.pool(self.hidden_states(input_ids, attention_mask), attention_mask)
         if self.post is None:
             return pooled
         with torch.autocast(pooled.device.type, enabled=False):  # it makes small differences large

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,7 +29,6 @@ def one_corpus(
     split: str = "test",
     folder: str | Path | None = None,
     least: int = 1,
-    name: str = "rows",
 ) -> Corpus[Any]:
     """Return one corpus, checked by `check_rows`.
 
@@ -37,13 +36,12 @@ def one_corpus(
         rows: a corpus, rows, or a name, of which `split` is loaded: `dev` for whatever chooses.
         kinds, least: as in `check_rows`.
         folder: where the public files are. See `sentlab.data.load`.
-        name: of a corpus that is made of plain rows.
     """
     if isinstance(rows, str):
         rows = data.load(rows, split, folder)
     if not isinstance(rows, Iterable):
         raise TypeError(f"expected a corpus, its name, or a list of rows; found {type(rows).__name__}")
-    corpus = rows if isinstance(rows, Corpus) else Corpus(name, "test", tuple(rows), "given as rows")
+    corpus = rows if isinstance(rows, Corpus) else Corpus("rows", "test", tuple(rows), "given as rows")
     check_rows(corpus, *kinds, least=least)
     return corpus
 
@@ -54,28 +52,22 @@ def several_corpora(
     """Return a mapping name -> corpus, each checked by `check_rows`.
 
     Args:
-        given: what `one_corpus` takes; a list of names and corpora; or a mapping name -> what `one_corpus` takes.
+        given: what `one_corpus` takes, or a list of names and corpora.
         kinds, folder, least: as in `one_corpus`.
         argument: name of `given` in error messages.
 
     Raises:
         ValueError: nothing is given, a corpus is named twice, or as `check_rows`.
     """
-
-    def load(rows: Any, name: str = "rows") -> Corpus[Any]:
-        return one_corpus(rows, *kinds, folder=folder, least=least, name=name)
-
-    if isinstance(given, Mapping):
-        corpora = {str(name): load(rows, str(name)) for name, rows in given.items()}
-    else:
-        parts = [given] if isinstance(given, str | Corpus) else list(given)
-        if parts and not any(isinstance(part, str | Corpus) for part in parts):
-            parts = [parts]  # plain rows
-        corpora = {}
-        for corpus in map(load, parts):
-            if corpus.name in corpora:
-                raise ValueError(f"{argument} names {corpus.name} twice")
-            corpora[corpus.name] = corpus
+    parts = [given] if isinstance(given, str | Corpus) else list(given)
+    if parts and not any(isinstance(part, str | Corpus) for part in parts):
+        parts = [parts]  # plain rows
+    corpora: dict[str, Corpus[Any]] = {}
+    for part in parts:
+        corpus = one_corpus(part, *kinds, folder=folder, least=least)
+        if corpus.name in corpora:
+            raise ValueError(f"{argument} names {corpus.name} twice")
+        corpora[corpus.name] = corpus
     if not corpora:
         raise ValueError(f"{argument} is empty; name at least one corpus, or give rows")
     return corpora

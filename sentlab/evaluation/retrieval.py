@@ -201,29 +201,28 @@ def corpus_texts(corpus: Corpus[DuplicateQuestion]) -> list[str]:
     return list(dict.fromkeys(row.question if row.duplicate is None else row.duplicate for row in corpus))
 
 
-def top_k(queries: Any, corpus: Any, k: int, *, chunk: int = CHUNK) -> tuple[np.ndarray, np.ndarray]:
+def top_k(queries: Any, corpus: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Find the k corpus rows with the highest cosine to each query, best first; of equals the first in the corpus.
 
     Args:
         queries: (Q, D). A row of zeros, here or in the corpus, has the cosine 0.
         corpus: (N, D).
         k: from 1 to N.
-        chunk: number of queries, and of rows of the corpus, that are compared at a time.
 
     Returns:
         Cosines (Q, k), float64 rounded to nine decimals, and the rows they belong to (Q, k).
 
     Raises:
-        ValueError: shapes that do not fit, values that are not finite, k outside 1 to N, or chunk below 1.
+        ValueError: shapes that do not fit, values that are not finite, or k outside 1 to N.
     """
-    queries, corpus = _vectors(queries, corpus, chunk)
+    queries, corpus = _vectors(queries, corpus)
     if not 1 <= k <= len(corpus):
         raise ValueError(f"k must be from 1 to the {len(corpus)} rows of the corpus; it is {k}")
     cosines, places = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
-    for start in range(0, len(queries), chunk):
-        rows = slice(start, start + chunk)
+    for start in range(0, len(queries), CHUNK):
+        rows = slice(start, start + CHUNK)
         best = np.empty((len(queries[rows]), 0), np.int64)
-        for first, steps in _blocks(_unit(queries[rows]), corpus, chunk):
+        for first, steps in _blocks(_unit(queries[rows]), corpus):
             # one number that sorts by cosine and then by place: no two are equal, so partitions are unambiguous
             keys = steps.astype(np.int64) * PLACES + (PLACES - 1 - first - np.arange(steps.shape[1]))
             best = np.concatenate([best, keys], axis=1)
@@ -240,7 +239,6 @@ def relevant_places(
     relevant: Sequence[Sequence[int]],
     *,
     ignored: Sequence[Sequence[int]] | None = None,
-    chunk: int = CHUNK,
 ) -> list[np.ndarray]:
     """Find the places, from 1, that each query's relevant rows take in its ranking of the whole corpus by cosine.
 
@@ -248,7 +246,7 @@ def relevant_places(
     the number of rows before it.
 
     Args:
-        queries, corpus, chunk: as in `top_k`.
+        queries, corpus: as in `top_k`.
         relevant: for each query the different rows of the corpus that are relevant.
         ignored: for each query rows that are left out of its ranking, none of them relevant.
 
@@ -258,7 +256,7 @@ def relevant_places(
     Raises:
         ValueError: as `top_k`; lists that are not one for each query; a relevant row that is none of the corpus.
     """
-    queries, corpus = _vectors(queries, corpus, chunk)
+    queries, corpus = _vectors(queries, corpus)
     ignored = ignored or [()] * len(queries)
     if not len(relevant) == len(ignored) == len(queries):
         raise ValueError(
@@ -272,14 +270,14 @@ def relevant_places(
             f"relevant rows must be from 0 to {len(corpus) - 1}; they are from {wanted.min()} to {wanted.max()}"
         )
     before = np.zeros(len(wanted), np.int64)
-    for start in range(0, len(wanted), chunk):
-        rows = slice(start, start + chunk)
+    for start in range(0, len(wanted), CHUNK):
+        rows = slice(start, start + CHUNK)
         unit = _unit(queries[owners[rows]])  # (c, D)
         own = np.rint(STEPS * np.einsum("pd,pd->p", unit, _unit(corpus[wanted[rows]])))  # (c,)
         skipped = [[*relevant[owner], *ignored[owner]] for owner in owners[rows]]
         skipped_rows = np.repeat(np.arange(len(unit)), list(map(len, skipped)))
         skipped_columns = np.fromiter(chain(*skipped), np.int64)
-        for first, steps in _blocks(unit, corpus, chunk):
+        for first, steps in _blocks(unit, corpus):
             here = (skipped_columns >= first) & (skipped_columns < first + steps.shape[1])
             steps[skipped_rows[here], skipped_columns[here] - first] = -np.inf
             before[rows] += (steps >= own[:, None]).sum(1)
@@ -313,19 +311,17 @@ def _result(
     )
 
 
-def _vectors(queries: Any, corpus: Any, chunk: int) -> tuple[np.ndarray, np.ndarray]:
+def _vectors(queries: Any, corpus: Any) -> tuple[np.ndarray, np.ndarray]:
     queries, corpus = metrics.as_rows(queries, "queries"), metrics.as_rows(corpus, "corpus")
     if queries.shape[1] != corpus.shape[1]:
         raise ValueError(f"queries have {queries.shape[1]} dimensions but the corpus has {corpus.shape[1]}")
-    if chunk < 1:
-        raise ValueError(f"chunk must be 1 or more, it is {chunk}")
     return queries, corpus
 
 
-def _blocks(unit: np.ndarray, corpus: np.ndarray, chunk: int) -> Iterator[tuple[int, np.ndarray]]:
-    """For `chunk` rows of the corpus at a time, the first one's place and all cosines as multiples of 1 / STEPS."""
-    for first in range(0, len(corpus), chunk):
-        cosines = unit @ _unit(corpus[first : first + chunk]).T  # (c, n)
+def _blocks(unit: np.ndarray, corpus: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """For `CHUNK` rows of the corpus at a time, the first one's place and all cosines as multiples of 1 / STEPS."""
+    for first in range(0, len(corpus), CHUNK):
+        cosines = unit @ _unit(corpus[first : first + CHUNK]).T  # (c, n)
         cosines *= STEPS
         yield first, np.rint(cosines, out=cosines)
 

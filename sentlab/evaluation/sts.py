@@ -76,8 +76,8 @@ def evaluate_sts(
 
     Args:
         encoder: anything with `.encode(list of n texts)` -> (n, D). It is called once, on all distinct sentences.
-        tasks: a name, whose `test` split is loaded, a corpus of ScoredPair rows or a list of such rows; a list of names
-            and corpora; or a mapping name -> rows. None: the seven tasks sts12 .. sts16, stsb and sick.
+        tasks: a name, whose `test` split is loaded, a corpus of ScoredPair rows or a list of such rows; or a list of
+            names and corpora. None: the seven tasks sts12 .. sts16, stsb and sick.
         folder: where the public files are; see `sentlab.data.load`.
         aggregation, correlation: see above.
         progress: as in `Encoder.encode`; other encoders decide for themselves.

@@ -215,7 +215,7 @@ def test_scores_are_computed_in_float32_on_every_device(monkeypatch: pytest.Monk
 
     for name in ("encode", "encode_tokens"):
         monkeypatch.setattr(encoder, name, listening(name))
-    evaluate_sts(encoder, {"toy": corpus_of("toy-sts")})
+    evaluate_sts(encoder, [corpus_of("toy-sts")])
     rows = contexts.stsb_in_context(corpus_of("toy-sts"))
     for setup in ("spans", "ngrams", "full"):
         evaluate_mining(encoder, rows, setup=setup, progress=False)

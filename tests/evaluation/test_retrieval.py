@@ -14,6 +14,7 @@ import torch
 from sentlab import data
 from sentlab.data import toy
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
+from sentlab.evaluation import retrieval
 from sentlab.evaluation.retrieval import (
     corpus_texts,
     evaluate_reranking,
@@ -173,10 +174,11 @@ def small_integers(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 60, 1000])
-def test_top_k_is_the_head_of_a_full_sort(chunk):
+def test_top_k_is_the_head_of_a_full_sort(chunk, monkeypatch):
+    monkeypatch.setattr(retrieval, "CHUNK", chunk)
     queries, corpus = small_integers(0)
     for k in (1, 5, 60):
-        cosines, places = top_k(queries, corpus, k, chunk=chunk)
+        cosines, places = top_k(queries, corpus, k)
         assert cosines.shape == places.shape == (23, k)
         for query, values, found in zip(queries.tolist(), cosines.tolist(), places.tolist(), strict=True):
             slow = [slow_cosine(query, x) for x in corpus.tolist()]
@@ -186,23 +188,24 @@ def test_top_k_is_the_head_of_a_full_sort(chunk):
 
 
 @pytest.mark.parametrize("chunk", [1, 7, 60, 1000])
-def test_relevant_places_are_those_of_a_full_sort(chunk):
+def test_relevant_places_are_those_of_a_full_sort(chunk, monkeypatch):
+    monkeypatch.setattr(retrieval, "CHUNK", chunk)
     queries, corpus = small_integers(1)
     random = np.random.default_rng(2)
     lists = [random.permutation(60)[:8].tolist() for _ in queries]
     relevant = [places[: i % 5] for i, places in enumerate(lists)]  # for some queries none
     ignored = [places[5:] for places in lists]
-    found = relevant_places(queries, corpus, relevant, ignored=ignored, chunk=chunk)
+    found = relevant_places(queries, corpus, relevant, ignored=ignored)
     assert len(found) == len(queries)
     for i, query in enumerate(queries.tolist()):
         kept = [j for j in range(60) if j not in ignored[i]]
         order = sorted(kept, key=lambda j: (-slow_cosine(query, corpus[j].tolist()), j in relevant[i]))
         assert found[i].tolist() == [place for place, j in enumerate(order, 1) if j in relevant[i]]
-    everything = relevant_places(queries, corpus, relevant, chunk=chunk)
+    everything = relevant_places(queries, corpus, relevant)
     assert any(a.tolist() != b.tolist() for a, b in zip(found, everything, strict=True))
 
 
-def test_length_and_chunk_change_nothing():
+def test_length_and_chunk_change_nothing(monkeypatch):
     random = np.random.default_rng(3)
     queries, corpus = random.normal(size=(50, 96)), random.normal(size=(300, 96))
     corpus[200] = 7 * corpus[11]  # a tie, for lengths do not count
@@ -212,21 +215,23 @@ def test_length_and_chunk_change_nothing():
     order = {(q, i): place for q, row in enumerate(places.tolist()) for place, i in enumerate(row)}
     assert all(order[q, 200] == order[q, 11] + 1 for q in range(50))
     for chunk in (1, 13, 64):
-        again = top_k(queries * 3, torch.tensor(corpus), 300, chunk=chunk)
+        monkeypatch.setattr(retrieval, "CHUNK", chunk)
+        again = top_k(queries * 3, torch.tensor(corpus), 300)
         assert (again[0] == cosines).all()
         assert (again[1] == places).all()
-        assert all(map(np.array_equal, relevant_places(queries, corpus, relevant, chunk=chunk), ranks))
+        assert all(map(np.array_equal, relevant_places(queries, corpus, relevant), ranks))
 
 
-def test_memory_stays_far_below_the_full_matrix():
+def test_memory_stays_far_below_the_full_matrix(monkeypatch):
+    monkeypatch.setattr(retrieval, "CHUNK", 256)
     random = np.random.default_rng(4)
     queries = random.normal(size=(2_000, 8)).astype(np.float32)
     corpus = random.normal(size=(20_000, 8)).astype(np.float32)
     relevant = [[i, 2 * i + 2_000] for i in range(2_000)]
     tracemalloc.start()
     try:
-        top_k(queries, corpus, 10, chunk=256)
-        relevant_places(queries, corpus, relevant, chunk=256)
+        top_k(queries, corpus, 10)
+        relevant_places(queries, corpus, relevant)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -292,7 +297,6 @@ def test_refusals_name_what_is_wrong():
     for message, call in {
         "k must be from 1 to the 2 rows of the corpus; it is 3": lambda: top_k(x, x, 3),
         "it is 0": lambda: top_k(x, x, 0),
-        "chunk must be 1 or more": lambda: top_k(x, x, 1, chunk=0),
         r"corpus must be vectors as rows \(n, D\), its shape is \(3,\)": lambda: top_k(x, x[0], 1),
         "queries have 3 dimensions but the corpus has 2": lambda: top_k(x, x[:, :2], 1),
         "queries holds values that are nan or infinite": lambda: top_k(x * np.nan, x, 1),

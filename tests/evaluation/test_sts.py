@@ -50,10 +50,10 @@ TWO = corpus(
 )
 
 
-def test_rows_come_as_a_corpus_a_list_or_under_names():
+def test_rows_come_as_a_corpus_a_list_or_a_list_of_corpora():
     expected = evaluate_sts(Angles(), TWO).scores["two"]
     assert evaluate_sts(Angles(), list(TWO)).scores == {"rows": expected}
-    assert evaluate_sts(Angles(), {"mine": list(TWO), "all": TWO}).scores == {"mine": expected, "all": expected}
+    assert evaluate_sts(Angles(), [TWO]).scores == {"two": expected}
     assert dev_score(list(TWO))(Angles()) == expected
     assert pair_cosines(Angles(), list(TWO)).tolist() == pair_cosines(Angles(), TWO).tolist()
 
