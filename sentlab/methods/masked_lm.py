@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
 from sentlab.methods.arguments import check_rows
 from sentlab.training.chunks import encode_in_parts
-from sentlab.training.losses import mask_tokens, masked_lm_loss
+from sentlab.training.losses import corrupt, masked_lm_loss
 
 
 class MaskedLM(nn.Module):
@@ -55,10 +54,8 @@ class MaskedLM(nn.Module):
             ValueError: there are no rows.
         """
         check_rows(rows, str, "MaskedLM")
-        batch, tokenizer = self.encoder.tokenize(rows), self.encoder.tokenizer
-        ids = batch["input_ids"]
-        special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids, device=ids.device))  # padding is one
-        batch["corrupted_ids"], batch["chosen"] = mask_tokens(ids, special, tokenizer.mask_token_id, len(tokenizer))
+        batch = self.encoder.tokenize(rows)
+        batch["corrupted_ids"], batch["chosen"] = corrupt(batch["input_ids"], self.encoder.tokenizer)
         return batch
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:

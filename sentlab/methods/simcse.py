@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
@@ -26,7 +25,7 @@ from sentlab.encoder import Encoder
 from sentlab.methods.arguments import check_above_zero, check_not_negative, check_rows
 from sentlab.text.views import View, viewed
 from sentlab.training.chunks import encode_in_parts
-from sentlab.training.losses import info_nce, mask_tokens, masked_lm_loss
+from sentlab.training.losses import corrupt, info_nce, masked_lm_loss
 from sentlab.training.processes import own_first
 
 
@@ -85,9 +84,7 @@ class SimCSE(nn.Module):
             second = rows if self.view is None else viewed(rows, self.view)
             batch = _stack(self.encoder.tokenize([*rows, *second]), 2)
         if self.mlm:
-            tokenizer, ids = self.encoder.tokenizer, batch["input_ids"]
-            special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids, device=ids.device))  # padding is one
-            batch["corrupted_ids"], batch["chosen"] = mask_tokens(ids, special, tokenizer.mask_token_id, len(tokenizer))
+            batch["corrupted_ids"], batch["chosen"] = corrupt(batch["input_ids"], self.encoder.tokenizer)
         return batch
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:

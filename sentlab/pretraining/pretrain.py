@@ -32,7 +32,7 @@ from sentlab.encoder import Encoder
 from sentlab.files import replacing, write_json
 from sentlab.pretraining.model_card import write_card
 from sentlab.training import TrainConfig, checkpoint, fit, set_dropout, set_seed
-from sentlab.training.losses import mask_tokens, masked_lm_loss
+from sentlab.training.losses import corrupt, masked_lm_loss
 
 SHEET = 1024  # default tokens of one optimiser step
 # A sheet is cut into blocks of one of these lengths, in turn; from the short ones attention is learned soonest.
@@ -52,9 +52,7 @@ class MaskedLM(nn.Module):
 
     def collate(self, rows: Sequence[np.ndarray]) -> dict[str, Tensor]:
         labels = torch.from_numpy(np.concatenate(rows).astype(np.int64))  # (B, L)
-        tokenizer = self.encoder.tokenizer
-        special = torch.isin(labels, torch.tensor(tokenizer.all_special_ids))
-        corrupted, chosen = mask_tokens(labels, special, tokenizer.mask_token_id, len(tokenizer))
+        corrupted, chosen = corrupt(labels, self.encoder.tokenizer)
         batch = {"input_ids": corrupted, "labels": labels, "chosen": chosen}
         return {name: value.to(self.encoder.device) for name, value in batch.items()}
 

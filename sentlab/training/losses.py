@@ -4,6 +4,8 @@ of a pair of vectors for a classifier.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -50,6 +52,20 @@ def mask_tokens(
     corrupted = input_ids.masked_fill(chosen & (fate < 0.8), mask_token_id)
     corrupted = torch.where(chosen & (fate >= 0.8) & (fate < 0.9), random_ids, corrupted)
     return corrupted, chosen
+
+
+def corrupt(input_ids: Tensor, tokenizer: Any) -> tuple[Tensor, Tensor]:
+    """Mask tokens as BERT does, by `mask_tokens` at its own rate. Special tokens, padding and [UNK] are never chosen.
+
+    Args:
+        input_ids: (B, L).
+        tokenizer: whose ids they are.
+
+    Returns:
+        As `mask_tokens`.
+    """
+    special = torch.isin(input_ids, torch.tensor(tokenizer.all_special_ids, device=input_ids.device))
+    return mask_tokens(input_ids, special, tokenizer.mask_token_id, len(tokenizer))
 
 
 def head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:
