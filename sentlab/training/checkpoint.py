@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from sentlab.files import clear, naming, replacing
 from sentlab.training import random_state
-from sentlab.training.fingerprint import differences
 from sentlab.training.history import History
+from sentlab.training.made_by import differences
 
 if TYPE_CHECKING:  # importing it takes a third of a second, which `import sentlab` need not wait for
     from accelerate import Accelerator
@@ -29,7 +29,7 @@ class Run:
     """How far a run has come."""
 
     history: History
-    made_by: dict[str, Any]  # what decides how it goes, see `fingerprint`; empty where nothing is written
+    made_by: dict[str, Any]  # what decides how it goes, see `made_by.made_by`; empty where nothing is written
     step: int = 0  # optimiser steps done
     best: dict[str, Tensor] = field(default_factory=dict)  # the method's at the best evaluation, if they are to be kept
     window: list[dict[str, Tensor]] = field(default_factory=list)  # losses of each step that the history still lacks

@@ -25,8 +25,8 @@ from sentlab.training import checkpoint, random_state
 from sentlab.training.arguments import as_rows, check_arguments, check_shares
 from sentlab.training.checkpoint import Run
 from sentlab.training.config import TrainConfig
-from sentlab.training.fingerprint import fingerprint
 from sentlab.training.history import History
+from sentlab.training.made_by import made_by
 from sentlab.training.tasks import Tasks
 
 if TYPE_CHECKING:  # importing it takes a third of a second, which `import sentlab` need not wait for
@@ -139,7 +139,7 @@ def fit(
     settings["arithmetic"] = "bfloat16" if bfloat16 else "float32"
     run = Run(History(settings), {})
     if folder is not None:
-        run.made_by = fingerprint(method, rows, config, dev, processes) | {"arithmetic": settings["arithmetic"]}
+        run.made_by = made_by(method, rows, config, dev, processes) | {"arithmetic": settings["arithmetic"]}
     optimizer = _adamw(method, config)
     module = accelerator.prepare(_Losses(method))  # not the optimiser: an accumulation elsewhere would hold its steps
     random_state.set_seed(config.seed + rank)

@@ -27,7 +27,7 @@ from sentlab.methods import MoCo, PaSeR, SimCSE, Universal
 from sentlab.methods.universal import task_rows
 from sentlab.text.views import compose, random_deletion, random_swap
 from sentlab.training import TrainConfig, fit, random_state
-from sentlab.training.fingerprint import describe, fingerprint
+from sentlab.training.made_by import describe, made_by
 from sentlab.training.tasks import Tasks
 
 ROWS = ["a dog runs", "the king reads a letter", "a girl eats bread", "two cars are on the road"]
@@ -146,13 +146,13 @@ def test_a_checkpoint_that_does_not_say_what_made_it_is_refused(
         train(MoCo(encoder()), tmp_path)
 
 
-def test_the_same_lines_have_the_same_fingerprint(case: tuple[Callable[[], Any], Any]) -> None:
+def test_the_same_lines_make_the_same_run(case: tuple[Callable[[], Any], Any]) -> None:
     make, rows = case
     one, other = make(), make()
     other.encoder.encode(["a text that changes how the tokenizer pads and cuts"])
-    assert fingerprint(one, rows, CONFIG, None, 1) == fingerprint(other, rows, CONFIG, None, 1)
+    assert made_by(one, rows, CONFIG, None, 1) == made_by(other, rows, CONFIG, None, 1)
     fit(other, rows, TrainConfig(steps=2, batch_size=4, learning_rate=1e-3), progress=False)
-    assert fingerprint(one, rows, CONFIG, None, 1) != fingerprint(other, rows, CONFIG, None, 1)
+    assert made_by(one, rows, CONFIG, None, 1) != made_by(other, rows, CONFIG, None, 1)
 
 
 def test_functions_are_their_names_and_what_they_hold() -> None:
@@ -179,9 +179,7 @@ def test_functions_are_their_names_and_what_they_hold() -> None:
 
 def test_rows_of_tasks_count_with_their_turn(encoder: Callable[..., Encoder]) -> None:
     method = SimCSE(encoder())
-    found = [
-        fingerprint(method, Tasks(turn, a=["x", "y"], b=["z"]), CONFIG, None, 1) for turn in (("a", "b"), ("b", "a"))
-    ]
+    found = [made_by(method, Tasks(turn, a=["x", "y"], b=["z"]), CONFIG, None, 1) for turn in (("a", "b"), ("b", "a"))]
     assert found[0] != found[1]
 
 
@@ -192,7 +190,7 @@ def test_the_pairs_that_negatives_are_drawn_from_count(encoder: Callable[..., En
     more = [*pairs, PhrasePair("a car", "the car", "equivalence", 1.0)]
     rows = task_rows(pi=pairs)
     one, other = (
-        fingerprint(Universal(encoder(), tasks=["pi"], negatives=1, paraphrases=p), rows, CONFIG, None, 1)
+        made_by(Universal(encoder(), tasks=["pi"], negatives=1, paraphrases=p), rows, CONFIG, None, 1)
         for p in (pairs, more)
     )
     assert {name for name in one if one[name] != other[name]} == {"method.negatives"}
@@ -207,7 +205,7 @@ def test_rows_of_every_kind_have_a_hash_of_their_own(encoder: Callable[..., Enco
         [torch.ones(2), torch.zeros(2)],
         [torch.zeros(2), torch.ones(2)],
     ]
-    assert len({fingerprint(method, rows, CONFIG, None, 1)["rows"] for rows in kinds}) == len(kinds)
+    assert len({made_by(method, rows, CONFIG, None, 1)["rows"] for rows in kinds}) == len(kinds)
 
 
 def test_another_dev_set_is_another_run(encoder: Callable[..., Encoder], tmp_path: Path) -> None:
@@ -244,7 +242,7 @@ def test_a_launcher_s_own_settings_change_nothing_silently(
 
 def described_elsewhere(code: str, hash_seed: int) -> str:
     """What `describe` says of the function `view` of a script, in a process of its own."""
-    script = f"{code}\nfrom sentlab.training.fingerprint import describe\nprint(describe(view))"
+    script = f"{code}\nfrom sentlab.training.made_by import describe\nprint(describe(view))"
     where = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
     return subprocess.run([sys.executable, "-c", script], env=where, capture_output=True, text=True, check=True).stdout
 

@@ -25,7 +25,7 @@ PLAIN = {type(None), bool, int, float, str}
 OF_NO_EFFECT = {"_name_or_path", "transformers_version"}  # parts of a model's configuration
 
 
-def fingerprint(method: Any, rows: Sequence[Any], config: TrainConfig, dev: Any, processes: int) -> dict[str, Any]:
+def made_by(method: Any, rows: Sequence[Any], config: TrainConfig, dev: Any, processes: int) -> dict[str, Any]:
     """Describe all that decides how a run goes, by name: a short value, or the hash of a long one.
 
     The method counts with its class and with the attributes of all its modules, constructor arguments among them. The
@@ -49,7 +49,7 @@ def fingerprint(method: Any, rows: Sequence[Any], config: TrainConfig, dev: Any,
 
 
 def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Name the parts in which two fingerprints differ, with both values."""
+    """Name the parts in which the descriptions of two runs differ, with both values."""
     return [
         f"{name}: {was.get(name)!r} then, {now.get(name)!r} now"
         for name in sorted(was.keys() | now.keys())
