@@ -101,9 +101,14 @@ class Sheets(Sequence[np.ndarray]):
         return sheet
 
 
+def text_files(folder: Path) -> list[Path]:
+    """List the text files in `folder`, all that training reads."""
+    return sorted([*folder.glob("*.txt"), *folder.glob("*.txt.xz")])
+
+
 def documents(folder: Path) -> Iterator[str]:
     """Yield the paragraphs of all text files in `folder`, long ones in pieces of about a hundred sentences."""
-    files = sorted([*folder.glob("*.txt"), *folder.glob("*.txt.xz")])
+    files = text_files(folder)
     if not files:
         raise FileNotFoundError(f"no *.txt or *.txt.xz in {folder}")
     for path in files:
@@ -148,7 +153,7 @@ def prepare(text: Path, work: Path, vocabulary: int | str, seed: int) -> tuple[B
     `vocabulary` is a number of pieces, or the saved encoder whose vocabulary to take.
     """
     done = work / "prepared.json"
-    files = {path.name: path.stat().st_size for path in sorted(text.glob("*.txt*"))}
+    files = {path.name: path.stat().st_size for path in text_files(text)}
     about = {"text": files, "vocabulary": vocabulary, "seed": seed}
     if done.exists():
         if any(json.loads(done.read_text(encoding="utf-8")).get(key) != value for key, value in about.items()):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import lzma
 import sys
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from sentlab.data import toy
 from sentlab.encoder import Encoder
 from sentlab.pretraining import pretrain
 
@@ -54,6 +57,23 @@ def test_the_saved_configuration_names_the_dropout_of_methods(small_encoder_fold
     saved = Encoder.from_pretrained(tmp_path / "out").backbone.config
     assert (saved.hidden_dropout_prob, saved.attention_probs_dropout_prob) == (0.02, 0.02)
     assert encoder.backbone.config.hidden_dropout_prob == before
+
+
+def test_a_file_that_is_not_read_is_not_listed(
+    small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = tmp_path / "text"
+    text.mkdir()
+    (text / "a.txt").write_text("A dog runs.\n")
+    (text / "b.txt.xz").write_bytes(lzma.compress(b"The king reads.\n"))
+    (text / "c.txt.gz").write_bytes(b"no text")
+    (text / "d.txt~").write_text("an editor's copy")
+    assert list(pretrain.documents(text)) == ["A dog runs.", "The king reads."]
+    few = toy.load("toy-sentences", "train")
+    monkeypatch.setattr(toy, "load", lambda *_: dataclasses.replace(few, rows=few.rows[:20]))
+    pretrain.prepare(text, tmp_path / "work", str(small_encoder_folder), 0)
+    listed = json.loads((tmp_path / "work" / "prepared.json").read_text())["text"]
+    assert list(listed) == ["a.txt", "b.txt.xz"]
 
 
 def test_a_sheet_that_blocks_do_not_fill_is_refused() -> None:
