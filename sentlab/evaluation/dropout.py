@@ -41,7 +41,10 @@ class UnderDropout:
         set_dropout(self.encoder, p)
 
     def encode(self, texts: Sequence[str], **_: Any) -> np.ndarray:
-        """Encode texts to vectors (N, D), float32, in order. Further arguments of `Encoder.encode` are ignored."""
+        """Encode texts to vectors (N, D), float32, in order, each after the encoder's default prompt.
+
+        Further arguments of `Encoder.encode` are ignored.
+        """
         texts = checked(texts)
         self.encoder.train()
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
@@ -50,6 +53,6 @@ class UnderDropout:
             random_state.set_seed(self.seed)
             for start in range(0, len(order), BATCH):
                 rows = order[start : start + BATCH]
-                batch = self.encoder.tokenize(texts[i] for i in rows)
+                batch = self.encoder.tokenize(self.encoder.prompt + texts[i] for i in rows)
                 vectors[rows] = self.encoder(batch["input_ids"], batch["attention_mask"]).float().cpu().numpy()
         return vectors

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -21,6 +23,14 @@ def encoder() -> Encoder:
 def test_without_dropout_it_is_the_encoder(encoder: Encoder) -> None:
     found = UnderDropout(encoder, 0.0).encode(TEXTS)
     assert found == pytest.approx(np.asarray(encoder.encode(TEXTS, progress=False)), abs=1e-5)
+
+
+def test_the_default_prompt_comes_before_each_text(encoder: Encoder) -> None:
+    prompted = copy.deepcopy(encoder)
+    prompted.prompts, prompted.default_prompt_name = {"query": "query: "}, "query"
+    found = UnderDropout(prompted, 0.0).encode(TEXTS)
+    assert found == pytest.approx(prompted.encode(TEXTS, progress=False), abs=1e-5)
+    assert found != pytest.approx(encoder.encode(TEXTS, progress=False), abs=1e-2)
 
 
 def test_more_dropout_moves_vectors_further_and_a_seed_fixes_them(encoder: Encoder) -> None:
