@@ -132,8 +132,8 @@ class PaSeR(nn.Module):
                 "this encoder's checkpoint has no masked-LM head, and PaSeR's decoder needs it to say words: "
                 "choose one that has it, such as the language model that the encoder was made from"
             )
-        dim = encoder.dim
         config = encoder.backbone.config
+        dim = config.hidden_size
         heads = int(config.num_attention_heads) if decoder_heads is None else decoder_heads
         dropout = max(dropout_of(encoder).values(), default=0.0) if dropout is None else dropout
         check_above_zero(m=m, n=n)

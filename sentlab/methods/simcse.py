@@ -129,7 +129,8 @@ def cls_head(encoder: Encoder) -> nn.Module:
     """Make what follows the pooling in training, (B, D) -> (B, D): for "cls" a linear layer and tanh, else nothing."""
     if encoder.pooling != "cls":
         return nn.Identity()
-    linear = nn.Linear(encoder.dim, encoder.dim)
+    dim = encoder.backbone.config.hidden_size  # `post`, which training leaves out, may shrink what `encode` returns
+    linear = nn.Linear(dim, dim)
     nn.init.normal_(linear.weight, std=0.02)  # as BERT's own layers start
     nn.init.zeros_(linear.bias)
     return nn.Sequential(linear, nn.Tanh())

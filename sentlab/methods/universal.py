@@ -164,7 +164,7 @@ class Universal(nn.Module):
             raise ValueError("the task pi draws negatives from paraphrases=, which are not given: pass its rows")
         self.encoder, self.pair_features = encoder, pair_features
         self.negatives = Negatives(paraphrases, negatives) if "pi" in tasks else None
-        none = torch.zeros(0, encoder.dim)
+        none = torch.zeros(0, encoder.backbone.config.hidden_size)
         width = losses.pair_features(none, none, pair_features).shape[1]
         self.heads = nn.ModuleDict({task: nn.Linear(width, len(LABELS[task]), bias=False) for task in tasks})
         self.to(encoder.device)

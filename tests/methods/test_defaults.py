@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import torch
+from trained import METHODS
 
 import sentlab
+from sentlab.encoder.vector_maps import Whitening
 from sentlab.training.dropout import dropout_of
 
 
@@ -24,3 +29,14 @@ def test_the_first_lines_of_the_readme_improve_the_encoder(kind: type) -> None:
     config = sentlab.TrainConfig(steps=20, learning_rate=1e-4)
     sentlab.fit(kind(encoder), sentlab.data.load("toy-sentences", "train"), config, progress=False)
     assert score(encoder) > before + 0.5
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_made_under_a_map_to_fewer_dimensions_trains_without_it(name: str, small_encoder_folder: Path) -> None:
+    pooling, build, rows = METHODS[name]
+    encoder = sentlab.Encoder.from_pretrained(small_encoder_folder, pooling=pooling, device="cpu")
+    encoder.post = Whitening(8).fit(torch.randn(200, encoder.dim))
+    method = build(encoder)
+    encoder.post = None
+    history = sentlab.fit(method, rows, sentlab.TrainConfig(steps=2, batch_size=4), progress=False)
+    assert history.kept_step == 2
