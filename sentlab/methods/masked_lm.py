@@ -6,7 +6,7 @@ not from more steps on the same texts.
 
 Differs from the paper:
   - There is no next-sentence prediction, and a row is one sentence, not a block of text.
-  - An [UNK] is never masked, also in SimCSE and in pre-training. PaSeR may mask one.
+  - An [UNK] is never masked, here as in SimCSE and in pre-training, but PaSeR may mask one.
 """
 
 from __future__ import annotations

@@ -55,7 +55,9 @@ def mask_tokens(
 
 
 def corrupt(input_ids: Tensor, tokenizer: Any) -> tuple[Tensor, Tensor]:
-    """Mask tokens as BERT does, by `mask_tokens` at its own rate. Special tokens, padding and [UNK] are never chosen.
+    """Mask tokens as BERT does, by `mask_tokens` with its default rate.
+
+    Special tokens are never chosen, nor padding or [UNK].
 
     Args:
         input_ids: (B, L).
