@@ -146,6 +146,19 @@ def test_a_checkpoint_that_does_not_say_what_made_it_is_refused(
         train(MoCo(encoder()), tmp_path)
 
 
+def test_a_checkpoint_of_a_version_that_knew_patience_is_taken_up(
+    encoder: Callable[..., Encoder], tmp_path: Path
+) -> None:
+    expected = train(MoCo(encoder()), tmp_path)
+    path = tmp_path / "checkpoint.safetensors"
+    with safe_open(path, "pt") as file:
+        about = {name: json.loads(value) for name, value in file.metadata().items()}
+    about["history"]["stopped"] = "all steps done"
+    about["history"]["settings"]["patience"] = about["made_by"]["config.patience"] = None
+    save_file(load_file(path), path, metadata={name: json.dumps(value) for name, value in about.items()})
+    assert train(MoCo(encoder()), tmp_path).losses == expected.losses
+
+
 def test_the_same_lines_make_the_same_run(case: tuple[Callable[[], Any], Any]) -> None:
     make, rows = case
     one, other = make(), make()
