@@ -514,6 +514,16 @@ def test_what_pages_say_of_pt_bert_from_wikipedia() -> None:
             {"slice-experiments": "SLICE differs from SBERT by {} points ({}) with random"},
         ),
         (
+            "PaSeR beats ConSERT",
+            0,
+            {"paser-experiments": "ConSERT, next, is {} behind ({};", "scorecard": "is {} ahead of ConSERT ({};"},
+        ),
+        (
+            "PaSeR beats Contrastive Tension",
+            0,
+            {"scorecard": "{} ahead of Contrastive Tension ({})"},
+        ),
+        (
             "With mined negatives, too, SLICE rates pairs better than SBERT",
             1,
             {"slice-experiments": "{} ({}) with mined", "scorecard": "With mined ones it differs by {} ({})"},
@@ -550,6 +560,7 @@ def test_pages_say_what_ablations_found(claim: str, sign: int, said: dict[str, s
     holds = (
         *("Two phrases", "Three phrases are better than one", "RAKE's phrases", "[CLS] is better for PaSeR"),
         *("Noun phrases", "Random swaps", "The three tasks are better for words", "In one pass, in-batch"),
+        "PaSeR beats Contrastive Tension",
     )
     assert (found.verdict == "holds") == claim.startswith(holds)
 
