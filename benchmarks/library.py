@@ -45,7 +45,8 @@ from bm25s import BM25
 
 from sentlab.data.readers.files import streamed
 from sentlab.encoder import Encoder
-from sentlab.experiments.records import FOLDER, LibraryRecord, Notes, name_of
+from sentlab.experiments.notes import Notes
+from sentlab.experiments.records import FOLDER, LibraryRecord, name_of
 from sentlab.experiments.results import CorpusNote, EncoderNote
 from sentlab.experiments.results_rows import LibraryResults
 from sentlab.experiments.settings import EncoderSettings

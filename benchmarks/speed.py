@@ -18,7 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from sentlab.experiments.records import Notes, SpeedRecord, name_of
+from sentlab.experiments.notes import Notes
+from sentlab.experiments.records import SpeedRecord, name_of
 from sentlab.experiments.results_rows import SpeedResults, SpeedRow
 from sentlab.experiments.settings_rows import SpeedSettings
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import sentlab
 from sentlab.data import Corpus
-from sentlab.experiments.records import Notes
+from sentlab.experiments.notes import Notes
 from sentlab.files import replacing
 from sentlab.report import page
 

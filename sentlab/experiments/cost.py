@@ -26,7 +26,8 @@ from sentlab.encoder.vector_maps import postprocessed
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, settings_of
-from sentlab.experiments.records import CostRecord, Notes
+from sentlab.experiments.notes import Notes
+from sentlab.experiments.records import CostRecord
 from sentlab.experiments.run import build_method, training_rows
 from sentlab.experiments.settings import RunSettings
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed

@@ -19,7 +19,8 @@ from sentlab.evaluation import evaluate_sts
 from sentlab.evaluation.dropout import UnderDropout
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
-from sentlab.experiments.records import DropoutRecord, Notes
+from sentlab.experiments.notes import Notes
+from sentlab.experiments.records import DropoutRecord
 from sentlab.experiments.results import Number
 from sentlab.methods import MaskedLM
 from sentlab.training import random_state

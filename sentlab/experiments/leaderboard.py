@@ -28,7 +28,8 @@ from sentlab.evaluation import Evaluation, evaluate, gold_of, scores_over
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, items_beside, trained_rows
-from sentlab.experiments.records import ITEMS, LeaderboardRecord, Notes
+from sentlab.experiments.notes import Notes
+from sentlab.experiments.records import ITEMS, LeaderboardRecord
 from sentlab.experiments.settings_rows import TestSettings
 from sentlab.experiments.significance import Drawn, estimate, holm, items_of, resample
 from sentlab.files import replacing

@@ -34,7 +34,8 @@ from sentlab.evaluation.retrieval import nearest
 from sentlab.evaluation.sts import geometry
 from sentlab.experiments import records
 from sentlab.experiments import results as found
-from sentlab.experiments.records import ENCODER, ITEMS, SWEEPS, Notes, RunRecord
+from sentlab.experiments.notes import Notes
+from sentlab.experiments.records import ENCODER, ITEMS, SWEEPS, RunRecord
 from sentlab.experiments.settings import MAPS, MethodSettings, RunSettings, method_class, view_and_rate
 from sentlab.experiments.weights import weights_fingerprint
 from sentlab.files import write_json

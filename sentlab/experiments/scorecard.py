@@ -23,7 +23,8 @@ from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.leaderboard import finite, kept_evaluation
-from sentlab.experiments.records import Notes, ScorecardRecord
+from sentlab.experiments.notes import Notes
+from sentlab.experiments.records import ScorecardRecord
 from sentlab.experiments.settings_rows import Claim, Printed, RowSettings, Versus
 from sentlab.experiments.significance import Estimate, estimate, holm, items_of, resample
 from sentlab.experiments.sweep import NotRun, runs_of

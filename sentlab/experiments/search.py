@@ -18,7 +18,8 @@ from tqdm import tqdm
 
 from sentlab.experiments import records
 from sentlab.experiments import results as found
-from sentlab.experiments.records import SWEEPS, Notes, RunRecord, SearchRecord
+from sentlab.experiments.notes import Notes
+from sentlab.experiments.records import SWEEPS, RunRecord, SearchRecord
 from sentlab.experiments.settings_grids import GROWTH, following, numeric
 from sentlab.experiments.sweep import alone, run_or_read, shared
 

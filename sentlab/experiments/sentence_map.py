@@ -26,7 +26,8 @@ from sentlab.evaluation.retrieval import top_k
 from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of
-from sentlab.experiments.records import MapRecord, Notes
+from sentlab.experiments.notes import Notes
+from sentlab.experiments.records import MapRecord
 
 DRAWN = 1000  # scenes that are looked at for each scene wanted; the rarest topic is one scene in a hundred
 MOST = 10  # topics that pictures can tell apart, in five colours and two shapes

@@ -25,7 +25,8 @@ from sentlab.experiments import records
 from sentlab.experiments import results_rows as found
 from sentlab.experiments.encoders import encoders_of, items_beside, settings_of
 from sentlab.experiments.leaderboard import kept_evaluation
-from sentlab.experiments.records import Notes, WilliamsRecord
+from sentlab.experiments.notes import Notes
+from sentlab.experiments.records import WilliamsRecord
 from sentlab.experiments.settings_rows import RowSettings, TestSettings, WilliamsRow, WilliamsTable
 
 

@@ -97,7 +97,8 @@ class MoCo(nn.Module):
         self.pooling = encoder.pooling  # of training; the encoder's own may be changed for use
         self.head = cls_head(encoder)
         self.momentum_encoder, self.momentum_head = copy.deepcopy((encoder, self.head))
-        self.momentum_encoder.requires_grad_(False).post = None  # as `fit` wants of the encoder
+        self.momentum_encoder.requires_grad_(False)
+        self.momentum_encoder.post = None  # as `fit` wants of the encoder
         self.momentum_head.requires_grad_(False)
         self.queue = Queue(queue_size, encoder.model.config.hidden_size)
         self._coming: list[Tensor] = []  # keys of this step's batch, or of its parts

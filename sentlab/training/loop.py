@@ -148,15 +148,17 @@ def fit(
         checkpoint.load(run, folder, method, optimizer, accelerator)
     method.train()
     began = time.monotonic() - run.history.seconds
-    if dev is not None and run.step == 0 and (config.eval_every or config.keep == "dev"):
+    first = run.step == 0 and (config.eval_every or config.keep == "dev")
+    unscored = run.step == steps and steps not in [point["step"] for point in run.history.dev]  # as its dev failed
+    if dev is not None and (first or unscored):
         _evaluate(run, method, config, dev, accelerator)
     hidden = {} if progress and accelerator.is_main_process else {"disable": True}  # else TQDM_DISABLE decides
     bar = tqdm(total=steps, initial=run.step, desc=type(method).__name__, **hidden)
     while run.step < steps:
         for group in optimizer.param_groups:
             group["lr"] = config.learning_rate * schedule(run.step, steps, config.warmup, config.decay)
-        first, count, step = rows.place(run.step) if isinstance(rows, Tasks) else (0, len(rows), run.step)
-        mine = (first + batch_indices(step, count, config))[rank::processes]
+        begin, count, step = rows.place(run.step) if isinstance(rows, Tasks) else (0, len(rows), run.step)
+        mine = (begin + batch_indices(step, count, config))[rank::processes]
         parts = np.array_split(mine, min(config.accumulate, len(mine)))
         total: dict[str, Tensor] = {}
         for part in parts:
@@ -186,12 +188,15 @@ def fit(
         run.history.seconds = time.monotonic() - began
         if on_step is not None and (found := on_step(run.step, method)):
             run.history.seen.append({"step": run.step, **{name: float(value) for name, value in found.items()}})
-        if evaluate:
-            _evaluate(run, method, config, dev, accelerator)
         if log:
             means = _means(run.window)
             run.history.losses.append({"step": run.step, **means})
             run.window.clear()
+        if evaluate:
+            if last and folder is not None:  # a run is not lost with its last score
+                checkpoint.save(run, folder, method, optimizer, accelerator)
+            _evaluate(run, method, config, dev, accelerator)
+        if log:
             bar.set_postfix(means | ({"dev": run.history.dev[-1]["score"]} if run.history.dev else {}))
         if save and folder is not None:
             checkpoint.save(run, folder, method, optimizer, accelerator)

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from sentlab.experiments import plan, records, sweep
+from sentlab.experiments.notes import Notes
 from sentlab.experiments.results import Measured, Provenance, RunResults
 from sentlab.experiments.results_rows import WilliamsResults
 from sentlab.experiments.settings import RunSettings
@@ -229,7 +230,7 @@ def test_a_record_that_is_no_text_is_named(tmp_path: Path) -> None:
 def test_a_run_on_the_cpu_does_not_name_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
-    notes = records.Notes()
+    notes = Notes()
     assert notes.provenance("c", 1.0).device == "a GPU"
     assert notes.provenance("c", 1.0, on=torch.device("cuda")).device == "a GPU"
     assert notes.provenance("c", 1.0, on="cpu").device.startswith("CPU ")

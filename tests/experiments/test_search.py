@@ -23,6 +23,7 @@ from sentlab.experiments import records
 from sentlab.experiments import sweep as sweeps
 from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.leaderboard import kept_evaluation
+from sentlab.experiments.notes import Notes
 from sentlab.experiments.records import RunRecord, SearchRecord
 from sentlab.experiments.results import DevScore, Measured, RunResults, SearchResults, Training, Trial
 from sentlab.experiments.search import Hunt, beyond, search
@@ -378,7 +379,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch, score: Callable[[dict[str, Any]], f
         train = record.settings.train or {}
         curve = [DevScore(step=train["steps"], score=score(train))]
         record.results = RunResults(before=Measured(scores={"cls": {}}), training=Training(dev=curve))
-        record.provenance = records.Notes().provenance("made up", 1.0)
+        record.provenance = Notes().provenance("made up", 1.0)
         record.save(path)
 
     monkeypatch.setattr(sweeps, "run", run)

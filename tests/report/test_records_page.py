@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sentlab.experiments import plan, records
+from sentlab.experiments.notes import Notes
 from sentlab.experiments.records import RunRecord
 from sentlab.experiments.results import Training
 from sentlab.report import records_page
@@ -27,7 +28,7 @@ def place(results: Path, save: Save, seeds: Save) -> Path:
         record = records.read(path)
         if isinstance(record, RunRecord) and record.results:
             trained = record.results.model_copy(update={"training": Training(kept_step=0)})
-            noted = records.Notes().provenance("python -m sentlab run", 60.0)
+            noted = Notes().provenance("python -m sentlab run", 60.0)
             record.model_copy(update={"results": trained, "provenance": noted}).save(path)
     return results
 
@@ -37,7 +38,7 @@ def test_a_training_may_leave_its_length_to_the_default(results: Path, save: Sav
     path = results / "short.json"
     record = records.read_as(RunRecord, path)
     trained = record.settings.model_copy(update={"train": {"learning_rate": 0.001}})
-    noted = records.Notes().provenance("python -m sentlab run", 60.0)
+    noted = Notes().provenance("python -m sentlab run", 60.0)
     record.model_copy(update={"settings": trained, "provenance": noted}).save(path)
     assert "epochs: 1.0 × 64" in records_page.listing(plan.entries(results), results)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sentlab.experiments.records import Notes, SpeedRecord
+from sentlab.experiments.notes import Notes
+from sentlab.experiments.records import SpeedRecord
 from sentlab.experiments.results_rows import SpeedResults, SpeedRow
 from sentlab.experiments.settings_rows import SpeedSettings
 from sentlab.report import speed

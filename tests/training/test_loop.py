@@ -448,6 +448,21 @@ def test_two_processes_train_as_one(tmp_path: Path) -> None:
     torch.testing.assert_close(weights[0], weights[1])
 
 
+def test_a_dev_that_fails_at_the_end_leaves_the_trained_weights(tmp_path: Path) -> None:
+    def failing(encoder: object) -> float:
+        raise OSError("the disk is full")
+
+    once = TrainConfig(steps=3, batch_size=4)
+    method = Line()
+    with pytest.raises(OSError, match="disk"):
+        quiet(method, once, dev=failing, folder=tmp_path)
+    assert torch.equal(
+        load_file(tmp_path / "checkpoint.safetensors")["method.encoder.model.weight"], method.weight.weight
+    )
+    found = quiet(Line(), once, dev=lambda encoder: 1.0, folder=tmp_path, resume=True)
+    assert [point["step"] for point in found.dev] == [3]  # the score that was missing
+
+
 def test_on_step_may_return_numbers_of_numpy(tmp_path: Path) -> None:
     found = quiet(Line(), config(), folder=tmp_path, on_step=lambda step, method: {"norm": np.float32(1.5)})
     assert found.seen[0] == {"step": 1, "norm": 1.5}
