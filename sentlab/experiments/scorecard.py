@@ -9,7 +9,7 @@ opposite is. Claims whose records have no results yet say so, and the others are
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal
@@ -25,8 +25,8 @@ from sentlab.experiments.encoders import encoders_of, trained_rows
 from sentlab.experiments.leaderboard import finite, kept_evaluation
 from sentlab.experiments.notes import Notes
 from sentlab.experiments.records import ScorecardRecord
-from sentlab.experiments.settings_rows import Claim, Printed, RowSettings, Versus
-from sentlab.experiments.significance import Estimate, estimate, holm, items_of, resample
+from sentlab.experiments.settings_rows import Claim, Printed, RowSettings, ScorecardSettings, Versus
+from sentlab.experiments.significance import Drawn, Estimate, estimate, holm, items_of, resample
 from sentlab.experiments.sweep import NotRun, runs_of
 
 SIGNIFICANT = 0.05
@@ -44,10 +44,12 @@ def scorecard(path: Path) -> ScorecardRecord:
         torch.set_num_threads(settings.threads)
     corpora = {name: notes.load(name, "test") for name in _corpora(settings.claims)}
     found_of: dict[tuple[int, str], Estimate | None] = {}
-    for number, claim in enumerate(tqdm(settings.claims, desc="claims", unit=" claims")):
-        for encoder, pair in claim.sides.items():
-            random = np.random.default_rng(settings.seed)  # the same items for every claim on a test
-            found_of[number, encoder] = difference_of(claim, pair, corpora, path, settings, random)
+    for claims in tqdm(on_same_tests(settings.claims), desc="tests", unit=" sets"):
+        drawn = drawn_sides([claim for _, claim in claims], corpora, path, settings)
+        for number, claim in claims:
+            for encoder, pair in claim.sides.items():
+                ours, theirs = (drawn.get(str(side)) for side in (pair.ours, pair.theirs))
+                found_of[number, encoder] = estimate(ours, theirs) if ours and theirs else None
     rows = []
     tested = verdicts(found_of)
     for number, claim in enumerate(settings.claims):
@@ -64,18 +66,27 @@ def scorecard(path: Path) -> ScorecardRecord:
     return record
 
 
-def difference_of(
-    claim: Claim,
-    pair: Versus,
-    corpora: Mapping[str, Any],
-    path: Path,
-    settings: Any,
-    random: np.random.Generator,
-) -> Estimate | None:
-    """Estimate the difference of the two sides on the claim's tests; None where a side has no results yet."""
-    sides = {str(side): side for side in (pair.ours, pair.theirs)}
-    if not all(has_run(side, path) for side in sides.values()):
-        return None
+def on_same_tests(claims: Sequence[Claim]) -> list[list[tuple[int, Claim]]]:
+    """Put the claims that have the same tests together, each with its number."""
+    together: dict[tuple[str, ...], list[tuple[int, Claim]]] = {}
+    for number, claim in enumerate(claims):
+        together.setdefault(tuple(map(str, claim.tests)), []).append((number, claim))
+    return list(together.values())
+
+
+def drawn_sides(
+    claims: Sequence[Claim], corpora: Mapping[str, Any], path: Path, settings: ScorecardSettings
+) -> dict[str, Drawn]:
+    """Score both sides of claims on their common tests, all of them on the same drawn items.
+
+    A side of several claims is scored once. Claims of which a side has no results yet are left out.
+    """
+    pairs = [(claim, (pair.ours, pair.theirs)) for claim in claims for pair in claim.sides.values()]
+    ready = [(claim, pair) for claim, pair in pairs if all(has_run(side, path) for side in pair)]
+    sides = {str(side): side for _, pair in ready for side in pair}
+    if not sides:
+        return {}
+    claimed = {str(side): claim.text for claim, pair in reversed(ready) for side in pair}
     sources = {name: encoders_of(side, path, or_items=True) for name, side in sides.items()}
     tests = [
         {
@@ -85,15 +96,14 @@ def difference_of(
             ]
             for name, side in sides.items()
         }
-        for test in claim.tests
+        for test in claims[0].tests
     ]
-    for test, own in zip(claim.tests, tests, strict=True):
+    for test, own in zip(claims[0].tests, tests, strict=True):
         for name, seeds in own.items():
-            finite(seeds, f"{path}: {claim.text}: {name} on {test}")
-    items = [items_of(corpora[test.corpus]) for test in claim.tests]
-    trained = trained_rows(sides, path)
-    drawn = resample(tests, settings.resamples, random, trained, items=items, progress=False)
-    return estimate(drawn[str(pair.ours)], drawn[str(pair.theirs)])
+            finite(seeds, f"{path}: {claimed[name]}: {name} on {test}")
+    items = [items_of(corpora[test.corpus]) for test in claims[0].tests]
+    random = np.random.default_rng(settings.seed)
+    return resample(tests, settings.resamples, random, trained_rows(sides, path), items=items)
 
 
 def has_run(side: RowSettings, beside: Path) -> bool:

@@ -157,7 +157,7 @@ class _Scorer:
             return {
                 row: float(np.mean([counts @ own for own in seeds]) / counts.sum()) for row, seeds in self._rows.items()
             }
-        gold = self._standardized(self._gold, counts)
+        gold = counts * self._standardized(self._gold, counts)
         return {
             row: 100 * float(np.mean([self._standardized(own, counts) @ gold for own in seeds]))
             for row, seeds in self._rows.items()
@@ -168,14 +168,15 @@ class _Scorer:
         return np.unique(values, return_inverse=True)[1] if self._ranked else values
 
     def _standardized(self, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """What makes Pearson's correlation of two rows their dot product; NaN where all drawn values are equal."""
-        own: np.ndarray = values
+        """Shift and scale, so that the drawn values have mean 0 and length 1; NaN where all of them are equal."""
+        own, drawn = values, counts
         if self._ranked:
             drawn = np.bincount(values, counts)  # how often each distinct value was drawn
-            own = (drawn.cumsum() - (drawn - 1) / 2)[values]  # equal values share the mean of their ranks
-        own = own - (counts @ own) / counts.sum()
-        square = counts @ own**2
-        return own * np.sqrt(counts / square) if square > 0 else np.full(len(own), np.nan)
+            own = drawn.cumsum() - (drawn - 1) / 2  # equal values share the mean of their ranks
+        own = own - (drawn @ own) / drawn.sum()
+        square = drawn @ own**2
+        own = own / np.sqrt(square) if square > 0 else np.full(len(own), np.nan)
+        return own[values] if self._ranked else own
 
 
 def estimate(ours: Drawn, theirs: Drawn | None = None) -> Estimate:
