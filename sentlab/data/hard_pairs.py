@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sentlab.data.rows import Corpus, ScoredPair, added_up, check_rows
 
-POSITIVE = 4.0  # from this gold score on, a pair counts as saying the same (Gao et al. 2021, Fig. 2)
+POSITIVE = 4.0  # from this gold score on, a pair counts as saying the same; Gao et al. (2021) begin above it
 NEGATIVE = 1.0  # up to this gold score, it counts as saying something else
 LONGER = 5  # words: a positive pair is hard if its lengths differ by more
 ALIKE = 2  # words: a negative pair is hard if its lengths differ by less
@@ -14,8 +14,8 @@ def hard_pairs(corpus: Corpus[ScoredPair]) -> Corpus[ScoredPair]:
     """Select the positive pairs of unlike length and the negative pairs of like length.
 
     An encoder that takes sentences of one length for similar does worse on these than on all pairs. The paper gives the
-    differences in length, but not the scores from which a pair is positive or negative: `POSITIVE` is that of Gao et
-    al. (2021), and `NEGATIVE` is ours.
+    differences in length, but not the scores from which a pair is positive or negative: both are ours. `POSITIVE` is
+    that of Gao et al. (2021), who leave out pairs of exactly 4.
 
     Args:
         corpus: pairs with a gold of 0 to 5; words are what white space separates.

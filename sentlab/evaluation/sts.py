@@ -162,7 +162,8 @@ def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None
     Raises:
         ValueError: rows that are no ScoredPair, or no pair with a gold of 4 or more.
 
-    Source: PaSeR, Figs. 5 and 6 and Table 10; Gao et al. (2021), Figs. 2 and 3, after Wang and Isola (2020).
+    Source: PaSeR, Figs. 5 and 6 and Table 10; Gao et al. (2021), Figs. 2 and 3, after Wang and Isola (2020). Gao et
+    al. align pairs with a gold above 4; here those of exactly 4 count, too.
     """
     corpus = _alignable(corpus)
     gold = np.array([pair.score for pair in corpus])
