@@ -16,7 +16,7 @@ from sentlab.encoder.batches import TokenBatch, checked, distinct, padded
 from sentlab.encoder.compatible import Compatible, takes_their_keywords
 from sentlab.encoder.files import BUNDLED, load_parts, locate, naming_settings
 from sentlab.encoder.fingerprint import fingerprint
-from sentlab.encoder.inference import allow_recording, computed, drop_recording_hooks
+from sentlab.encoder.inference import allow_recording, computed, without_recording_hooks
 from sentlab.encoder.model_parts import lm_head_of, positions
 from sentlab.encoder.pooling import POOLINGS, unknown_pooling
 from sentlab.encoder.pseudo_tokens import PseudoTokens
@@ -334,10 +334,15 @@ class Encoder(Compatible):
         """
         save(self, folder)
 
+    def __copy__(self) -> Encoder:
+        """Return an encoder of the same parts, which may get another `post`."""
+        result = type(self).__new__(type(self))
+        result.__dict__.update(self.__dict__, _modules=dict(self._modules))
+        return result
+
     def __getstate__(self) -> dict[str, Any]:
-        """Return what pickle, torch.save, copy and deepcopy keep."""
-        drop_recording_hooks(self.model)
-        return self.__dict__ | {"_modules": dict(self._modules)}  # so that a copy may get another `post`
+        """Return what pickle, torch.save and deepcopy keep."""
+        return self.__dict__ | {"_modules": self._modules | {"model": without_recording_hooks(self.model)}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take what `__getstate__` has given, also in another process."""

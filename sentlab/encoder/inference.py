@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -167,13 +168,18 @@ def evaluating(module: nn.Module) -> Iterator[None]:
             part.training = training
 
 
-def drop_recording_hooks(model: PreTrainedModel) -> None:
-    """Drop the hooks that record hidden states, which pickle cannot take; transformers adds them when it needs them."""
-    for part in model.modules():
+def without_recording_hooks(model: PreTrainedModel) -> PreTrainedModel:
+    """Return a model that shares all tensors, without the hooks that record hidden states, which pickle cannot take.
+
+    Transformers adds them when it needs them. The model itself keeps its own: a thread may be recording right now.
+    """
+    result = copy.deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
+    for part in result.modules():
         part.__dict__.pop("_output_capturing_hooks_installed", None)
         for key, hook in list(part._forward_hooks.items()):
             if hook.__module__ == "transformers.utils.output_capturing":
                 del part._forward_hooks[key]
+    return result
 
 
 def allow_recording(model: PreTrainedModel) -> None:
