@@ -7,6 +7,7 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,8 @@ SECONDS_BEFORE_PROGRESS = 3.0
 PRECISIONS = ("float32", "bfloat16")
 TOKENS_PER_BATCH = {"cpu": 512, "cuda": 65_536}  # padded tokens; the CPU's fits the caches (benchmarks/encode.py)
 TEXTS_PER_CHUNK = 16_384  # tokenised and sorted at a time, which bounds the memory
+_EVALUATING = Lock()
+_MODES: list[dict[nn.Module, bool]] = []  # what each `evaluating` that is open will give back
 
 
 class PackedLinear(TorchFunctionMode):
@@ -158,14 +161,23 @@ def in_threads(
 
 @contextlib.contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Keep a module in evaluation mode, without dropout, while open; then give each part back the mode that it had."""
-    modes = [(part, part.training) for part in module.modules()]
-    module.eval()
+    """Keep a module in evaluation mode, without dropout, while open; then give each part back the mode that it had.
+
+    Threads may do so at once, also with modules that share parts: the last gives back what the first has found.
+    """
+    with _EVALUATING:
+        modes = {part: part.training for part in module.modules()}
+        for others in _MODES:
+            modes |= {part: others[part] for part in modes.keys() & others.keys()}
+        _MODES.append(modes)
     try:
+        module.eval()
         yield
     finally:
-        for part, training in modes:
-            part.training = training
+        with _EVALUATING:
+            _MODES.remove(modes)
+            for part in set(modes).difference(*_MODES):
+                part.training = modes[part]
 
 
 def without_recording_hooks(model: PreTrainedModel) -> PreTrainedModel:

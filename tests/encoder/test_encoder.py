@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy, deepcopy
 from pathlib import Path
+from threading import Event, Thread, current_thread
 from typing import Any
 
 import numpy as np
@@ -244,6 +245,38 @@ def test_encode_changes_no_state(small_encoder_folder: Path) -> None:
     assert np.array_equal(np.random.get_state()[1], numpy_state)  # noqa: NPY002
     assert all(torch.equal(value, weights[name]) for name, value in encoder.state_dict().items())
     assert encoder(**encoder.tokenize(TEXTS)).requires_grad
+
+
+@pytest.mark.parametrize("shared", [lambda encoder: encoder, copy])
+def test_threads_that_encode_at_once_see_no_dropout_and_give_back_the_modes(
+    small_encoder_folder: Path, shared: Callable[[Encoder], Encoder]
+) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, pooling="mean", device="cpu")
+    expected = encoder.encode(TEXTS)
+    encoder.train()
+    other = shared(encoder)
+    began, both, ended = Event(), Event(), Event()
+
+    def wait(*_: object) -> None:  # so that the second begins during the first, and ends after it
+        own, next_event = (began, both) if current_thread() is first else (both, ended)
+        own.set()
+        assert next_event.wait(timeout=60)
+
+    def encode_and_end() -> None:
+        encoder.encode(TEXTS)
+        ended.set()
+
+    first = Thread(target=encode_and_end)
+    hook = encoder.backbone.embeddings.register_forward_pre_hook(wait)
+    first.start()
+    try:
+        assert began.wait(timeout=60)
+        vectors = other.encode(TEXTS)
+    finally:
+        hook.remove()
+        first.join()
+    assert np.array_equal(vectors, expected)
+    assert all(module.training for each in (encoder, other) for module in each.modules())
 
 
 def test_threads_change_nothing_and_are_given_back(encoder: Encoder) -> None:
