@@ -330,7 +330,8 @@ class Encoder(Compatible):
         Raises:
             FileExistsError: the folder holds something that is no part of a saved encoder, or it is the working
                 directory. Nothing is changed.
-            ValueError: the folder is called "tiny", "small" or "minilm", which `from_pretrained` takes for our own.
+            ValueError: the folder is called "tiny", "small" or "minilm", which `from_pretrained` takes for our own. Or
+                a weight is not finite. Nothing is changed.
         """
         save(self, folder)
 

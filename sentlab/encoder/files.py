@@ -172,7 +172,7 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
             f"{named}. Take a complete checkpoint, or name in its config.json (`architectures`) the class that it was "
             "saved from"
         )
-    _require_finite(place, model.named_parameters())
+    require_finite(place, model.named_parameters())
     return model
 
 
@@ -222,7 +222,7 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
 
     def tensors(name: str) -> dict[str, Tensor]:
         found = load_file(str(_cached(place, name, hub)))
-        _require_finite(f"{place}/{name}", found.items())
+        require_finite(f"{place}/{name}", found.items())
         return found
 
     def path_of(kind: str) -> str:
@@ -333,7 +333,8 @@ def _damaged(place: str, hub: dict[str, Any]) -> Iterator[str]:
             yield path.relative_to(folder).as_posix()
 
 
-def _require_finite(where: str, tensors: Iterable[tuple[str, Tensor]]) -> None:
+def require_finite(where: str, tensors: Iterable[tuple[str, Tensor]]) -> None:
+    """Refuse tensors of which a number is nan or infinite, with a ValueError that says where and names the tensor."""
     for name, value in tensors:
         if count := int((~value.isfinite()).sum()):
             raise ValueError(

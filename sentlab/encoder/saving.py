@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from sentlab.encoder.card import MARK, model_card
-from sentlab.encoder.files import BUNDLED, INSTALLED, LEGACY_POOLINGS, quiet
+from sentlab.encoder.files import BUNDLED, INSTALLED, LEGACY_POOLINGS, quiet, require_finite
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.vector_maps import Flow, Whitening, describe
 from sentlab.files import replacing
@@ -40,6 +40,7 @@ def save(encoder: Encoder, folder: str | Path) -> None:
     """Write an encoder to a folder; see `Encoder.save`."""
     target = target_of(folder)
     _ = encoder.prompt  # a default prompt name without its prompt could not be loaded again
+    require_finite("the encoder cannot be saved", encoder.named_parameters())  # nor could weights that are not finite
     with replacing(target, full=True) as new:
         with quiet():
             encoder.model.save_pretrained(new)

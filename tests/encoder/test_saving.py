@@ -139,6 +139,24 @@ def test_a_default_prompt_without_its_words_is_refused_before_it_is_saved(encode
     assert not (tmp_path / "saved").exists()
 
 
+@pytest.mark.parametrize(
+    "name", ["model.bert.encoder.layer.1.output.dense.weight", "post.linear.bias", "pseudo.embedding"]
+)
+def test_weights_that_are_not_finite_are_refused_before_the_old_folder_is_replaced(
+    encoder: Encoder, tmp_path: Path, name: str
+) -> None:
+    broken = postprocessed(copy.deepcopy(encoder), Whitening(3), SCENES)
+    broken.pseudo = PseudoTokens(32, 2)
+    broken.save(tmp_path / "saved")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with torch.no_grad():
+        broken.get_parameter(name).view(-1)[1] = float("nan")
+    with pytest.raises(ValueError, match=rf"cannot be saved: {name} holds 1 of \d+ numbers that are nan or infinite"):
+        broken.save(tmp_path / "saved")
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    assert Encoder.from_pretrained(tmp_path / "saved", device="cpu").dim == 3
+
+
 def test_saving_replaces_an_encoder_and_nothing_else(
     encoder: Encoder, small_encoder_folder: Path, tmp_path: Path
 ) -> None:
