@@ -88,7 +88,7 @@ class Encoder(Compatible):
         revision: str | None = None,
         device: str | torch.device | None = None,
     ) -> Encoder:
-        """Load an encoder, all of its weights or none. Code that comes with a model is never run.
+        """Load an encoder, in evaluation mode, all of its weights or none. Code that comes with a model is never run.
 
         Args:
             source: `"tiny"` or `"small"` for a bundled encoder, a folder, or a model's name on the hub. `"minilm"` is
@@ -125,7 +125,7 @@ class Encoder(Compatible):
             encoder.max_length = max_length
         elif not parts["max_length"] and length < longest and source not in BUNDLED:
             encoder.assumed_length = length
-        return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
     @property
     def max_length(self) -> int:

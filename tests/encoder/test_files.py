@@ -19,6 +19,7 @@ from transformers import PreTrainedModel
 from transformers.utils import logging
 
 from sentlab.encoder import Encoder, files
+from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.vector_maps import Whitening, postprocessed
 
 TEXTS = ["a man plays the guitar", "the dog runs", "", "who is the old teacher in the city?", "the dog runs", "bread"]
@@ -97,6 +98,16 @@ def test_defaults_and_shapes(small_encoder_folder: Path) -> None:
     assert torch.equal(encoder(**batch), states[-1][:, 0])
     assert encoder.word_embeddings.weight.shape[1] == 32
     assert not any("pooler" in name for name, _ in encoder.named_parameters())
+
+
+def test_an_encoder_is_loaded_in_evaluation_mode(small_encoder_folder: Path, tmp_path: Path) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    encoder.pseudo, encoder.pooling = PseudoTokens(32, 4, dropout=0.5), "pseudo"
+    encoder.save(tmp_path / "saved")
+    again = Encoder.from_pretrained(tmp_path / "saved", device="cpu")
+    batch = again.tokenize(TEXTS)
+    assert torch.equal(again(**batch), again(**batch))
+    assert not any(part.training for part in again.modules())
 
 
 def test_threads_that_silence_transformers_at_once_give_back_its_settings() -> None:
