@@ -262,8 +262,9 @@ class Encoder(Compatible):
             tokens_per_batch: padded tokens in a batch; a longer text makes a batch alone. None chooses.
             progress: True shows a bar, False none. None shows one once the work has taken three seconds.
                 TQDM_DISABLE=1 in the environment hides every bar.
-            precision: of the arithmetic. None is bfloat16 on CUDA, else float32. "bfloat16" is faster where a CPU has
-                AMX. With AVX512-BF16 alone it can be slower: measure it. Other CPUs warn, and compute in float32.
+            precision: of the arithmetic, whatever autocast is on. None is bfloat16 on CUDA, else float32. "bfloat16" is
+                faster where a CPU has AMX. With AVX512-BF16 alone it can be slower: measure it. Other CPUs warn, and
+                compute in float32.
 
         Returns:
             float32 (n, D), in the order of the texts; (0, D) for no texts.

@@ -121,6 +121,7 @@ def fast_arithmetic(
     if half and device.type == "cpu" and not computes_bfloat16():
         warnings.warn("this CPU has no bfloat16 arithmetic: the texts are encoded in float32", stacklevel=5)
         half = False
+    castable = torch.amp.is_autocast_available(device.type)
     packed = None
     if device.type == "cpu" and torch.backends.mkldnn.is_available():
         packed = PackedLinear(torch.bfloat16 if half else torch.float32)  # all batches and threads share its weights
@@ -128,8 +129,9 @@ def fast_arithmetic(
     @contextlib.contextmanager
     def arithmetic() -> Iterator[None]:
         with contextlib.ExitStack() as stack:
-            if half:
-                stack.enter_context(torch.autocast(device.type, dtype=torch.bfloat16))
+            # a caller's autocast is turned off: it holds in the caller's thread, and not in those of `in_threads`
+            if half or (castable and torch.is_autocast_enabled(device.type)):
+                stack.enter_context(torch.autocast(device.type, dtype=torch.bfloat16, enabled=half))
             if packed:
                 stack.enter_context(packed)
             yield

@@ -373,6 +373,25 @@ def test_bfloat16_is_close_to_float32_and_not_the_same(encoder: Encoder) -> None
     assert np.abs(vectors - close).max() < 0.05 * np.abs(vectors).max()
 
 
+@pytest.mark.parametrize("threads", [1, 2])  # in the caller's thread, and in others
+def test_a_caller_s_autocast_changes_no_vector(encoder: Encoder, threads: int) -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads)
+        expected = encoder.encode(TEXTS, tokens_per_batch=10, precision="float32")
+        with torch.autocast("cpu", torch.bfloat16):
+            vectors = encoder.encode(TEXTS, tokens_per_batch=10, precision="float32")
+            assert torch.is_autocast_enabled("cpu")
+    finally:
+        torch.set_num_threads(before)
+    assert np.array_equal(vectors, expected)
+
+
+def test_a_device_that_autocast_does_not_know_computes_as_it_is() -> None:
+    with inference.fast_arithmetic(torch.device("meta"))():
+        assert torch.empty(2, 2, device="meta").mm(torch.empty(2, 2, device="meta")).dtype == torch.float32
+
+
 def test_a_cpu_without_bfloat16_says_so_and_encodes_in_float32(
     encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
