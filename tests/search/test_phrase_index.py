@@ -46,6 +46,7 @@ def saved(encoder: Encoder, tmp_path: Path) -> Path:
     return tmp_path / "index"
 
 
+@pytest.mark.filterwarnings("ignore:this CPU has no bfloat16 arithmetic")
 def test_an_index_made_in_bfloat16_is_nearly_the_same(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     asked, tokens = [], encoder.encode_tokens
 
