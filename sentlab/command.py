@@ -212,7 +212,8 @@ def search(asked: argparse.Namespace) -> None:
             page = f"<!doctype html><meta charset='utf-8'><title>Hits</title>{found._repr_html_()}\n"
             temporary.write_text(page, encoding="utf-8")
         elif out.suffix == ".csv":
-            found.table().to_csv(temporary, index=False)
+            # a field is quoted for the characters of the line's end, and a lone "\r" ends a line for readers
+            found.table().to_csv(temporary, index=False, lineterminator="\r\n")
         elif out.suffix == ".jsonl":
             found.table().to_json(temporary, orient="records", lines=True, force_ascii=False)
         else:

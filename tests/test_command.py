@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -97,6 +98,21 @@ def test_an_index_grows_and_is_searched(files: str, capsys: pytest.CaptureFixtur
     for table in (pandas.read_csv("h.csv"), pandas.read_json("h.jsonl", lines=True)):
         assert table["words"].tolist() == expected.table()["words"].tolist()
     assert expected._repr_html_() in Path("h.html").read_text()
+
+
+def test_hits_with_line_ends_of_every_kind_are_read_back_from_a_csv(files: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    texts = ["a dog\rruns in the garden", "a dog\nruns", "a dog\r\nruns", 'a dog "runs"']
+    Path("ends.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    assert main(["index", "ends.jsonl", "--out", "my.index", "--max-size", "2", "--encoder", files, "--quiet"]) == 0
+    assert main(["search", "my.index", "a dog", "-k", "4", "--out", "h.csv", "--encoder", files]) == 0
+    index = sentlab.PhraseIndex.load("my.index", Encoder.from_pretrained(files))
+    after = index.search(["a dog"], 4).table()["after"].tolist()
+    assert sorted(after) == sorted(text.removeprefix("a dog") for text in texts)
+    assert pandas.read_csv("h.csv")["after"].tolist() == after
+    with open("h.csv", newline="", encoding="utf-8") as file:
+        assert [row["after"] for row in csv.DictReader(file)] == after
+    assert sentlab.data.from_file("h.csv", columns="after").rows == tuple(text.strip() for text in after)
 
 
 def test_an_interrupted_index_keeps_what_it_has_and_says_where_to_go_on(
