@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -118,8 +117,7 @@ def _raw(path: Path, names: tuple[str, ...], separator: str | None, quotes: bool
     """The columns of a file's rows, by its ending."""
     ending = next(iter(path.suffixes[-2:-1] if path.suffix in files.PACKED else path.suffixes[-1:]), "").lower()
     if ending in SEPARATORS:
-        mark = separator or SEPARATORS[ending]
-        return _told(files.csv_columns(path, names, mark, quotes=quotes), mark)
+        return files.csv_columns(path, names, separator or SEPARATORS[ending], quotes=quotes, warn=True)
     if ending == ".jsonl":
         return files.json_columns(path, names)
     if ending == ".parquet" and path.suffix not in files.PACKED:
@@ -129,18 +127,6 @@ def _raw(path: Path, names: tuple[str, ...], separator: str | None, quotes: bool
     if len(names) > 1:
         raise ValueError(f"{path}: a .txt holds one text a line, not {', '.join(names)}; use .tsv, .csv or .jsonl")
     return (((line,), f"{path}:{n}") for n, line in enumerate(files.streamed(path), 1))
-
-
-def _told(raw: Raw, mark: str) -> Raw:
-    """The same rows. Warns where quotes that are plain text may have joined several rows into one."""
-    for values, where in raw:
-        if mark == "\t" and any(mark in value and "\n" in value for value in values):
-            warnings.warn(
-                f"{where}: a quoted field holds a tab and a line break, so several rows may have become one; if quotes "
-                "are plain text in this file, pass quotes=False (--no-quotes)",
-                stacklevel=2,
-            )
-        yield values, where
 
 
 def _of_parquet(path: Path, names: tuple[str, ...]) -> Raw:

@@ -163,6 +163,16 @@ def test_plain_quotes_of_a_tsv_that_merge_rows_are_told(tmp_path: Path) -> None:
     assert len(from_file(path, quotes=False)) == 4
 
 
+def test_rows_that_plain_quotes_merge_in_a_column_that_is_not_read_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text('note\ttext\n"so he said\tone\nx\ttwo\ny"\tthree\nz\tfour\n')
+    with pytest.warns(UserWarning, match=r"a.tsv:2: .*quotes=False \(--no-quotes\)"):
+        assert from_file(path).rows == ("three", "four")
+    assert from_file(path, quotes=False).rows == ("one", "two", "three", "four")
+    path.write_text('note\ttext\n"two\nlines"\t"a\ttab"\n')  # no row is lost here
+    assert from_file(path).rows == ("a\ttab",)
+
+
 def test_blank_lines_of_a_csv_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text\nfoo\n\nbar\n\n")
     assert from_file(tmp_path / "a.csv").rows == ("foo", "bar")

@@ -11,6 +11,7 @@ import gzip
 import json
 import lzma
 import math
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -72,17 +73,19 @@ def columns_of(
 
 
 def csv_columns(
-    path: str | Path, names: tuple[str, ...], delimiter: str = ",", *, quotes: bool = True
+    path: str | Path, names: tuple[str, ...], delimiter: str = ",", *, quotes: bool = True, warn: bool = False
 ) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield some columns of real CSV with a header row, stripped, and where each record begins (`file:line`).
 
     Blank lines are skipped.
-    Without `quotes` a quote is plain text, and a record is a line.
+    Without `quotes` a quote is plain text, and a record is a line. With them we `warn` where quotes that are plain text
+    may have joined several rows of a file whose columns are separated by tabs.
     """
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
     if not quotes:
         yield from _plain_columns(path, names, delimiter)
         return
+    plain = "if quotes are plain text in this file, pass quotes=False (--no-quotes)"
     reader = csv.reader(_whole_lines(path), delimiter=delimiter, strict=True)
     start = 1  # a quoted field may hold line breaks, so a record is named by its first line
     try:
@@ -95,10 +98,13 @@ def csv_columns(
                 continue
             if len(record) != len(header):
                 raise ValueError(f"{path}:{start}: expected {len(header)} columns, found {len(record)}")
+            several = reader.line_num > start  # lines; commas and line breaks are together in ordinary texts, too
+            if warn and several and delimiter == "\t" and any("\t" in field and "\n" in field for field in record):
+                what = "a quoted field holds a tab and a line break, so several rows may have become one"
+                warnings.warn(f"{path}:{start}: {what}; {plain}", stacklevel=2)
             yield tuple(record[place].strip() for place in places), f"{path}:{start}"
             start = reader.line_num + 1
     except csv.Error as error:
-        plain = "if quotes are plain text in this file, pass quotes=False (--no-quotes)"
         raise ValueError(f"{path}:{start}: not valid CSV ({error}); {plain}") from error
 
 
