@@ -32,21 +32,25 @@ def replacing(path: str | Path, *, full: bool = False) -> Iterator[Path]:
     After a kill or a power failure too `path` holds the old content or the new one.
 
     Args:
-        path: of the file or folder. Folders above it are made.
+        path: of the file or folder. Folders above it are made. One that is there passes its mode on. A link stays, and
+            what it leads to is replaced.
         full: replace a folder that holds something too.
 
     Raises:
         FileExistsError: `path` is a folder that holds something, and `full` is False.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with staging(path) as stage:
-        new = stage / path.name
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with staging(target) as stage:
+        new = stage / path.name  # its ending is the one that was asked for
         yield new
         for part in (*new.rglob("*"), new):
             to_disk(part)
-        _move(new, path, full)
-        to_disk(path.parent)
+        with suppress(FileNotFoundError):  # nothing is there to be replaced
+            shutil.copymode(target, new)
+        _move(new, target, full)
+        to_disk(target.parent)
 
 
 @contextmanager

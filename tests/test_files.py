@@ -97,6 +97,31 @@ def test_a_folder_that_holds_something_is_replaced_only_when_asked(tmp_path: Pat
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_a_link_leads_to_is_replaced_and_the_link_stays(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    link = tmp_path / "link.json"
+    link.symlink_to("real/data")  # from the folder of the link
+    for text in ("new", "newer"):  # it leads nowhere the first time
+        with replacing(link) as temporary:
+            assert temporary.name == "link.json"
+            temporary.write_text(text)
+        assert link.is_symlink()
+        assert (tmp_path / "real" / "data").read_text() == text
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["data", "link.json", "real"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no such modes")
+def test_what_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
+    file, folder = tmp_path / "file", made(tmp_path / "folder", "old")
+    file.touch()
+    for path, mode in ((file, 0o600), (file, 0o640), (folder, 0o700)):
+        path.chmod(mode)
+        with replacing(path, full=True) as new:
+            made(new, "new") if path == folder else new.write_text("new")
+        assert path.stat().st_mode & 0o777 == mode
+    assert (folder / "text").read_text() == file.read_text() == "new"
+
+
 @forks
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_what_a_killed_process_left_goes_and_what_a_living_one_writes_stays(tmp_path: Path) -> None:
