@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
             VERBS[asked.verb](asked)
             sys.stdout.flush()
     except KeyboardInterrupt:
-        kept = asked.verb == "train" and (_work(_out(asked)) / "checkpoint.safetensors").exists()
+        kept = asked.verb == "train" and (_work(Path(asked.out).expanduser()) / "checkpoint.safetensors").exists()
         on = "; run the same command to resume from its last checkpoint" if kept else ""
         print(f"{verb}: interrupted{on}", file=sys.stderr)
         return 1
@@ -190,10 +190,13 @@ def index(asked: argparse.Namespace) -> None:
 
 
 def search(asked: argparse.Namespace) -> None:
+    from sentlab.extras import need
     from sentlab.files import replacing
     from sentlab.search import PhraseIndex
 
     out = _out(asked, ".csv", ".jsonl", ".parquet", ".html") if asked.out else None
+    if out and out.suffix != ".html":
+        need("pandas", "data")
     phrases = [*asked.phrase, *(_read(asked, asked.phrases, "texts", asked.columns) if asked.phrases else ())]
     if not phrases:
         raise ValueError("nothing to search for: give phrases, or a file of them with --phrases")
@@ -253,11 +256,25 @@ VERBS: dict[str, Callable[[argparse.Namespace], None]] = {
 
 def _out(asked: argparse.Namespace, *endings: str) -> Path:
     """The path of --out, refused before the work where it cannot be written."""
+    from sentlab.extras import need
+    from sentlab.files import staging
+
     out = Path(asked.out).expanduser()
     if endings and out.suffix not in endings:
         raise ValueError(f"--out {out} must end in {' or '.join(endings)}")
     if endings and out.is_dir():
         raise IsADirectoryError(f"--out {out} is a folder; name a file")
+    if endings and out.suffix == ".parquet":
+        need("pandas", "data")
+        need("pyarrow", "data")
+    # texts are added inside the folder of an index, all else is written beside --out
+    place = Path(os.path.realpath(out / "segment" if getattr(asked, "add", False) else out))
+    for above in filter(Path.exists, place.parents):
+        try:
+            with staging(above / place.name):  # as it will be written, but for the folders that are not there yet
+                break
+        except OSError as error:
+            raise type(error)(f"--out {out} cannot be written in {above}: {error.strerror}") from error
     return out
 
 

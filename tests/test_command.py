@@ -181,6 +181,15 @@ def test_several_files_are_scored_on_any_scale(files: str, capsys: pytest.Captur
         ("index texts.txt --out gone --add --max-size 3", "--add takes no --min-size"),
         ("search gone.index phrase --encoder ENCODER", "gone.index"),
         ("search gone.index", "nothing to search for"),
+        # what cannot be written is told before anything is read
+        ("train gone.txt --out texts.txt/mine", "--out texts.txt/mine cannot be written in"),
+        ("encode gone.txt --out texts.txt/deep/v.npy", "texts.txt: Not a directory"),
+        (f"encode gone.txt --out {'v' * 250}.npy", "File name too long"),
+        ("evaluate gone.csv --out texts.txt/scores.json", "texts.txt: Not a directory"),
+        ("index gone.txt --out texts.txt/my.index", "texts.txt: Not a directory"),
+        ("index gone.txt --out texts.txt --add", "texts.txt: Not a directory"),
+        ("search gone.index phrase --out texts.txt/hits.csv", "texts.txt: Not a directory"),
+        ("page --encoder gone --out texts.txt/page.html", "texts.txt: Not a directory"),
     ],
 )
 def test_a_failure_is_one_line_and_status_1(
@@ -196,6 +205,41 @@ def test_a_failure_is_one_line_and_status_1(
     assert all("left out" in each for each in left_out)
     assert told.out == ""
     assert [path for path in sorted(Path().rglob("*")) if path not in before] == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "package"),
+    [
+        ("encode gone.txt --out v.parquet", "pandas"),
+        ("encode gone.txt --out v.parquet", "pyarrow"),
+        ("search gone.index phrase --out hits.parquet", "pyarrow"),
+        ("search gone.index phrase --out hits.csv", "pandas"),
+        ("search gone.index phrase --out hits.jsonl", "pandas"),
+    ],
+)
+def test_a_package_that_lacks_is_told_before_the_work(
+    asked: str, package: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pandas")  # which the others need first
+    monkeypatch.setitem(sys.modules, package, None)
+    assert main(asked.split()) == 1
+    assert f"this needs {package}, which is not installed" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_without_the_right_to_write_is_told_before_the_work(
+    files: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("closed").mkdir()
+    assert main(["index", "texts.txt", "--out", "closed/my.index", "--encoder", files, "--quiet"]) == 0
+    Path("closed").chmod(0o500)
+    try:
+        assert main(["index", "gone.txt", "--out", "closed/deep/other.index", "--encoder", files]) == 1
+        assert "closed: Permission denied" in capsys.readouterr().err
+        # nothing is made beside an index that is added to
+        assert main(["index", "texts.txt", "--out", "closed/my.index", "--add", "--encoder", files, "--quiet"]) == 0
+    finally:
+        Path("closed").chmod(0o700)
 
 
 @pytest.mark.parametrize(
