@@ -66,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def train(asked: argparse.Namespace) -> None:
     from sentlab import methods
-    from sentlab.encoder.saving import target_of
+    from sentlab.encoder.saving import check_target, target_of
     from sentlab.evaluation import dev_score
     from sentlab.training import TrainConfig, fit, set_seed
 
@@ -86,6 +86,7 @@ def train(asked: argparse.Namespace) -> None:
     encoder = _encoder(asked, pooling=asked.pooling, max_length=asked.max_length)
     set_seed(asked.seed)
     trained = getattr(methods, method)(encoder)
+    check_target(encoder, out)
     names = ("steps", "epochs", "batch_size", "learning_rate", "seed")
     settings = {name: value for name in names if (value := getattr(asked, name)) is not None}
     config = TrainConfig(**settings, checkpoint_every=CHECKPOINT_EVERY)

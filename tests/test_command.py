@@ -226,6 +226,19 @@ def test_a_package_that_lacks_is_told_before_the_work(
     assert f"this needs {package}, which is not installed" in capsys.readouterr().err
 
 
+def test_strange_files_beside_a_saved_encoder_are_told_before_training(
+    files: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Encoder.from_pretrained(files).save("mine")
+    asked = ["train", "texts.txt", "--out", "mine", "--steps", "1", "--batch-size", "2", "--encoder", files, "--quiet"]
+    Path("mine/diary.txt").write_text("dear diary")
+    assert main(asked) == 1
+    assert "mine is no saved encoder alone (it holds diary.txt)" in capsys.readouterr().err
+    assert not Path("mine.training").exists()
+    Path("mine/diary.txt").unlink()
+    assert main(asked) == 0
+
+
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root writes everywhere")
 def test_a_folder_without_the_right_to_write_is_told_before_the_work(
     files: str, capsys: pytest.CaptureFixture[str]

@@ -8,6 +8,7 @@ import re
 import shutil
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -42,16 +43,22 @@ def save(encoder: Encoder, folder: str | Path) -> None:
     _ = encoder.prompt  # a default prompt name without its prompt could not be loaded again
     require_finite("the encoder cannot be saved", encoder.named_parameters())  # nor could weights that are not finite
     with replacing(target, full=True) as new:
-        with quiet():
-            encoder.model.save_pretrained(new)
-            encoder.tokenizer.save_pretrained(new)
-        write_sentence_transformers(encoder, new)
+        _write(encoder, new)
         (new / "README.md").write_text(model_card(encoder, target.name), encoding="utf-8")
         mode = (new / "modules.json").stat().st_mode
         for weights in new.rglob("*.safetensors"):  # safetensors hides its files from all other users
             weights.chmod(mode)
         if target.exists():
             _check_replaced(target, new)
+
+
+def check_target(encoder: Encoder, folder: str | Path) -> None:
+    """Refuse a folder that `save` would refuse, before an encoder is trained."""
+    target = target_of(folder)
+    if target.exists():
+        with TemporaryDirectory() as scratch:
+            _write(encoder, Path(scratch), weights={})  # the names of the files are enough
+            _check_replaced(target, Path(scratch))
 
 
 def target_of(folder: str | Path) -> Path:
@@ -62,6 +69,14 @@ def target_of(folder: str | Path) -> Path:
     if Path.cwd().is_relative_to(target):
         raise FileExistsError(f"{target} is or holds the working directory, which save would replace; choose a new one")
     return target
+
+
+def _write(encoder: Encoder, folder: Path, weights: dict[str, Tensor] | None = None) -> None:
+    """Write all but the model card, with the weights of the model or those given."""
+    with quiet():
+        encoder.model.save_pretrained(folder, state_dict=weights)
+        encoder.tokenizer.save_pretrained(folder)
+    write_sentence_transformers(encoder, folder)
 
 
 def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:

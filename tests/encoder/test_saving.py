@@ -17,6 +17,7 @@ import torch
 from sentlab.encoder import Encoder
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
+from sentlab.encoder.saving import check_target
 from sentlab.encoder.vector_maps import Flow, Whitening, postprocessed
 
 TEXTS = ["a man plays the guitar", "the dog runs", "", "who is the old teacher in the city?", "the dog runs", "bread"]
@@ -166,9 +167,11 @@ def test_saving_replaces_an_encoder_and_nothing_else(
     encoder.save(target)
     assert Encoder.from_pretrained(target, device="cpu").pooling == "mean"
     assert not (target / "1_WeightedLayerPooling").exists()
+    check_target(encoder, target)
     (target / "diary.txt").write_text("dear diary")
-    with pytest.raises(FileExistsError, match=r"it holds diary\.txt"):
-        encoder.save(target)
+    for refused in (encoder.save, lambda folder: check_target(encoder, folder)):
+        with pytest.raises(FileExistsError, match=r"it holds diary\.txt"):
+            refused(target)
     assert (target / "diary.txt").read_text() == "dear diary"
     assert Encoder.from_pretrained(target, device="cpu").pooling == "mean"
     (tmp_path / "file").write_text("text")
