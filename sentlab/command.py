@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentlab.command_line import METHODS, ON_TEXTS, ON_TRIPLES, parser
+from sentlab.command_line import METHODS, ON_TEXTS, ON_TRIPLES, joined, parser
 
 if TYPE_CHECKING:  # torch takes seconds to import, which a --help need not wait for
     from sentlab.data import Corpus
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         program with 2, as argparse does.
     """
     made = parser()
-    asked, more = made.parse_known_args(arguments)
+    asked, more = made.parse_known_args(joined(arguments))
     words = getattr(asked, {"search": "phrase", "evaluate": "files"}.get(asked.verb, ""), None)
     if more and (words is None or any(word.startswith("-") for word in more)):
         made.error(f"unrecognized arguments: {' '.join(more)}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Sequence
 from typing import Any
 
 ON_TEXTS: tuple[str, ...] = ("SimCSE", "MoCo", "PaSeR", "PTBERT", "ConSERT", "ContrastiveTension")
@@ -130,6 +132,17 @@ def parser() -> argparse.ArgumentParser:
     own.add_argument("--out", required=True, metavar="FILE", help=".html, or .js with the weights alone")
     own.add_argument("--name", help="name of the encoder in the page; default: that of the file")
     return whole
+
+
+def joined(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with `--scale -1,1` as `--scale=-1,1`, as argparse takes the former for two options."""
+    given: list[str] = []
+    for argument in arguments:
+        if given[-1:] == ["--scale"] and re.match(r"-[\d.].*,", argument):
+            given[-1] += f"={argument}"
+        else:
+            given.append(argument)
+    return given
 
 
 def _separator(given: str) -> str:

@@ -152,6 +152,14 @@ def test_several_files_are_scored_on_any_scale(files: str, capsys: pytest.Captur
     assert f"{100 * sentlab.metrics.spearman(cosines, [row.score for row in rows]):.2f}" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("scale", [["--scale", "-1,1"], ["--scale=-1,1"], ["--scale", "-.5e1,-0"]])
+def test_a_scale_may_begin_below_zero(files: str, scale: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path("signed.csv").write_text("text_a,text_b,score\n" + "".join(f"{a},{b},{-s / 5}\n" for a, b, s in PAIRS))
+    assert main(["evaluate", "signed.csv", *scale, "--encoder", files, "--quiet"]) == 0
+    assert main(["train", "texts.txt", "--out", "mine", *scale, "--encoder", files]) == 1
+    assert "--scale needs --dev" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
