@@ -95,8 +95,7 @@ def unstage(stage: Path, lock: FileLock, path: Path, process: int | None = None)
         os.rename(stage / OLD, path)
     shutil.rmtree(stage, ignore_errors=True)
     lock.release()
-    if os.name == "nt":  # where a file that is open cannot be removed
-        shutil.rmtree(stage, ignore_errors=True)
+    shutil.rmtree(stage, ignore_errors=True)  # what Windows keeps while it is open; descriptors may have been lacking
 
 
 def clear(path: Path) -> None:

@@ -84,7 +84,7 @@ class PhraseIndex:
 
     @classmethod
     def load(cls, folder: str | Path, encoder: Encoder, *, skip_damaged: bool = False) -> PhraseIndex:
-        """Open a saved index: its files are mapped into memory, and read where they are needed.
+        """Open a saved index: its files are mapped into memory, and read where they are needed; small ones are read.
 
         We check the sizes of the files here. The first search reads them all and compares their checksums.
 
@@ -96,10 +96,12 @@ class PhraseIndex:
 
         Raises:
             ValueError: the folder is no phrase index, it is damaged, or it was made with another encoder.
+            OSError: this process has too many files open.
         """
         folder = Path(folder).expanduser().resolve()
         index = cls.__new__(cls)
-        index._open(folder, files.read_manifest(folder), encoder, skip_damaged)
+        with files.enough_files(folder):
+            index._open(folder, files.read_manifest(folder), encoder, skip_damaged)
         index._check_encoder()
         index._sound(read=False)
         return index
@@ -156,6 +158,7 @@ class PhraseIndex:
             ValueError: the encoder has changed, the precision is unknown, or float16 cannot hold a text's vector.
             RuntimeError: the folder holds another index since this one was opened.
             TimeoutError: another process holds the lock of the index for a minute.
+            OSError: this process has too many files open, or the disk is full.
         """
         self._check_encoder()
         total = len(texts) if isinstance(texts, Sized) else None

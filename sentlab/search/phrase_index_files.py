@@ -27,6 +27,7 @@ file that is damaged is then damaged in all of them.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -41,6 +42,7 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+import torch
 from filelock import FileLock
 
 from sentlab import files
@@ -54,6 +56,7 @@ SEGMENT = re.compile(r"segment-[0-9a-f]{32}")
 FILES = ("vectors", "lengths", "spans", "words", "bytes", "texts")
 DTYPES = ("float16", "float32")
 COMPARED = ("encoder", "min_size", "max_size", "dtype", "dim")  # of a manifest, where indexes are to be one
+SMALL = 2**16  # bytes of a file that is as soon read as mapped
 SECONDS = 60.0  # to wait for another process, which holds the lock for some milliseconds
 
 
@@ -85,7 +88,7 @@ class Manifest:
 
 
 class Segment:
-    """The files of a segment, mapped into memory; `damage` says what is wrong with them, as far as we know.
+    """The files of a segment, read or mapped into memory; `damage` says what is wrong with them, as far as we know.
 
     `first_text` and `first_word` are the places in the index of the first ones.
     """
@@ -106,13 +109,15 @@ class Segment:
     def check(self, *, again: bool = False) -> str | None:
         """Read all files, at the first call or `again`, and return what is wrong with them; None if nothing is."""
         if again or not self._read:
-            self._read = True
             for name, expected in self.extent.checksums.items():
                 try:
                     if checksum(self._place / name) != expected:
                         self._damaged(name, "is not what was written")
                 except OSError as error:
+                    if error.errno == errno.EMFILE:  # no fault of the file
+                        raise
                     self._damaged(name, f"cannot be read ({error})")
+            self._read = True
         return self.damage
 
     def text(self, number: int) -> str:
@@ -131,13 +136,30 @@ class Segment:
             self._damaged(name, "is a link that leads out of the index")
         elif found != size:
             self._damaged(name, "is missing" if found is None else f"has {found:,} bytes instead of {size:,}")
-        # "c" never changes the file, and torch takes such an array without a copy
-        return np.memmap(path, dtype, "c", shape=shape) if size and found == size else np.empty(shape, dtype)
+        if not size or found != size:
+            return np.empty(shape, dtype)
+        if size < SMALL:
+            return np.fromfile(path, dtype).reshape(shape)
+        # never changes the file, and unlike np.memmap holds no descriptor, of which a process may have but a thousand
+        mapped = torch.from_file(os.fspath(path), shared=False, size=int(np.prod(shape)), dtype=getattr(torch, dtype))
+        return mapped.view(shape).numpy()
 
     def _damaged(self, name: str, what: str) -> None:
         last = self.first_text + self.extent.texts - 1
         what = f"{self.extent.name}/{name} {what}; it holds texts {self.first_text} to {last}"
         self.damage = self.damage or what
+
+
+@contextmanager
+def enough_files(folder: Path) -> Iterator[None]:
+    """Say what to do where the system refuses this process one more open file of the index in a folder."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:  # torch has the reason in words alone
+        if os.strerror(errno.EMFILE) not in str(error):
+            raise
+        what = "too many files are open in this process to use this index; close some, or raise the limit (ulimit -n)"
+        raise OSError(errno.EMFILE, what, os.fspath(folder)) from error
 
 
 def checksum(path: Path) -> str:
@@ -245,15 +267,16 @@ def _segment_to_disk(place: Path) -> None:
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
     """Remove what killed processes have left, and yield a folder to write segments in, which goes at the end."""
-    clear(folder)  # of a save
-    clear(folder / MANIFEST)  # of the last commit, after which there may be nothing more to add
-    with FileLock(folder / LOCK, timeout=SECONDS):  # under which segments appear and are committed
-        committed = {extent.name for extent in read_manifest(folder).segments}
-        for path in folder.iterdir():
-            if SEGMENT.fullmatch(path.name) and path.name not in committed:
-                shutil.rmtree(path)
-    with files.staging(folder / "segment") as stage:
-        yield stage
+    with enough_files(folder):
+        clear(folder)  # of a save
+        clear(folder / MANIFEST)  # of the last commit, after which there may be nothing more to add
+        with FileLock(folder / LOCK, timeout=SECONDS):  # under which segments appear and are committed
+            committed = {extent.name for extent in read_manifest(folder).segments}
+            for path in folder.iterdir():
+                if SEGMENT.fullmatch(path.name) and path.name not in committed:
+                    shutil.rmtree(path)
+        with files.staging(folder / "segment") as stage:
+            yield stage
 
 
 def commit(folder: Path, stage: Path, extent: Extent, opened: Manifest) -> Manifest:
@@ -262,6 +285,9 @@ def commit(folder: Path, stage: Path, extent: Extent, opened: Manifest) -> Manif
         now = read_manifest(folder)
         if replace(now, segments=now.segments[: len(opened.segments)]) != opened:
             raise RuntimeError(f"{folder} holds another index since this one was opened; open it with PhraseIndex.load")
+        # what cannot be opened must not be committed: whoever adds it again would have it twice
+        for place, part in [*((folder, part) for part in now.segments[len(opened.segments) :]), (stage, extent)]:
+            Segment(place, part, now)
         os.replace(stage / extent.name, folder / extent.name)
         to_disk(folder)
         new = replace(now, segments=(*now.segments, extent))

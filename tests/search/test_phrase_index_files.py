@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -10,6 +11,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -345,6 +347,92 @@ def test_a_failure_removes_what_was_staged(encoder: Encoder, saved: Path, tmp_pa
     with pytest.raises(ValueError, match="cannot save"):
         index.save(tmp_path / "copy")
     assert [path.name for path in tmp_path.iterdir()] == ["index"]
+
+
+@contextmanager
+def free_descriptors(count: int) -> Iterator[None]:
+    """Let this process open so many files at once and no more."""
+    resource = pytest.importorskip("resource")
+    limits, held = resource.getrlimit(resource.RLIMIT_NOFILE), []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, limits[1]))
+    try:
+        with suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        for _ in range(count):
+            os.close(held.pop())
+        yield
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.mark.parametrize("small", [0, phrase_index_files.SMALL])
+def test_segments_hold_no_files_open(
+    encoder: Encoder, saved: Path, monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    expected = PhraseIndex.load(saved, encoder).search(["the garden", "the book"], 9)
+    monkeypatch.setattr(phrase_index_files, "SMALL", small)  # 0: all files are mapped
+    with free_descriptors(15):
+        index = PhraseIndex.load(saved, encoder)  # three segments of six files each
+        assert index.search(["the garden", "the book"], 9) == expected
+        for number in range(5):
+            index.add([f"dog {number}"])
+        assert texts_of(saved) == [*index] == [*TEXTS, *(f"dog {number}" for number in range(5))]
+
+
+def test_a_mapped_segment_is_never_written_to(encoder: Encoder, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phrase_index_files, "SMALL", 0)
+    index = PhraseIndex.load(saved, encoder)
+    index._segments[0].vectors[:] = 0
+    assert index.verify() == []
+    with open(segments(saved)[1] / "spans", "r+b") as file:
+        file.write(b"\7")
+    assert index._segments[1].spans[0, 0] == 7  # it is mapped, not read
+
+
+@pytest.mark.parametrize("free", [0, 1, 3])
+def test_too_many_open_files_are_told_and_lose_nothing(encoder: Encoder, saved: Path, free: int) -> None:
+    index = PhraseIndex.load(saved, encoder)
+    with free_descriptors(free), pytest.raises(OSError, match=rf"\(ulimit -n\): '{saved}'"):
+        index.add(["once"])
+    assert texts_of(saved) == TEXTS
+    if free > 1:  # enough to write a segment
+        assert names(saved) == {"phrases.json", "phrases.lock", *(place.name for place in segments(saved))}
+    index.add(["once"])
+    assert texts_of(saved) == [*index] == [*TEXTS, "once"]
+    index = PhraseIndex.load(saved, encoder)
+    with free_descriptors(0):
+        with pytest.raises(OSError, match=rf"\(ulimit -n\): '{saved}'"):
+            PhraseIndex.load(saved, encoder)
+        with pytest.raises(OSError, match="Too many open files"):  # not: is damaged
+            index.search(["water"])
+    assert index.search(["water"], 1)[0][0].text == 2
+
+
+def test_a_segment_that_cannot_be_opened_is_not_committed(
+    encoder: Encoder, saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOMEM, "no memory")
+
+    def add_in_vain() -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(phrase_index_files.Segment, "_mapped", refused)
+            index.add(["once"])
+
+    index = PhraseIndex.load(saved, encoder)
+    index.add([])  # makes the lock
+    before = names(saved)
+    with pytest.raises(OSError, match="no memory"):
+        add_in_vain()
+    assert names(saved) == before
+    add(saved, "of another process")
+    with pytest.raises(OSError, match="no memory"):
+        add_in_vain()
+    index.add(["once"])
+    assert texts_of(saved) == [*index] == [*TEXTS, "of another process", "once"]
 
 
 @forks
