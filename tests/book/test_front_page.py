@@ -517,7 +517,7 @@ def test_pages_say_what_ablations_found(claim: str, sign: int, said: dict[str, s
         text = form.format(*(part.replace("-", "−") for part in (number, f"{low:.1f} to {high:.1f}")))
         assert text in text_of(name), (name, text)
     holds = (
-        *("Two phrases", "Three phrases are better than one", "RAKE's phrases", "[CLS] is better for PaSeR"),
+        *("Two phrases", "Three phrases are better than", "RAKE's phrases", "[CLS] is better for PaSeR"),
         *("Noun phrases", "Random swaps", "The three tasks are better for words", "In one pass, in-batch"),
         "PaSeR beats Contrastive Tension",
     )
