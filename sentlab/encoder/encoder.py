@@ -329,10 +329,8 @@ class Encoder(Compatible):
         into README.md: settings, trainings, and how to load it. A README.md of your own stays.
 
         Raises:
-            FileExistsError: the folder holds something that is no part of a saved encoder, or it is the working
-                directory. Nothing is changed.
-            ValueError: the folder is called "tiny", "small" or "minilm", which `from_pretrained` takes for our own. Or
-                a weight is not finite. Nothing is changed.
+            FileExistsError: the folder holds what is no part of a saved encoder, or is the working directory.
+            ValueError: a weight is not finite, or the folder is called as an encoder of ours: tiny, small, minilm.
         """
         save(self, folder)
 

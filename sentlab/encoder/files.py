@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path, PureWindowsPath
-from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 import torch
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
+from sentlab.encoder.quiet import quiet
 from sentlab.encoder.vector_maps import restore
 from sentlab.files import clear
 
@@ -39,30 +39,6 @@ LEGACY_POOLINGS = {
     "weightedmean_tokens": "weightedmean",
     "lasttoken": "lasttoken",
 }
-_QUIETING = Lock()
-_FOUND: list[tuple[int, bool]] = []  # transformers' verbosity and bars, as each `quiet` that is open has found them
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Silence transformers' bars and reports on loading and saving: what matters in them is raised as an error here.
-
-    Threads may do so at once: the last gives back what the first has found, and those before it another's silence.
-    """
-    from transformers.utils import logging as transformers_logging
-
-    with _QUIETING:
-        _FOUND.append((transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()))
-        transformers_logging.set_verbosity_error()
-        transformers_logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        with _QUIETING:
-            verbosity, bars = _FOUND.pop()
-            transformers_logging.set_verbosity(verbosity)
-            if bars:
-                transformers_logging.enable_progress_bar()
 
 
 def locate(source: str | Path) -> str:

@@ -16,8 +16,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from sentlab.encoder.card import MARK, model_card
-from sentlab.encoder.files import BUNDLED, INSTALLED, LEGACY_POOLINGS, quiet, require_finite
+from sentlab.encoder.files import BUNDLED, INSTALLED, LEGACY_POOLINGS, require_finite
 from sentlab.encoder.pseudo_tokens import PseudoTokens
+from sentlab.encoder.quiet import quiet
 from sentlab.encoder.vector_maps import Flow, Whitening, describe
 from sentlab.files import replacing
 

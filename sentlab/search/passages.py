@@ -10,7 +10,7 @@ import numpy as np
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.batches import tokenized
-from sentlab.encoder.files import quiet
+from sentlab.encoder.quiet import quiet
 from sentlab.text.words import tight, token_starts, word_boundaries
 
 PASSAGES = 1024  # encoded at a time

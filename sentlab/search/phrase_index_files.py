@@ -285,7 +285,7 @@ def commit(folder: Path, stage: Path, extent: Extent, opened: Manifest) -> Manif
         now = read_manifest(folder)
         if replace(now, segments=now.segments[: len(opened.segments)]) != opened:
             raise RuntimeError(f"{folder} holds another index since this one was opened; open it with PhraseIndex.load")
-        # what cannot be opened must not be committed: whoever adds it again would have it twice
+        # only what can be opened is committed, or a second `add` after an error would store the text again
         for place, part in [*((folder, part) for part in now.segments[len(opened.segments) :]), (stage, extent)]:
             Segment(place, part, now)
         os.replace(stage / extent.name, folder / extent.name)

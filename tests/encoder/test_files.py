@@ -16,7 +16,6 @@ import transformers
 from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import PreTrainedModel
-from transformers.utils import logging
 
 from sentlab.encoder import Encoder, files
 from sentlab.encoder.pseudo_tokens import PseudoTokens
@@ -108,23 +107,6 @@ def test_an_encoder_is_loaded_in_evaluation_mode(small_encoder_folder: Path, tmp
     batch = again.tokenize(TEXTS)
     assert torch.equal(again(**batch), again(**batch))
     assert not any(part.training for part in again.modules())
-
-
-def test_threads_that_silence_transformers_at_once_give_back_its_settings() -> None:
-    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    first, second = files.quiet(), files.quiet()
-    try:
-        logging.set_verbosity_warning()
-        logging.enable_progress_bar()
-        first.__enter__()
-        second.__enter__()
-        first.__exit__(None, None, None)
-        assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == (logging.ERROR, False)
-        second.__exit__(None, None, None)
-        assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == (logging.WARNING, True)
-    finally:
-        logging.set_verbosity(before[0])
-        (logging.enable_progress_bar if before[1] else logging.disable_progress_bar)()
 
 
 def test_a_known_word_is_not_unknown(encoder: Encoder) -> None:
