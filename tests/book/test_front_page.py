@@ -21,6 +21,7 @@ from sentlab.encoder import Encoder
 from sentlab.experiments import records
 from sentlab.experiments.records import (
     CostRecord,
+    DropoutRecord,
     LeaderboardRecord,
     RunRecord,
     ScorecardRecord,
@@ -162,21 +163,25 @@ def test_the_first_round_lost_at_dropout_0_1_as_it_says(page: str) -> None:
 
 
 def test_small_recovers_at_dropout_0_1_as_the_dropout_trap_says() -> None:
-    text = " ".join((ROOT / "book" / "dropout-trap.ipynb").read_text(encoding="utf-8").split())
-    (said,) = re.findall(
-        r"two of MoCo with dropout 0.1, 300 steps each, end between ([\d.]+) and ([\d.]+) on dev",
-        text.replace('\\n", "', ""),
-    )
-    ends = []
-    for name in ("simcse", "moco"):
+    text = written_in("dropout-trap")
+    start = runs("raw/small")[0].results.before.scores["cls"]["stsb-dev"]
+
+    def ends(name: str) -> dict[float, float]:
         search = records.read_as(SearchRecord, ROOT / records.FOLDER / "small-sts" / f"{name}.json")
-        ends += [trial.last for trial in search.results.trials if trial.values["dropout"] == 0.1]
-    assert len(ends) == 4
-    assert said == (f"{min(ends):.1f}", f"{max(ends):.1f}")
-    assert min(ends) > runs("raw/small")[0].results.before.scores["cls"]["stsb-dev"]
-    search = records.read_as(SearchRecord, ROOT / records.FOLDER / "small-sts" / "paser.json")
-    low, high = sorted(trial.last for trial in search.results.trials if trial.values["dropout"] == 0.1)
-    assert f"PaSeR's two end at {low:.1f} and {high:.1f}." in text
+        trials = [trial for trial in search.results.trials if trial.values["dropout"] == 0.1]
+        assert {trial.steps for trial in trials} == {300}
+        return {trial.values["train.learning_rate"]: trial.last for trial in trials}
+
+    simcse, moco, paser = (ends(name) for name in ("simcse", "moco", "paser"))
+    assert {len(rates) for rates in (simcse, moco, paser)} == {4}
+    gains = [sum(last > start for last in rates.values()) for rates in (simcse, moco, paser)]
+    assert gains == [3, 4, 0]
+    assert f"300 steps end at {max(simcse.values()):.1f} and {max(moco.values()):.1f} on dev" in text
+    results = records.read_as(DropoutRecord, ROOT / records.FOLDER / "dropout" / "small.json").results
+    cls, mean = (results.table(pooling).loc["small"] for pooling in ("cls", "mean"))
+    assert f"[CLS] of `small` falls from {cls[0.0]:.0f} to {cls[0.1]:.0f} at 0.1" in text
+    assert f"falls as far, from {cls[0.0]:.0f} to {cls[0.1]:.0f}." in text
+    assert f"Its mean loses the most of all five, {mean[0.0] - mean[0.1]:.0f} points" in text
 
 
 def test_what_the_scorecard_says_of_small() -> None:
@@ -283,22 +288,43 @@ def test_the_advice_fits_the_leaderboard() -> None:
     assert "model2vec" in max(speeds, key=speeds.__getitem__)
 
 
-def test_simcse_makes_minilm_worse_at_every_rate_as_which_one_says() -> None:
-    ends: dict[float, list[float]] = {}
-    falls = []
-    for run in runs("minilm/simcse"):
-        curve = [point.score for point in run.results.training.dev]
-        assert max(curve[1:]) < curve[0]
-        falls.append(curve[2] < curve[1])
-        ends.setdefault(run.settings.train["learning_rate"], []).append(curve[-1])
-    assert len(ends) == 4
-    assert {len(seeds) for seeds in ends.values()} == {3}
-    assert (sum(falls), len(falls)) == (11, 12)
-    by_rate = [fmean(ends[rate]) for rate in sorted(ends)]
-    assert by_rate == sorted(by_rate, reverse=True)
-    assert "SimCSE makes it worse at every rate and with every seed, and the more the higher the rate" in text_of(
-        "which"
+def test_which_one_says_what_further_training_does_to_minilm() -> None:
+    text = text_of("which")
+    unlabelled = [
+        run
+        for method in ("simcse", "moco", "ptbert")
+        for name in (method, f"{method}-low")
+        for run in runs(f"minilm/{name}")
+    ]
+    curves = [[point.score for point in run.results.training.dev] for run in unlabelled]
+    assert all(max(curve[1:]) < curve[0] for curve in curves)
+    assert f"In {len(curves)} runs no step of SimCSE, MoCo or PT-BERT scores above the start" in text
+    for name in ("simcse", "moco", "ptbert"):
+        ends: dict[float, list[float]] = {}
+        for run in runs(f"minilm/{name}"):
+            ends.setdefault(run.settings.train["learning_rate"], []).append(run.results.training.dev[-1].score)
+        by_rate = [fmean(ends[rate]) for rate in sorted(ends)]
+        assert by_rate == sorted(by_rate, reverse=True)
+    universal = runs("minilm/universal")
+    before, after, last = (
+        [scores(run, None, when)["average"] for run in universal] for when in ("before", "after", "last")
     )
+    said = f"from {before[0]:.1f} to {fmean(after):.1f} (three seeds: {min(after):.1f} to {max(after):.1f}) at step 100"
+    assert said in text
+    assert f"At step 1,000 it has {fmean(last):.1f}" in text
+    assert f"labelled pairs gained {fmean(after) - before[0]:.1f} points" in text
+    without, slight = runs("minilm/slice")
+    assert (without.settings.dropout, slight.settings.dropout) == (0, 0.02)
+    assert {run.results.kept_step for run in (*universal, without, slight)} == {100}
+    names = [f"stsb-context spans {what}" for what in ("spearman", "found")]
+    start, rated = (
+        (scores(slight, None, "before")[name] for name in names),
+        [scores(run, None, "after")[names[0]] for run in (slight, without)],
+    )
+    spearman, found = start
+    assert f"from {spearman:.1f} to {rated[0]:.1f} and {rated[1]:.1f} (dropout 0.02 and 0)" in text
+    first = [scores(run, None, "after")[names[1]] for run in (slight, without)]
+    assert f"comes first in {first[0]:.0f}% and {first[1]:.0f}% of its pairs, and in {found:.0f}% before" in text
 
 
 def test_pt_berts_effects_are_those_that_its_page_names() -> None:
