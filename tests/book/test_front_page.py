@@ -31,7 +31,7 @@ from sentlab.experiments.records import (
 from sentlab.experiments.results_rows import NOT_RUN
 from sentlab.experiments.significance import items_of
 from sentlab.methods import PaSeR
-from sentlab.report.runs import AVERAGES, best_on_dev, dev_of, runs, scores, values
+from sentlab.report.runs import AVERAGES, best_on_dev, runs, scores, values
 from sentlab.text.phrases import chunk_phrases
 
 CELLS = {  # of Universal, Table 2
@@ -109,8 +109,8 @@ def test_what_dev_shares_with_the_tests_changes_as_little_as_it_says(real_data: 
     board = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "sentences.json")
     assert board.results
     everything, rest = (board.results.columns[name].rows for name in ("STS", "STS without dev"))
-    assert max(abs(everything[row].score - rest[row].score) for row in rest) < 0.4
-    assert "no row changes by more than 0.4 points, and the order on `tiny` stays" in text_of("leaderboard")
+    assert max(abs(everything[row].score - rest[row].score) for row in rest) < 0.5
+    assert "no row changes by more than 0.5 points, and the order on `tiny` stays" in text_of("leaderboard")
     tiny = [row for row in rest if row not in board.settings.beside]
     assert sorted(tiny, key=lambda row: everything[row].score) == sorted(tiny, key=lambda row: rest[row].score)
 
@@ -188,33 +188,47 @@ def test_what_the_scorecard_says_of_small() -> None:
     text = written_in("scorecard")
     record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
     found = {own.text: own.found["small"] for own in record.results.claims if "small" in own.found}
-    over = found["SimCSE beats the raw mean of the first and the last layer"]
-    assert {name for name, own in found.items() if own.verdict == "undecided"} == {
-        "SimCSE beats the raw mean of the first and the last layer"
+    over = {
+        (name, raw): found[f"{name} beats the raw {raw}"]
+        for name in ("PaSeR", "MoCo", "SimCSE")
+        for raw in ("[CLS]", "mean")
     }
-    said = f"SimCSE {over.difference:.1f} ({over.low:.1f} to {over.high:.1f}, not significant)".replace("-", "−")
-    assert said in text
-    assert found["SimCSE is slightly better than PaSeR"].verdict == "fails"
-    points = {what: found[f"PaSeR beats the raw {what}"].difference for what in ("[CLS]", "mean")}
-    assert f"PaSeR {points['[CLS]']:.1f} points, SimCSE and MoCo about eleven" in text
-    assert f"five to six points, and PaSeR {points['mean']:.1f}" in text
-    ahead = -found["SimCSE is slightly better than PaSeR"].difference
-    assert f"PaSeR is {ahead:.1f} points ahead of SimCSE" in text
-    for name in ("paser", "moco"):
-        for run in runs(f"small-sts/{name}"):
-            assert run.results.kept_step <= 300
-            best, last = (scores(run, None, when)["average"] for when in ("after", "last"))
-            assert 2 <= round(best - last) <= 6
-    search = records.read_as(SearchRecord, ROOT / records.FOLDER / "small-sts" / "paser.json")
-    assert search.results.chosen == {"train.learning_rate": 0.001, "dropout": 0.0}
-    finalists = sorted((trial for trial in search.results.trials if trial.steps == 300), key=lambda trial: trial.dev)[
-        -2:
-    ]
-    late = runs("small-sts/paser-dropout")
-    assert {run.settings.dropout for run in late} == {0.02}
-    assert max(dev_of(run) for run in late) <= finalists[0].dev
-    other = records.read_as(RunRecord, ROOT / records.FOLDER / "sweeps" / "PaSeR-e0b3c9c1efcb.json")
-    assert f"One seed at 0.0003 scores {scores(other)['average']:.1f}" in text
+    assert {own.verdict for own in over.values()} == {"holds"}
+    for raw in ("[CLS]", "mean"):
+        paser, moco, simcse = (f"{over[name, raw].difference:.1f}" for name in ("PaSeR", "MoCo", "SimCSE"))
+        assert (
+            f"the raw {raw} PaSeR gains {paser}{' points' * (raw == '[CLS]')}, MoCo {moco} and SimCSE {simcse}" in text
+        )
+    on_tiny = {own.text: own.found["tiny"].difference for own in record.results.claims if "tiny" in own.found}
+    for (name, raw), own in over.items():
+        assert (own.difference > on_tiny[f"{name} beats the raw {raw}"]) == (name != "PaSeR")
+    first_last = "beats the raw mean of the first and the last layer"
+    paser, simcse = (found[f"{name} {first_last}"] for name in ("PaSeR", "SimCSE"))
+    assert {paser.verdict, simcse.verdict} == {"holds"}
+    assert f"over it PaSeR gains {paser.difference:.1f} points, and SimCSE {simcse.difference:.1f}" in text
+    ahead = found["SimCSE is slightly better than PaSeR"]
+    assert ahead.verdict == "undecided"
+    assert f"PaSeR is {-ahead.difference:.1f} points ahead of SimCSE, and that is undecided" in text
+    assert f"On `tiny` it is {-on_tiny['SimCSE is slightly better than PaSeR']:.1f} ahead" in text
+    board = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "sentences.json")
+    score = {row: own.score for row, own in board.results.columns["STS"].rows.items()}
+    higher = {name: score[f"small: {name}"] - score[name] for name in ("raw [CLS]", "raw mean", "PaSeR")}
+    assert f"by {higher['raw [CLS]']:.1f} points ([CLS]) and {higher['raw mean']:.1f} (mean)" in text
+    assert f"PaSeR's {score['small: PaSeR']:.1f} is only {higher['PaSeR']:.1f} above" in text
+    made = runs("small-sts/paser")
+    assert {run.results.kept_step for run in made} <= {200, 300, 400}
+    lost = [scores(run, None, "after")["average"] - scores(run, None, "last")["average"] for run in made]
+    assert f"the last step scores {min(lost):.1f} to {max(lost):.1f} points lower" in text
+    for run in (*runs("small-sts/simcse"), *runs("small-sts/moco")):
+        curve = {point.step: point.score for point in run.results.training.dev}
+        assert max(curve.values()) - max(score for step, score in curve.items() if step <= 1333) < 0.4
+    search = records.read_as(SearchRecord, ROOT / records.FOLDER / "small-sts" / "paser.json").results
+    assert search.chosen == {"train.learning_rate": 0.001, "dropout": 0.02}
+    (without,) = (trial for trial in search.trials if trial.steps == 2000 and trial.values["dropout"] == 0)
+    assert without.step == 200
+    assert f"dev score fell by {without.dev - without.last:.0f} points after step 200" in text
+    highest = [trial for trial in search.trials if trial.values["train.learning_rate"] == 0.003]
+    assert {trial.step for trial in highest} == {0}
 
 
 def test_pasers_points_are_those_of_the_records(page: str) -> None:
@@ -771,12 +785,9 @@ def test_numbers_in_sentences_are_those_of_the_records() -> None:
     assert said in written_in("leaderboard")
     board = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "sentences.json")
     found = {row: own.score for row, own in board.results.columns["STS"].rows.items()}
-    assert f"the raw mean {found['raw mean'] - found['small: raw mean']:.1f} lower" in written_in("which")
-    assert all(0.8 < found[f"small: {name}"] - found[name] < 2.2 for name in ("SimCSE", "MoCo"))
-    paser = {size: values(f"{size}-sts/paser").mean() for size in ("tiny", "small")}
-    lower = f"{paser['tiny'] - paser['small']:.1f} lower"
-    assert f"PaSeR {lower}" in written_in("which")
-    assert f"With {paser['small']:.1f} points it scores {lower} than on `tiny`" in written_in("scorecard")
+    higher = {name: found[f"small: {name}"] - found[name] for name in ("SimCSE", "MoCo", "raw mean", "PaSeR")}
+    said = f"SimCSE scores {higher['SimCSE']:.1f} points higher and MoCo {higher['MoCo']:.1f}, the raw mean"
+    assert f"{said} {higher['raw mean']:.1f} and PaSeR only {higher['PaSeR']:.1f}" in written_in("which")
     means = {
         name: published.table("universal", 2).loc["BERT-base mean", columns].mean() for name, columns in CELLS.items()
     }
