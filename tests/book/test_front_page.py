@@ -200,8 +200,9 @@ def test_what_the_scorecard_says_of_small() -> None:
             f"the raw {raw} PaSeR gains {paser}{' points' * (raw == '[CLS]')}, MoCo {moco} and SimCSE {simcse}" in text
         )
     on_tiny = {own.text: own.found["tiny"].difference for own in record.results.claims if "tiny" in own.found}
-    for (name, raw), own in over.items():
-        assert (own.difference > on_tiny[f"{name} beats the raw {raw}"]) == (name != "PaSeR")
+    times = {name: over[name, "mean"].difference / on_tiny[f"{name} beats the raw mean"] for name, _ in over}
+    assert (round(times["SimCSE"], 1), round(times["MoCo"], 1)) == (2, 3)
+    assert times["PaSeR"] < 1
     first_last = "beats the raw mean of the first and the last layer"
     paser, simcse = (found[f"{name} {first_last}"] for name in ("PaSeR", "SimCSE"))
     assert {paser.verdict, simcse.verdict} == {"holds"}
@@ -221,7 +222,7 @@ def test_what_the_scorecard_says_of_small() -> None:
     assert f"the last step scores {min(lost):.1f} to {max(lost):.1f} points lower" in text
     for run in (*runs("small-sts/simcse"), *runs("small-sts/moco")):
         curve = {point.step: point.score for point in run.results.training.dev}
-        assert max(curve.values()) - max(score for step, score in curve.items() if step <= 1333) < 0.4
+        assert max(curve.values()) - max(score for step, score in curve.items() if step <= 1333) < 0.3
     search = records.read_as(SearchRecord, ROOT / records.FOLDER / "small-sts" / "paser.json").results
     assert search.chosen == {"train.learning_rate": 0.001, "dropout": 0.02}
     (without,) = (trial for trial in search.trials if trial.steps == 2000 and trial.values["dropout"] == 0)
