@@ -342,6 +342,21 @@ def test_which_one_says_what_further_training_does_to_minilm() -> None:
     assert f"comes first in {first[0]:.0f}% and {first[1]:.0f}% of its pairs, and in {found:.0f}% before" in text
 
 
+def test_pt_bert_as_released_learns_nothing_at_dropout_0_1_as_its_page_says() -> None:
+    made = runs("tiny-wiki/released-dropout")
+    assert len(made) == 6
+    assert {(run.settings.dropout, run.results.kept_step) for run in made} == {(0.1, 0)}
+    ends: dict[int, list[float]] = {}
+    for run in made:
+        ends.setdefault(run.settings.method.arguments["pseudo_tokens"], []).append(
+            scores(run, "cls", "last")["average"]
+        )
+    assert {len(seeds) for seeds in ends.values()} == {3}
+    start = scores(made[0], "cls", "before")["average"]
+    said = f"their last steps average {fmean(ends[128]):.1f} with 128 and {fmean(ends[1]):.1f} with one ([CLS], three"
+    assert f"{said} seeds each), and the start has {start:.1f}" in text_of("ptbert-experiments")
+
+
 def test_pt_berts_effects_are_those_that_its_page_names() -> None:
     record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
     found = {claim.text: claim.found["tiny"] for claim in record.results.claims if "tiny" in claim.found}
