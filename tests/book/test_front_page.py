@@ -181,6 +181,8 @@ def test_small_recovers_at_dropout_0_1_as_the_dropout_trap_says() -> None:
     cls, mean = (results.table(pooling).loc["small"] for pooling in ("cls", "mean"))
     assert f"[CLS] of `small` falls from {cls[0.0]:.0f} to {cls[0.1]:.0f} at 0.1" in text
     assert f"falls as far, from {cls[0.0]:.0f} to {cls[0.1]:.0f}." in text
+    others = records.read_as(DropoutRecord, ROOT / records.FOLDER / "dropout" / "start.json").results.table("mean")
+    assert (others[0.0] - others[0.1]).max() < mean[0.0] - mean[0.1]
     assert f"Its mean loses the most of all five, {mean[0.0] - mean[0.1]:.0f} points" in text
 
 
@@ -228,6 +230,14 @@ def test_what_the_scorecard_says_of_small() -> None:
     (without,) = (trial for trial in search.trials if trial.steps == 2000 and trial.values["dropout"] == 0)
     assert without.step == 200
     assert f"dev score fell by {without.dev - without.last:.0f} points after step 200" in text
+    (chosen,) = (trial for trial in search.trials if trial.steps == 2000 and trial.values == search.chosen)
+    assert chosen.dev > without.dev  # "scores higher and falls less"
+    assert chosen.dev - chosen.last < without.dev - without.last
+    slow = [trial for trial in search.trials if trial.values == {"train.learning_rate": 0.0003, "dropout": 0.02}]
+    assert [(trial.steps, trial.step, trial.rising) for trial in slow] == [(300, 300, True)]
+    trained = [run for name in ("paser", "simcse", "moco") for run in runs(f"small-sts/{name}")]
+    assert len({run.source.device for run in trained}) == 1
+    assert "CPU" not in trained[0].source.device
     highest = [trial for trial in search.trials if trial.values["train.learning_rate"] == 0.003]
     assert {trial.step for trial in highest} == {0}
 
@@ -346,6 +356,7 @@ def test_pt_bert_as_released_learns_nothing_at_dropout_0_1_as_its_page_says() ->
     made = runs("tiny-wiki/released-dropout")
     assert len(made) == 6
     assert {(run.settings.dropout, run.results.kept_step) for run in made} == {(0.1, 0)}
+    assert {run.settings.train["learning_rate"] for run in made} == {0.00003}
     ends: dict[int, list[float]] = {}
     for run in made:
         ends.setdefault(run.settings.method.arguments["pseudo_tokens"], []).append(

@@ -161,9 +161,13 @@ def test_only_finished_records_load(tmp_path: Path) -> None:
         records.read_as(records.SweepRecord, tmp_path / "b.json")
 
 
-def test_all_recorded_files_are_read_and_written_without_a_change(tmp_path: Path) -> None:
+def recorded() -> list[Path]:
     kept = BOOK / "sweeps"  # the runs, and in folders of their own the encoders that they keep, which are no records
-    paths = [path for path in sorted(BOOK.rglob("*.json")) if path.parent == kept or kept not in path.parents]
+    return [path for path in sorted(BOOK.rglob("*.json")) if path.parent == kept or kept not in path.parents]
+
+
+def test_all_recorded_files_are_read_and_written_without_a_change(tmp_path: Path) -> None:
+    paths = recorded()
     assert len(paths) > 250
     for path in paths:
         records.read(path).save(tmp_path / "again.json")
@@ -234,3 +238,15 @@ def test_a_run_on_the_cpu_does_not_name_the_gpu(monkeypatch: pytest.MonkeyPatch)
     assert notes.provenance("c", 1.0).device == "a GPU"
     assert notes.provenance("c", 1.0, on=torch.device("cuda")).device == "a GPU"
     assert notes.provenance("c", 1.0, on="cpu").device.startswith("CPU ")
+
+
+def test_the_command_of_every_record_names_a_file_that_exists() -> None:
+    for path in recorded():
+        record = records.read(path)
+        if getattr(record, "provenance", None) is None:
+            continue
+        words = record.source.command.split()
+        if words[:3] == ["python", "-m", "sentlab"]:  # the first round's commands name a module that is gone
+            files = [word for word in words if word.endswith(".json")]
+            missing = [file for file in files if not (BOOK.parents[1] / file).exists()]
+            assert not missing, (path, missing)
