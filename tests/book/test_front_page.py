@@ -74,7 +74,7 @@ def test_only_paser_beats_a_count_of_common_words_as_pages_say(page: str) -> Non
     assert board.results
     column = board.results.columns["STS"]
     words = column.rows["common words"].score
-    said = f"words that two sentences share scores {words:.1f}, and of these four only PaSeR scores higher"
+    said = f"words that two sentences share scores {words:.1f}, and on `tiny`, of these four only PaSeR scores higher"
     assert said in page
     trained = {name: column.between(name, "common words") for name in ("SimCSE", "MoCo", "PT-BERT", "PaSeR")}
     assert [name for name, gap in trained.items() if gap.value > 0] == ["PaSeR"]
@@ -86,6 +86,11 @@ def test_only_paser_beats_a_count_of_common_words_as_pages_say(page: str) -> Non
         assert (column.between("ConSERT", straightened).p or 0) > 0.05
     assert "ConSERT's lead is not significant" in text_of("which")
     assert "none of which scores above a count of common words" in text_of("which")
+    assert "On `small` SimCSE does" in text_of("which")
+    larger = column.between("small: SimCSE", "common words")
+    assert (larger.low or 0) > 0
+    assert larger.p is not None
+    assert larger.p < 0.05
     assert "counting common words beats the raw vectors" in text_of("which").lower()
     assert all((column.between(raw, "common words").high or 0) < 0 for raw in ("raw mean", "raw [CLS]"))
     gap = column.between("whitening", "flow")
@@ -350,6 +355,10 @@ def test_which_one_says_what_further_training_does_to_minilm() -> None:
     assert f"from {spearman:.1f} to {rated[0]:.1f} and {rated[1]:.1f} (dropout 0.02 and 0)" in text
     first = [scores(run, None, "after")[names[1]] for run in (slight, without)]
     assert f"comes first in {first[0]:.0f}% and {first[1]:.0f}% of its pairs, and in {found:.0f}% before" in text
+    end = [[scores(run, None, "last")[name] for run in (slight, without)] for name in names]
+    assert {f"{score:.0f}" for score in end[0]} == {"77"}
+    assert "At the last step its Spearman is still 77, " in text
+    assert f"but the match comes first in {end[1][0]:.0f}% and {end[1][1]:.0f}%" in text
 
 
 def test_pt_bert_as_released_learns_nothing_at_dropout_0_1_as_its_page_says() -> None:
@@ -364,8 +373,8 @@ def test_pt_bert_as_released_learns_nothing_at_dropout_0_1_as_its_page_says() ->
         )
     assert {len(seeds) for seeds in ends.values()} == {3}
     start = scores(made[0], "cls", "before")["average"]
-    said = f"their last steps average {fmean(ends[128]):.1f} with 128 and {fmean(ends[1]):.1f} with one ([CLS], three"
-    assert f"{said} seeds each), and the start has {start:.1f}" in text_of("ptbert-experiments")
+    said = f"their last steps average {fmean(ends[128]):.1f} with 128 and {fmean(ends[1]):.1f} with one"
+    assert f"{said} (the start: {start:.1f})" in text_of("ptbert-experiments")
 
 
 def test_pt_berts_effects_are_those_that_its_page_names() -> None:
