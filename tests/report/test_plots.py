@@ -196,6 +196,22 @@ def test_curves_have_a_panel_a_measurement_and_a_line_a_method() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["MoCo", "SimCSE"]
 
 
+def test_curves_over_two_axes_share_their_scores() -> None:
+    rows = [
+        {"step": step, "minutes": step * pace, "dev": step / 10 + shift, "method": name}
+        for name, pace, shift in (("MoCo", 0.1, 1.0), ("PaSeR", 0.5, 2.0))
+        for step in (50, 100)
+    ]
+    figure = plots.curves(pd.DataFrame(rows), ["step", "minutes"], ["dev"], "method")
+    steps, minutes = figure.axes
+    assert [axes.get_xlabel() for axes in figure.axes] == ["step", "minutes"]
+    assert steps.get_ylabel() == "dev"
+    assert steps.get_ylim() == minutes.get_ylim()
+    slow = [line for line in minutes.get_lines() if len(line.get_xdata()) == 2][1]
+    assert slow.get_xdata().tolist() == pytest.approx([25, 50])
+    assert slow.get_ydata().tolist() == pytest.approx([7, 12])
+
+
 def test_attention_is_shown_in_shares_of_attending_to_all_alike() -> None:
     weights = np.array([[0.5, 0.25, 0.25], [1 / 3, 1 / 3, 1 / 3]])
     figure = plots.attention({"before": weights, "after": weights[::-1]}, ["[CLS]", "a", "dog"], "pseudo tokens")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle
+from itertools import cycle, product
 from textwrap import fill
 
 import numpy as np
@@ -95,17 +95,19 @@ def training_losses(losses: Sequence[Mapping[str, float]], names: Sequence[str],
     return figure
 
 
-def curves(table: pd.DataFrame, x: str, ys: Sequence[str], hue: str) -> Figure:
+def curves(table: pd.DataFrame, x: str | Sequence[str], ys: Sequence[str], hue: str) -> Figure:
     """Draw one panel per measurement and one line per value of `hue`; rows that differ in their seed alone form a band.
 
     Args:
         table: one row per point.
-        x, ys, hue: names of columns.
+        x: name of a column, or several: each has panels of its own.
+        ys, hue: names of columns.
     """
-    with canvas(len(ys), width=2.7 if len(ys) > 1 else 5.4, sharey=False) as (figure, panels):
-        for axes, y in zip(panels, ys, strict=True):
+    shown = list(product([x] if isinstance(x, str) else x, ys))
+    with canvas(len(shown), width=2.7 if len(shown) > 1 else 5.4, sharey=len(ys) == 1) as (figure, panels):
+        for axes, (across, y) in zip(panels, shown, strict=True):
             sns.lineplot(
-                table, x=x, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()],
+                table, x=across, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()],
                 errorbar=("sd", 1), legend="full" if axes is panels[0] else False,
             )  # fmt: skip
             axes.set(title=y if len(ys) > 1 else "", ylabel="" if len(ys) > 1 else y)
