@@ -3,8 +3,8 @@
 import sentlab
 
 encoder = sentlab.Encoder.from_pretrained()            # the bundled encoder, offline
-method = sentlab.methods.PaSeR(encoder)
-sentlab.fit(method, sentences, sentlab.TrainConfig(steps=300, learning_rate=1e-3))
+method = sentlab.methods.MoCo(encoder)
+sentlab.fit(method, sentences, sentlab.TrainConfig(steps=300, learning_rate=1e-4))
 vectors = encoder.encode(["A man plays the guitar."])  # (1, D)
 
 Each name is imported when it is first used, so that `import sentlab` is quick and needs no optional package.

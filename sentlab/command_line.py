@@ -12,7 +12,7 @@ ON_TRIPLES: tuple[str, ...] = ("SimCSE", "SupervisedPaSeR", "SLICE")
 METHODS = {name.lower(): name for name in (*ON_TEXTS, *ON_TRIPLES)}
 EXAMPLES = {
     "train": """
-  python -m sentlab train texts.txt --out my-encoder
+  python -m sentlab train texts.txt --learning-rate 1e-4 --out my-encoder
   python -m sentlab train reviews.csv --columns review --method paser --steps 500 --out my-encoder
   python -m sentlab train triples.jsonl --rows triples --dev judged.tsv --scale 1,7 --out my-encoder
 then in Python: sentlab.Encoder.from_pretrained("my-encoder")""",
@@ -37,7 +37,7 @@ then in Python: pandas.read_csv("hits.csv")""",
   python -m sentlab page --encoder my-encoder --out my-encoder.html
 then open my-encoder.html in a browser; or write my-encoder.js, and in Python:
   from sentlab.report import widgets
-  widgets.compare({"mine": ("my-encoder.js", "mean")})""",
+  widgets.compare({"mine": ("my-encoder.js", "cls")})""",
 }
 
 

@@ -105,7 +105,10 @@ class DuplicateQuestion:
 
 @dataclass(frozen=True, slots=True)
 class PhraseInContext:
-    """A phrase to look for and a longer text; `context[start:end]` is the best match and `score` grades it, 0 to 5."""
+    """A phrase to look for and a longer text; `context[start:end]` is the best match and `score` grades it, 0 to 5.
+
+    `start` and `end` count characters.
+    """
 
     phrase: str
     context: str

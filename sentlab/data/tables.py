@@ -110,6 +110,8 @@ def _names(kind: str, columns: str | Sequence[str] | None) -> tuple[str, ...]:
     if len(names) != len(COLUMNS[kind]):
         wanted = ", ".join(COLUMNS[kind])
         raise ValueError(f"columns names {len(names)} columns; {kind} take {len(COLUMNS[kind])}, for {wanted}")
+    if len(set(names)) < len(names):
+        raise ValueError(f"columns names one of them twice: {', '.join(names)}")
     return names
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable
 from functools import wraps
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -163,8 +164,11 @@ class Compatible(nn.Module):
         return _unit(a) @ _unit(b).T
 
     def similarity_pairwise(self, a: Any, b: Any) -> Tensor:
-        """Compute the cosine of each pair of vectors: arrays or tensors (n, D), (n, D) -> (n,)."""
-        return (_unit(a) * _unit(b)).sum(dim=-1)
+        """Compute the cosine of each pair of vectors: arrays or tensors (n, D), (n, D) -> (n,); else a ValueError."""
+        ours, theirs = _unit(a), _unit(b)
+        if ours.shape != theirs.shape:
+            raise ValueError(f"pairs need as many vectors on both sides, got {len(ours)} and {len(theirs)}")
+        return (ours * theirs).sum(dim=-1)
 
     @property
     def max_seq_length(self) -> int:
@@ -268,7 +272,7 @@ def _ours(encoder: Encoder, keywords: dict[str, Any]) -> dict[str, Any]:
     if "normalize_embeddings" in keywords:
         found["normalize"] = keywords.pop("normalize_embeddings") or None
     if "batch_size" in keywords:
-        if not (isinstance(size := keywords.pop("batch_size"), int) and size > 0):
+        if not (isinstance(size := keywords.pop("batch_size"), Integral) and size > 0):
             raise ValueError(f"batch_size must be a whole number of at least 1, got {size!r}")
         found["tokens_per_batch"] = min(default_tokens(encoder.device), size * encoder.max_length)
     if (device := keywords.pop("device", None)) is not None and not _same(torch.device(device), encoder.device):

@@ -39,8 +39,8 @@ class Encoder(Compatible):
         tokenizer: its fast tokenizer.
         pooling: a name in `sentlab.encoder.pooling.POOLINGS`, or "pseudo" for what `pseudo` makes of the last layer.
         max_length: tokens a text, special tokens included. Longer texts are cut at the end.
-        post: a fitted map that every pooled vector goes through, or None. After a change of the pooling or the weights,
-            fit again (`sentlab.encoder.vector_maps.postprocessed`).
+        post: a fitted map that every pooled vector goes through, or None. It refuses another pooling. After a change of
+            the weights, fit again (`sentlab.encoder.vector_maps.postprocessed`).
         pseudo: the pseudo tokens that PT-BERT has trained with this model, or None.
         normalize: `encode` scales vectors to length 1 unless it is told otherwise. `forward` does not.
         prompts: name -> words to put before a text.
@@ -150,6 +150,8 @@ class Encoder(Compatible):
     def pooling(self, name: str) -> None:
         if name not in POOLINGS and (name != "pseudo" or self.pseudo is None):
             raise ValueError(unknown_pooling(name))
+        if self.post is not None and name != self.__dict__.get("_pooling", name):
+            raise ValueError(f"post is fitted to {self.pooling!r} vectors, not {name!r}: set it to None, or fit again")
         self._pooling = name
 
     @property
@@ -185,8 +187,7 @@ class Encoder(Compatible):
     def fingerprint(self, *, tokens: bool = False) -> str:
         """Return 16 hexadecimal digits that change with anything that decides the vectors of `encode` by its defaults.
 
-        The masked-LM head, dropout, the device and the name of the source do not, and `save` keeps the digits. It takes
-        about 20 ms for the bundled encoder, and a second for 400 MB of weights.
+        The masked-LM head, dropout, the device and the source's name do not. `save` keeps the digits.
 
         Args:
             tokens: True covers only what decides the vectors of `encode_tokens`, so that another pooling does not
@@ -212,13 +213,12 @@ class Encoder(Compatible):
 
         `input_ids` are token ids (B, L), or word embeddings (B, L, D). `attention_mask` is (B, L).
         """
-        output = self.backbone(
+        return self.backbone(
             **{"input_ids" if input_ids.ndim == 2 else "inputs_embeds": input_ids},
             attention_mask=attention_mask,
             output_hidden_states=True,
             return_dict=True,
-        )
-        return output.hidden_states
+        ).hidden_states
 
     def pool(self, hidden_states: tuple[Tensor, ...], attention_mask: Tensor, pooling: str | None = None) -> Tensor:
         """Pool what `hidden_states` gives, with a mask (B, L), to (B, D) by a pooling; None: the encoder's own."""

@@ -74,6 +74,10 @@ def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[st
     See `Encoder.from_pretrained` for what it raises.
     """
     is_folder = Path(place).is_dir()
+    if is_folder and not (Path(place) / "config.json").is_file():
+        index = (Path(place) / "phrases.json").is_file()
+        hint = "it holds a phrase index, for PhraseIndex.load" if index else "give a folder that Encoder.save wrote"
+        raise FileNotFoundError(f"{place} holds no encoder, as it has no config.json: {hint}")
     hub = {"revision": revision, "local_files_only": is_folder or _only_cached(place, revision)}
     try:
         with quiet():

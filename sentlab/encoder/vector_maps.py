@@ -24,6 +24,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -58,8 +59,8 @@ class Whitening(nn.Module):
 
     def __init__(self, dim: int | None = None):
         super().__init__()
-        if dim is not None and dim < 1:
-            raise ValueError(f"dim must be 1 or more, or None for all directions; it is {dim}")
+        if dim is not None and not (isinstance(dim, Integral) and dim >= 1):
+            raise ValueError(f"dim must be a whole number of at least 1, or None for all directions; it is {dim!r}")
         self.settings = {"dim": None if dim is None else int(dim)}
         self.linear: nn.Linear | None = None
 
@@ -171,8 +172,9 @@ class Flow(nn.Module):
         self.settings: dict[str, Any] = {"steps": steps, "width": width, "epochs": epochs}
         self.settings |= {"batch_size": batch_size, "learning_rate": learning_rate}
         for name, value in self.settings.items():
-            if value <= 0:
-                raise ValueError(f"{name} must be positive; it is {value}")
+            if value <= 0 or (name != "learning_rate" and not isinstance(value, Integral)):
+                kind = "above 0" if name == "learning_rate" else "a whole number of at least 1"
+                raise ValueError(f"{name} must be {kind}; it is {value!r}")
         self.settings["seed"] = seed
         self.steps = nn.ModuleList()
 

@@ -15,6 +15,7 @@ The kind of a row decides the evaluation, here and nowhere else:
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,9 @@ import numpy as np
 
 from sentlab import data
 from sentlab.data import DuplicateQuestion, LabelledPair, PhraseInContext, RankingQuery, ScoredPair, WordPairInContext
+from sentlab.data.catalog import JOINED, PUBLIC
 from sentlab.data.rows import Corpus, check_rows
+from sentlab.data.toy import NAMES
 from sentlab.encoder import Encoder
 from sentlab.evaluation import metrics, words
 from sentlab.evaluation.inputs import Rows, TextEncoder, one_corpus
@@ -123,9 +126,8 @@ def evaluate(
         if given is not None and kind is not wanted:
             raise ValueError(f"{argument}= is for {wanted.__name__} rows; {name} holds {kind.__name__}")
     if kind is LabelledPair:
-        if train is None and corpus is not rows and not isinstance(rows, str):
-            raise ValueError("give train= too, the pairs that the classifier of the labels is trained on")
-        train = data.load(name, "train", folder) if train is None else train
+        if train is None:
+            train = _training_rows(corpus, rows, folder)
         labelled = evaluate_identification(encoder, train, corpus, progress=progress)
         scores, items = {name: labelled.accuracy}, 100.0 * labelled.right
     elif kind in (DuplicateQuestion, RankingQuery):
@@ -162,6 +164,15 @@ def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]
     return gold, "pearson" if isinstance(corpus[0], PhraseInContext) else "spearman"
 
 
+def _training_rows(corpus: Corpus[Any], rows: Rows, folder: str | Path | None = None) -> Corpus[Any]:
+    """The `train` split of a corpus of labelled pairs that has one."""
+    if (corpus is rows or isinstance(rows, str)) and corpus.name in (*PUBLIC, *JOINED, *NAMES):
+        return data.load(corpus.name, "train", folder)
+    raise ValueError(
+        f"{corpus.name}: `evaluate` needs train= too, the pairs that the classifier of the labels is trained on"
+    )
+
+
 def dev_score(rows: Rows, *, setup: Setup | None = None) -> Callable[[TextEncoder], float]:
     """Return a dev score for `fit`, of rows of any kind.
 
@@ -169,7 +180,11 @@ def dev_score(rows: Rows, *, setup: Setup | None = None) -> Callable[[TextEncode
     shows one.
 
     Args:
-        rows, setup: as in `evaluate`, but of a name the `dev` split is loaded.
+        rows, setup: as in `evaluate`, but of a name the `dev` split is loaded. A test split warns: what chooses must
+            not see it.
+
+    Raises:
+        ValueError: as `evaluate`, or the scores of all rows are equal, so that nothing correlates with them.
 
     Example:
         >>> dev = sentlab.dev_score(sentlab.data.load("toy-sts", "dev"))
@@ -177,9 +192,15 @@ def dev_score(rows: Rows, *, setup: Setup | None = None) -> Callable[[TextEncode
         True
     """
     corpus = one_corpus(rows, *KINDS, split="dev")
+    gold, _ = gold_of(corpus)
+    if gold is not None and len(set(gold.tolist())) < 2:  # `fit` would find out at its end
+        raise ValueError(f"{corpus.name}: a correlation needs rows with different scores; all of them have {gold[0]:g}")
+    train = _training_rows(corpus, rows) if isinstance(corpus[0], LabelledPair) else None
+    if isinstance(rows, Corpus) and rows.split == "test":
+        warnings.warn(f"{rows.name} is a test split; choose with another, or the test says too much", stacklevel=2)
 
     def score(encoder: TextEncoder) -> float:
-        found = evaluate(encoder, corpus, setup=setup, progress=False)
+        found = evaluate(encoder, corpus, setup=setup, train=train, progress=False)
         return found.score() if found.gold is None else 100 * metrics.spearman(found.items, found.gold)
 
     # a checkpoint belongs to its dev set

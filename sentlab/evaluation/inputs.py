@@ -83,6 +83,8 @@ def encode_groups(encoder: TextEncoder, *groups: Sequence[str], progress: bool |
     Raises:
         ValueError: `encode` returned another number of vectors.
     """
+    if not callable(getattr(encoder, "encode", None)) or isinstance(encoder, str):  # a string has an `encode`, too
+        raise TypeError(f"an encoder turns texts into vectors, got {encoder!r:.60}: pass Encoder.from_pretrained(...)")
     place: dict[str, int] = {}  # of a text among the distinct ones
     places = [np.array([place.setdefault(text, len(place)) for text in group], np.int64) for group in groups]
     # only our own encoder is known to have the arguments; float32, so that scores are the same on all devices

@@ -159,7 +159,7 @@ def bm25(corpus: Rows = "stsb-context", *, folder: str | Path | None = None) -> 
 def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
     """Test each system against the best of them: Williams's test on Pearson's correlation, at p < 0.05 each.
 
-    Of twenty systems that are as good as the best, one differs by chance.
+    Of twenty systems that are as good as the best, expect one to differ significantly by chance.
 
     Args:
         rows: system -> its similarities, (n,) each, such as `MiningResult.similarities`.
@@ -255,6 +255,13 @@ def _load(rows: Rows, folder: str | Path | None) -> Corpus[PhraseInContext]:
     blank = next((i for i, row in enumerate(corpus) if not row.phrase.strip() or not row.context.strip()), None)
     if blank is not None:
         raise ValueError(f"row {blank} of {corpus.name} ({corpus.split}) has a phrase or a context without a word")
+    outside = next((i for i, row in enumerate(corpus) if not 0 <= row.start < row.end <= len(row.context)), None)
+    if outside is not None:
+        row = corpus[outside]
+        raise ValueError(
+            f"row {outside} of {corpus.name} ({corpus.split}) has its match at {row.start} to {row.end}; start and end "
+            f"are places of characters in its context, which has {len(row.context)}"
+        )
     return corpus
 
 

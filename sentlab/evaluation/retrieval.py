@@ -105,6 +105,9 @@ def evaluate_retrieval(
         ValueError: the rows are of another kind, or no query has anything to find.
     """
     corpus = one_corpus(corpus, DuplicateQuestion, folder=folder)
+    for number, row in enumerate(corpus):
+        if row.duplicate is not None and not row.duplicate.strip():
+            raise ValueError(f"row {number} of {corpus.name} has a blank duplicate; where there is none it is None")
     texts = corpus_texts(corpus)
     place = {text: i for i, text in enumerate(texts)}
     duplicates: dict[str, set[str]] = {}  # of each question
@@ -139,6 +142,8 @@ def evaluate_reranking(
     """
     corpus = one_corpus(corpus, RankingQuery, folder=folder)
     for place, row in enumerate(corpus):
+        if isinstance(row.candidates, str):
+            raise ValueError(f"row {place} of {corpus.name}: candidates is one string; pass a tuple, (text,)")
         flags = row.relevant
         if len(flags) != len(row.candidates) or not all(isinstance(flag, bool | np.bool_) for flag in flags):
             raise ValueError(

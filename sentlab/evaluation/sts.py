@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -201,8 +202,8 @@ def watch_geometry(corpus: Rows, every: int) -> Callable[[int, Any], dict[str, f
 
     Source: PT-BERT, Fig. 3 (every 125 steps, on STS-B).
     """
-    if every < 1:
-        raise ValueError(f"every is a number of steps, 1 or more, not {every}")
+    if not isinstance(every, Integral) or every < 1:
+        raise ValueError(f"every is a number of steps, a whole one of at least 1, not {every!r}")
     pairs = _alignable(corpus, "dev")
 
     def on_step(step: int, method: Any) -> dict[str, float] | None:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+from sentlab.encoder import Encoder
+
 
 def check_above_zero(**arguments: float) -> None:
     """Refuse what is not a finite number above 0."""
@@ -35,6 +37,13 @@ def _check(arguments: dict[str, Any], holds: Callable[[Any], bool], wanted: str)
     for name, value in arguments.items():
         if not (isinstance(value, Real) and math.isfinite(value) and holds(value)):
             raise ValueError(f"{name} must be {wanted}, got {value!r}")
+
+
+def check_encoder(encoder: object) -> None:
+    """Refuse what is no encoder, such as its name."""
+    if not isinstance(encoder, Encoder):
+        named = f"({encoder!r})" if isinstance(encoder, str) else "(...)"
+        raise TypeError(f"a method trains a sentlab.Encoder, got {encoder!r:.60}: pass Encoder.from_pretrained{named}")
 
 
 def check_rows(rows: Sequence[object], kind: type, method: str) -> None:

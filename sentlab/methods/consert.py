@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_above_zero, check_share
+from sentlab.methods.arguments import check_above_zero, check_encoder, check_share
 from sentlab.training.chunks import Parts
 from sentlab.training.processes import own_first
 
@@ -122,6 +122,7 @@ class ConSERT(nn.Module):
         cutoff: float = 0.2,
         temperature: float = 0.1,
     ):
+        check_encoder(encoder)
         super().__init__()
         if isinstance(views, str) or len(views) != 2 or not set(views) <= set(VIEWS):
             raise ValueError(f"views must be two of {', '.join(VIEWS)}, got {views!r}")

@@ -31,7 +31,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_count
+from sentlab.methods.arguments import check_count, check_encoder
 from sentlab.training.chunks import encode_in_parts
 
 
@@ -68,6 +68,7 @@ class ContrastiveTension(nn.Module):
     """
 
     def __init__(self, encoder: Encoder, *, negatives: int = 7):
+        check_encoder(encoder)
         super().__init__()
         check_count(negatives=negatives)
         if encoder.pooling == "pseudo":

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_rows
+from sentlab.methods.arguments import check_encoder, check_rows
 from sentlab.training.chunks import encode_in_parts
 from sentlab.training.losses import corrupt, masked_lm_loss
 
@@ -36,6 +36,7 @@ class MaskedLM(nn.Module):
     """
 
     def __init__(self, encoder: Encoder):
+        check_encoder(encoder)
         super().__init__()
         if encoder.lm_head is None:
             raise ValueError("this encoder's checkpoint has no masked-LM head: choose one that has it")

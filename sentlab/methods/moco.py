@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_above_zero, check_count, check_rows, check_share
+from sentlab.methods.arguments import check_above_zero, check_count, check_encoder, check_rows, check_share
 from sentlab.methods.simcse import cls_head
 from sentlab.text.views import View, viewed
 from sentlab.training.chunks import encode_in_parts
@@ -89,6 +89,7 @@ class MoCo(nn.Module):
         temperature: float = 0.05,
         view: View | None = None,
     ):
+        check_encoder(encoder)
         super().__init__()
         check_count(queue_size=queue_size)
         check_share(momentum=momentum)

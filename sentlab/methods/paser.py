@@ -37,7 +37,7 @@ from torch import Tensor, nn
 from sentlab.encoder import Encoder
 from sentlab.encoder.batches import padded
 from sentlab.encoder.inference import evaluating
-from sentlab.methods.arguments import check_above_zero, check_count, check_rows, check_share
+from sentlab.methods.arguments import check_above_zero, check_count, check_encoder, check_rows, check_share
 from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder, split_phrases
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
@@ -85,6 +85,9 @@ def generative_loss(states: Tensor, targets: Tensor, head: nn.Module) -> Tensor:
 class PaSeR(nn.Module):
     """Trains `encoder` to keep the important phrases of a sentence in its vector.
 
+    The decoder starts random, and the dev score falls before it rises. In a short run, first train the decoder alone:
+    `encoder.requires_grad_(False)`, one `fit`, and `encoder.requires_grad_(True)` for the next.
+
     Args:
         encoder: trained in place, its masked-LM head too. Its pooling makes the sentence vectors.
         decoder_layers: layers of the throw-away decoder. The paper found 6 best (Fig. 4).
@@ -126,6 +129,7 @@ class PaSeR(nn.Module):
         decoder_heads: int | None = None,
         dropout: float | None = None,
     ):
+        check_encoder(encoder)
         super().__init__()
         if encoder.lm_head is None:
             raise ValueError(

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_above_zero, check_not_negative, check_rows
+from sentlab.methods.arguments import check_above_zero, check_encoder, check_not_negative, check_rows
 from sentlab.methods.paser import PaSeR
 from sentlab.methods.simcse import cls_head, tokenize_triples
 from sentlab.training.chunks import encode_in_parts
@@ -48,6 +48,7 @@ class SupervisedPaSeR(nn.Module):
     """
 
     def __init__(self, encoder: Encoder, *, alpha: float = 0.1, temperature: float = 0.05, **generative: Any):
+        check_encoder(encoder)
         super().__init__()
         check_not_negative(alpha=alpha)
         check_above_zero(temperature=temperature)

@@ -37,7 +37,7 @@ from typing import Any, cast
 from sentlab.encoder import Encoder
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
-from sentlab.methods.arguments import check_above_zero, check_count, check_share
+from sentlab.methods.arguments import check_above_zero, check_count, check_encoder, check_share
 from sentlab.methods.moco import MoCo
 from sentlab.text.views import View
 from sentlab.training.dropout import dropout_of
@@ -59,8 +59,8 @@ class PTBERT(MoCo):
             and so on for vectors without the pseudo tokens. You can change it at any time: `encoder.pooling = ...`.
 
     Raises:
-        ValueError: names an argument out of range, or the encoder's pooling reads more than the last layer. The encoder
-            is left unchanged.
+        ValueError: names an argument out of range. Also an encoder with a `post`, or whose pooling reads more than the
+            last layer. The encoder is left unchanged.
 
     Example:
         >>> method = sentlab.methods.PTBERT(sentlab.Encoder.from_pretrained(), pseudo_tokens=16)
@@ -83,6 +83,9 @@ class PTBERT(MoCo):
         at_test: str = "pseudo",
     ):
         # all checks come first, since what follows changes the encoder
+        check_encoder(encoder)
+        if encoder.post is not None:
+            raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
         check_count(pseudo_tokens=pseudo_tokens, queue_size=queue_size)
         check_share(momentum=momentum)
         check_above_zero(temperature=temperature)

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_above_zero, check_not_negative, check_rows
+from sentlab.methods.arguments import check_above_zero, check_encoder, check_not_negative, check_rows
 from sentlab.text.views import View, viewed
 from sentlab.training.chunks import encode_in_parts
 from sentlab.training.losses import corrupt, info_nce, masked_lm_loss
@@ -51,6 +51,7 @@ class SimCSE(nn.Module):
     """
 
     def __init__(self, encoder: Encoder, *, temperature: float = 0.05, mlm: float = 0.0, view: View | None = None):
+        check_encoder(encoder)
         super().__init__()
         check_above_zero(temperature=temperature)
         check_not_negative(mlm=mlm)

@@ -23,6 +23,7 @@ Differs from the released code:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -34,7 +35,7 @@ from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.encoder.batches import padded
 from sentlab.encoder.pooling import masked_mean
-from sentlab.methods.arguments import check_above_zero, check_count, check_rows
+from sentlab.methods.arguments import check_above_zero, check_count, check_encoder, check_rows
 from sentlab.text.words import word_boundaries
 from sentlab.training.chunks import encode_in_parts
 from sentlab.training.processes import of_all_processes
@@ -117,7 +118,7 @@ class SLICE(nn.Module):
     `encode_tokens` returns. `encode` pools [CLS] and [SEP] as well, so its vectors differ slightly.
 
     Args:
-        encoder: trained in place. Its pooling must be "mean".
+        encoder: trained in place. Its pooling must be "mean". Longer passages than its max_length are cut, and warn.
         min_size, max_size: words in a span, or tokens. The paper trains with 1 to 10 and searches 1 to 20.
         scale: above 0. Similarities in [0, 1] are multiplied by it.
         in_batch: False is the paper's loss: a query has one negative, its own. True adds all passages of the other rows
@@ -145,6 +146,7 @@ class SLICE(nn.Module):
         in_batch: bool = False,
         words: bool = True,
     ):
+        check_encoder(encoder)
         super().__init__()
         if encoder.pooling != "mean":
             raise ValueError(
@@ -169,7 +171,7 @@ class SLICE(nn.Module):
 
         Raises:
             TypeError: a row that is not a Triple.
-            ValueError: no rows, or a phrase without a token.
+            ValueError: no rows, or a phrase without a token. A passage without one is similar to nothing.
         """
         check_rows(rows, Triple, "SLICE")
         queries = self._tokenize([row.anchor for row in rows])
@@ -183,6 +185,12 @@ class SLICE(nn.Module):
     def _tokenize(self, texts: list[str]) -> dict[str, Tensor]:
         """Tokenise as `Encoder.tokenize` does, and number the units: (N, L) each."""
         batch = padded(self.encoder, texts)
+        if any(encoding.overflowing for encoding in batch.encodings):
+            warnings.warn(
+                f"texts are cut at max_length={self.encoder.max_length} tokens, and SLICE sees no match behind that: "
+                "load the encoder with a larger max_length, or shorten the passages",
+                stacklevel=2,
+            )
         tensors = {name: batch[name] for name in ("input_ids", "attention_mask")}
         tensors["units"] = torch.full_like(tensors["input_ids"], -1)
         for row, encoding, text in zip(tensors["units"], batch.encodings, texts, strict=True):

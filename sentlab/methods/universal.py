@@ -35,7 +35,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import LabelledPair, PhrasePair
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_count
+from sentlab.methods.arguments import check_count, check_encoder
 from sentlab.training import losses
 from sentlab.training.chunks import encode_in_parts
 from sentlab.training.tasks import Tasks
@@ -51,7 +51,8 @@ def task_rows(**corpora: Sequence[LabelledPair] | Sequence[PhrasePair]) -> Tasks
     """Order the rows of one, two or three tasks, with `nli` in every second batch and the others in turn between.
 
     Args:
-        corpora: `nli=` rows of LabelledPair; `pi=` and `ptc=` rows of PhrasePair.
+        corpora: `nli=` rows of LabelledPair; `pi=` and `ptc=` rows of PhrasePair. All those of `pi` count as
+            paraphrases, so leave out the ones whose relation is `independent`.
 
     Raises:
         ValueError: a task that is none of the three, or that has no rows.
@@ -69,7 +70,7 @@ class Negatives:
 
     Args:
         pairs: rows whose two sides are paraphrases, in either direction. Only second sides are drawn, as a target's
-            partner is one. Otherwise a word among phrases would give the label away.
+            partner is one. Otherwise a negative could be known by its form, as a word among phrases.
         count: how many are drawn for a target.
 
     Raises:
@@ -157,6 +158,7 @@ class Universal(nn.Module):
         tasks: Sequence[str] = ("nli", "pi", "ptc"),
         paraphrases: Sequence[PhrasePair] = (),
     ):
+        check_encoder(encoder)
         super().__init__()
         _check(tasks)
         check_count(negatives=negatives)

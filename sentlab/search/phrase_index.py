@@ -148,7 +148,8 @@ class PhraseIndex:
         other in the order in which they are committed.
 
         Args:
-            texts: any iterable; it is read as it is encoded. An empty text counts, and is never found.
+            texts: any iterable; it is read as it is encoded. An empty text counts, and is never found. A text that is
+                there already is added once more, and found twice.
             precision: of the encoder's arithmetic, as in `Encoder.encode`: `bfloat16` is quicker where the CPU has AMX.
 
             progress: True shows a bar, False none; None shows one once the work has taken three seconds.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from torch import nn
 
+from sentlab.data.rows import Corpus
 from sentlab.encoder import Encoder
 from sentlab.training.config import TrainConfig
 from sentlab.training.tasks import Tasks
@@ -16,6 +18,8 @@ def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
     """Return the rows as something with a length that takes whole numbers as indices.
 
     A list, a `Corpus` or an array is not copied. A generator or a pandas Series becomes a list, a set a sorted one.
+
+    Texts that are blank or repeated warn.
 
     Raises:
         TypeError: one string, a mapping, a DataFrame, or something that holds no rows.
@@ -34,6 +38,14 @@ def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
     found: Any = rows
     if len(found) == 0:
         raise ValueError("no rows to train on")
+    if isinstance(found, list | tuple | Corpus) and all(isinstance(row, str) for row in found):
+        blank, repeated = sum(not row.strip() for row in found), len(found) - len(set(found))
+        if blank or repeated:
+            warnings.warn(
+                f"{blank} rows are blank and {repeated} are repeated: methods that compare the texts of a batch take "
+                "them for different ones, so leave them out",
+                stacklevel=3,
+            )
     return found
 
 

@@ -96,7 +96,7 @@ def fit(
         config: see `TrainConfig`.
 
         dev: encoder -> score, higher is better; must not look at any test set. It is called before the first step too
-            where `keep="dev"` or `eval_every` is set. It cannot change the random state.
+            where `keep="dev"` or `eval_every` is set. It cannot change the random state or the pooling.
 
         folder: where `checkpoint.safetensors` and `history.json` go; None: nothing is written.
         resume: go on from the folder's checkpoint if it has one; weights end bit-identical on CPU. The method must be
@@ -113,9 +113,9 @@ def fit(
 
     Raises:
         TypeError: `method`, `rows`, `config` or `dev` is something else, such as an encoder or one string.
-        ValueError: no rows; an encoder with a `post`; keep="dev" without dev; a batch that several processes cannot
-            share; bfloat16 on a CPU; a folder with a checkpoint but neither resume nor overwrite. Also a checkpoint of
-            another run: the message names the method, argument, encoder, row or setting that differs.
+        ValueError: no rows; an encoder with a `post`; keep="dev" without dev; a batch that several
+            processes cannot share; bfloat16 on a CPU; a folder with a checkpoint but neither resume nor overwrite. Also
+            a checkpoint of another run: the message names the method, argument, encoder, row or setting that differs.
         FloatingPointError: a loss or dev score is not finite; names it and the step.
 
     Example:
@@ -252,8 +252,10 @@ def _evaluate(run: Run, method: Any, config: TrainConfig, dev: Any, accelerator:
     """Score the encoder, and keep it where it is the best so far."""
     found: list[Any] = [None]
     if accelerator.is_main_process:
+        pooling = method.encoder.pooling
         with random_state.kept():
             found = [dev(method.encoder)]
+        method.encoder.pooling = pooling  # whatever vector dev has looked at
     if accelerator.num_processes > 1:
         from accelerate.utils import broadcast_object_list
 

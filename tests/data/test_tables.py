@@ -145,6 +145,7 @@ def test_arguments_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     for message, arguments in {
         "kind must be one of texts, pairs, triples": {"kind": "words"},
         "columns names 2 columns; triples take 3": {"kind": "triples", "columns": ["a", "b"]},
+        "columns names one of them twice: a, a, score": {"kind": "pairs", "columns": ["a", "a", "score"]},
         r"scale must be .* got \(5, 0\)": {"kind": "pairs", "scale": (5, 0)},
     }.items():
         with pytest.raises(ValueError, match=message):

@@ -366,13 +366,14 @@ def test_phrases_in_contexts() -> None:
     [
         ("toy-stsb", "test", None, "toy-sts, .*not 'toy-stsb'"),
         ("toy-sts", "validation", None, "train, dev, test, not 'validation'"),
-        ("toy-sts", "test", 0, "1 or more, not 0"),
+        ("toy-sts", "test", 0, "a whole one of at least 1, not 0"),
+        ("toy-sts", "test", 2.5, r"a whole one of at least 1, not 2\.5"),
         ("toy-words", "test", 1_000_000, "has only"),
     ],
 )
-def test_bad_arguments(name: str, split: str, size: int | None, message: str) -> None:
+def test_bad_arguments(name: str, split: str, size: float | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        toy.load(name, split, size=size)
+        toy.load(name, split, size=size)  # type: ignore[arg-type]
 
 
 def test_roles_are_those_of_the_sentence() -> None:

@@ -340,3 +340,14 @@ def test_the_package_says_its_version() -> None:
     parts: Sequence[str] = sentlab.__version__.split(".")
     assert len(parts) == 3
     assert all(part.isdigit() for part in parts)
+
+
+def test_pairs_of_vectors_need_two_equal_sides(encoder: Encoder) -> None:
+    with pytest.raises(ValueError, match="as many vectors on both sides, got 1 and 2"):
+        encoder.similarity_pairwise(encoder.encode(["a"]), encoder.encode(["a", "b"]))
+
+
+def test_numpys_whole_numbers_are_batch_sizes(encoder: Encoder) -> None:
+    sizes: list[Any] = [2, np.int64(2)]
+    ours, theirs = (encoder.encode(TEXTS, batch_size=size) for size in sizes)
+    np.testing.assert_array_equal(ours, theirs)

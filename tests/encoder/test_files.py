@@ -20,6 +20,7 @@ from transformers import PreTrainedModel
 from sentlab.encoder import Encoder, files
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.encoder.vector_maps import Whitening, postprocessed
+from sentlab.search import PhraseIndex
 
 TEXTS = ["a man plays the guitar", "the dog runs", "", "who is the old teacher in the city?", "the dog runs", "bread"]
 
@@ -235,6 +236,14 @@ def test_errors_say_what_was_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(OSError, match="hub model 'some-group/no-such-model', revision v9"):
         Encoder.from_pretrained("some-group/no-such-model", revision="v9")
+
+
+def test_a_folder_without_an_encoder_says_what_it_lacks(small_encoder_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"holds no encoder, as it has no config\.json: give a folder that Encoder\.save"):
+        Encoder.from_pretrained(tmp_path)
+    PhraseIndex(Encoder.from_pretrained(small_encoder_folder, device="cpu")).save(tmp_path / "index")
+    with pytest.raises(OSError, match=r"a phrase index, for PhraseIndex\.load"):
+        Encoder.from_pretrained(tmp_path / "index")
 
 
 def test_an_unknown_pooling_is_refused_when_it_is_set(small_encoder_folder: Path) -> None:

@@ -150,10 +150,16 @@ def test_what_cannot_be_fitted() -> None:
             kind.fit(x[0])
     with pytest.raises(ValueError, match="dim=5, but the vectors have 4"):
         Whitening(5).fit(x)
-    with pytest.raises(ValueError, match="dim must be 1 or more"):
+    with pytest.raises(ValueError, match="dim must be a whole number of at least 1"):
         Whitening(0)
-    with pytest.raises(ValueError, match="epochs must be positive"):
+    with pytest.raises(ValueError, match=r"dim must be a whole number .* it is 2\.5"):
+        Whitening(2.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="epochs must be a whole number of at least 1; it is 0"):
         Flow(epochs=0)
+    with pytest.raises(ValueError, match=r"epochs must be a whole number of at least 1; it is 2\.5"):
+        Flow(epochs=2.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="learning_rate must be above 0"):
+        Flow(learning_rate=0)
     x[:, 2] = 0.1
     with pytest.raises(ValueError, match="dimension 2"):
         Flow().fit(x)
@@ -223,6 +229,16 @@ def test_a_post_is_computed_in_float32_under_autocast(encoder: Encoder) -> None:
 def test_a_post_of_another_width_is_refused(encoder: Encoder) -> None:
     with pytest.raises(ValueError, match="post maps vectors of 6 dimensions; this model has 32"):
         Encoder(encoder.model, encoder.tokenizer, "mean", 64, Whitening().fit(skewed(50, 6)))
+
+
+def test_a_map_belongs_to_the_pooling_that_it_was_fitted_to(encoder: Encoder) -> None:
+    white = postprocessed(encoder, Whitening(4), SENTENCES)
+    with pytest.raises(ValueError, match=r"post is fitted to 'first_last' vectors, not 'mean': set it to None"):
+        white.pooling = "mean"
+    white.pooling = "first_last"
+    white.post = None
+    white.pooling = "mean"
+    assert postprocessed(white, Whitening(4), SENTENCES).pooling == "mean"
 
 
 def test_too_few_sentences_are_an_error(encoder: Encoder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +98,11 @@ def test_labels_are_identification_with_the_train_split() -> None:
 
 
 def test_the_train_split_is_loaded_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    train, test = two_labels("train"), two_labels("test")
+    train, test = two_labels("train"), replace(two_labels("test"), name="toy-nli-pairs")
     asked = []
     monkeypatch.setattr(data, "load", lambda *what: asked.append(what) or train)
     assert evaluate(Letters(), test).scores == evaluate(Letters(), test, train=train).scores
-    assert asked == [("two labels", "train", None)]
+    assert asked == [("toy-nli-pairs", "train", None)]
 
 
 def test_phrases_are_similarity() -> None:
@@ -183,6 +184,23 @@ def test_dev_scores_are_those_of_sts_and_mining(encoder: Encoder) -> None:
     assert dev_score(questions)(Letters()) == pytest.approx(evaluate_reranking(Letters(), questions).map)
 
 
+def test_what_no_dev_score_can_be_made_of_is_refused_at_once() -> None:
+    same = [ScoredPair("a", "b", 2.0), ScoredPair("a", "c", 2.0)]
+    for rows in (same, same[:1]):
+        with pytest.raises(ValueError, match="rows with different scores; all of them have 2"):
+            dev_score(rows)
+    with pytest.raises(ValueError, match="needs train= too"):
+        dev_score(list(two_labels("dev")))
+    with pytest.warns(UserWarning, match="toy-sts is a test split"):
+        dev_score(corpus_of("toy-sts"))
+
+
+def test_a_dev_score_of_labels_trains_on_the_corpus_own_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    train, dev = two_labels("train"), replace(two_labels("dev"), name="toy-nli-pairs")
+    monkeypatch.setattr(data, "load", lambda *what: train)
+    assert dev_score(dev)(Letters()) == evaluate_identification(Letters(), train, dev).accuracy
+
+
 def test_rows_and_arguments_that_do_not_fit() -> None:
     pairs = corpus_of("toy-sts")
     with pytest.raises(ValueError, match="it holds str"):
@@ -191,7 +209,7 @@ def test_rows_and_arguments_that_do_not_fit() -> None:
         evaluate(Letters(), [pairs[0], PhrasePair("a", "b", "equivalence", 0.5)])
     with pytest.raises(ValueError, match="for PhraseInContext rows"):
         evaluate(Letters(), pairs, setup="full")
-    with pytest.raises(ValueError, match="give train= too"):
+    with pytest.raises(ValueError, match="needs train= too"):
         evaluate(Letters(), list(two_labels("test")))
     with pytest.raises(ValueError, match="for LabelledPair rows"):
         evaluate(Letters(), pairs, train=corpus_of("toy-nli-pairs"))

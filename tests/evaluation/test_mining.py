@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -242,6 +243,13 @@ def test_result_shows_itself() -> None:
     assert table.iloc[0].tolist() == [result.pearson, result.spearman, result.found]
     assert "<table" in result._repr_html_()
     assert result.left_out == {"no gold": 2}
+
+
+@pytest.mark.parametrize(("start", "end"), [(-5, 3), (4, 4), (7, 4), (2, 900)])
+def test_a_match_outside_its_context_is_refused(encoder: Encoder, start: int, end: int) -> None:
+    rows = [*REAL[:1], replace(REAL[1], start=start, end=end)]
+    with pytest.raises(ValueError, match=rf"row 1 .* has its match at {start} to {end}; .* places of characters"):
+        evaluate_mining(encoder, rows)
 
 
 @pytest.mark.parametrize("setup", ["full", "ngrams", "spans"])

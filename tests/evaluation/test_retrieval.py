@@ -282,6 +282,12 @@ def test_refusals_name_what_is_wrong():
         evaluate_reranking(Angles(), HAND)
     with pytest.raises(ValueError, match="it holds no rows"):
         evaluate_retrieval(Angles(), duplicates())
+    with pytest.raises(ValueError, match="row 1 of rows has a blank duplicate"):
+        evaluate_retrieval(Angles(), [DuplicateQuestion("0", "1"), DuplicateQuestion("2", " ")])
+    with pytest.raises(ValueError, match="row 0 of rows: candidates is one string"):
+        evaluate_reranking(Angles(), [RankingQuery("0", "12", (True, False))])
+    with pytest.raises(TypeError, match=r"an encoder turns texts into vectors, got 'tiny'"):
+        evaluate_retrieval("tiny", HAND)
     with pytest.raises(ValueError, match="0 queries, 1 texts in the corpus, k=3"):
         nearest(Angles(), [], ["0"])
     with pytest.raises(ValueError, match="k=0"):

@@ -271,6 +271,8 @@ def test_geometry_is_refused_before_training_and_not_within(encoder: Encoder) ->
     rows = [ScoredPair("a", "b", 1.0)]
     with pytest.raises(ValueError, match="to align"):
         watch_geometry(rows, 5)
+    with pytest.raises(ValueError, match=r"a number of steps, a whole one of at least 1, not 2\.5"):
+        watch_geometry(rows, 2.5)  # type: ignore[arg-type]
     pairs = (pair for pair in [ScoredPair("a dog", "a cat", 4.5), ScoredPair("a man", "a boy", 1.0)])
     look = watch_geometry(pairs, 1)  # type: ignore[arg-type]
     method = SimpleNamespace(encoder=encoder)
@@ -283,5 +285,5 @@ def test_geometry_is_watched_every_few_steps() -> None:
     look, found = watch_geometry(corpus, 3), geometry(method.encoder, corpus)
     seen = {"alignment": found.alignment, "uniformity": found.uniformity}
     assert [look(step, method) for step in range(1, 7)] == [None, None, seen, None, None, seen]
-    with pytest.raises(ValueError, match="1 or more"):
+    with pytest.raises(ValueError, match="a whole one of at least 1, not 0"):
         watch_geometry(corpus, 0)

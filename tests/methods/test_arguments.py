@@ -76,3 +76,9 @@ def test_an_argument_out_of_range_is_named(encoder: Encoder, method: Any, name: 
 @pytest.mark.parametrize("method", [m for m in WRONG if m is not PTBERT], ids=lambda method: method.__name__)
 def test_the_defaults_pass(encoder: Encoder, method: Any) -> None:
     build(method, encoder)
+
+
+@pytest.mark.parametrize("method", list(WRONG), ids=lambda method: method.__name__)
+def test_the_name_of_an_encoder_is_none(method: Any) -> None:
+    with pytest.raises(TypeError, match=r"got 'tiny': pass Encoder\.from_pretrained\('tiny'\)"):
+        build(method, "tiny")  # type: ignore[arg-type]

@@ -353,3 +353,9 @@ def test_a_word_of_training_is_a_word_of_the_search() -> None:
     assert len(edges) - 1 < len(offsets)  # "don't" is one of them
     inside = units[units >= 0].tolist()
     assert [inside.index(word) for word in range(len(edges) - 1)] == edges[:-1].tolist()
+
+
+def test_a_passage_that_is_cut_at_a_chosen_length_warns(small_encoder_folder: Path) -> None:
+    method = SLICE(Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=12, device="cpu"))
+    with pytest.warns(UserWarning, match="cut at max_length=12 tokens, and SLICE sees no match behind that"):
+        method.collate([Triple("a dog", "the old man " * 5 + "sees a dog", "nobody eats")])

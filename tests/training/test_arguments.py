@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +125,23 @@ def test_processes_must_share_a_batch_equally() -> None:
         check_shares(Tasks(("a", "b"), a=range(40), b=range(5)), TrainConfig(batch_size=8), 2)
     check_shares(range(100), TrainConfig(batch_size=8), 4)
     check_shares(range(9), TrainConfig(batch_size=7), 1)
+
+
+def test_blank_and_repeated_texts_warn(make: Callable[[], SimCSE]) -> None:
+    with pytest.warns(UserWarning, match="2 rows are blank and 1 are repeated"):
+        fit(make(), [*TEXTS, " ", "", TEXTS[0]], CONFIG, progress=False)
+    fit(make(), TEXTS, CONFIG, progress=False)  # says nothing
+
+
+def test_a_dev_that_looks_at_another_pooling_leaves_that_of_training(make: Callable[[], SimCSE]) -> None:
+    seen = []
+
+    def dev(encoder: Encoder) -> float:
+        seen.append(encoder.pooling)
+        encoder.pooling = "mean"
+        return 0.0
+
+    method = make()
+    fit(method, TEXTS, replace(CONFIG, eval_every=1), dev, progress=False)
+    assert seen == ["cls"] * 3
+    assert method.encoder.pooling == "cls"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from numbers import Integral
 from random import Random
 from typing import Any
 
@@ -84,8 +85,8 @@ def load(name: str, split: str = "test", *, seed: int = 0, size: int | None = No
         raise ValueError(f"split is one of {', '.join(SPLITS)}, not {split!r}")
     if size is None:
         size = SIZES[name][SPLITS.index(split)]
-    if size < 1:
-        raise ValueError(f"size is a number of rows, 1 or more, not {size}")
+    if not isinstance(size, Integral) or size < 1:
+        raise ValueError(f"size is a number of rows, a whole one of at least 1, not {size!r}")
     rows: dict[Any, None] = {}
     for row in _MAKERS[name](split, seed, Random(f"{name} {split} {seed}")):
         rows[row] = None
