@@ -272,9 +272,9 @@ def _ours(encoder: Encoder, keywords: dict[str, Any]) -> dict[str, Any]:
     if "normalize_embeddings" in keywords:
         found["normalize"] = keywords.pop("normalize_embeddings") or None
     if "batch_size" in keywords:
-        if not (isinstance(size := keywords.pop("batch_size"), Integral) and size > 0):
+        if not (isinstance(size := keywords.pop("batch_size"), Integral) and int(size) > 0):
             raise ValueError(f"batch_size must be a whole number of at least 1, got {size!r}")
-        found["tokens_per_batch"] = min(default_tokens(encoder.device), size * encoder.max_length)
+        found["tokens_per_batch"] = min(default_tokens(encoder.device), int(size) * encoder.max_length)
     if (device := keywords.pop("device", None)) is not None and not _same(torch.device(device), encoder.device):
         raise ValueError(
             f"device={device!r}, but the encoder is on {encoder.device}; call encoder.to({device!r}) first"
