@@ -724,6 +724,21 @@ def test_what_two_pages_say_of_wikipedias_texts() -> None:
     assert min(gap.p for gap in same) > 0.05
     told = "; ".join(f"{gap.value:z.1f}, {gap.low:.1f} to {gap.high:.1f}" for gap in same)
     assert f"do not differ significantly ({told})".replace("-", "−") in page
+    fitted, lost = {}, []
+    for name in ("whitening", "flow"):
+        gap, less = (
+            column.between(f"{name}, captions and NLI", "raw mean"),
+            column.between(f"{name}, STS sentences", f"{name}, captions and NLI"),
+        )
+        assert max(gap.p, less.p) < 0.05
+        fitted[name] = f"{gap.value:.1f} ({gap.low:.1f} to {gap.high:.1f})"
+        lost.append(f"{less.value:.1f}")
+        assert f"{name} {gap.value:.1f}" in text_of("which")
+    said = f"Whitening gains {fitted['whitening']} and the flow {fitted['flow']}, {' and '.join(lost)} less"
+    assert said in page
+    lead = column.between("PaSeR, captions and NLI", "flow, captions and NLI")
+    assert lead.p < 0.05
+    assert f"PaSeR's lead over the flow is {lead.value:.1f} ({lead.low:.1f} to {lead.high:.1f})" in page
     gained = difference("PaSeR, captions and NLI", "raw mean")
     front = " ".join((ROOT / "book" / "index.md").read_text(encoding="utf-8").split())
     assert f"PaSeR still gains {gained} over the raw mean" in front
