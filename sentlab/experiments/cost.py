@@ -53,10 +53,10 @@ def cost(path: Path) -> CostRecord:
     spawn = get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as child:
         for name, row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
-            (source,) = encoders_of(row, path, first=True)
             own = settings_of(row, path)
             if own.method:
                 spent[name] = child.submit(training, own, settings.steps, settings.threads).result()
+            source = own if own.method else encoders_of(row, path, first=True)[0]
             asked = child.submit(encoding, source, row.pooling, texts, settings.passes, settings.threads)
             encoded[name] = asked.result()
     record.results = found.CostResults(training=spent, encoding=encoded)
@@ -75,9 +75,7 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
         steps: that are timed. The median of their seconds counts. Of a map the whole fit is timed.
     """
     torch.set_num_threads(threads)
-    encoder = Encoder.from_pretrained(**settings.encoder.model_dump(exclude_unset=True))
-    corpus = training_rows(settings, Notes())
-    method = build_method(settings, corpus)
+    encoder, corpus, method = _parts(settings)
     if settings.train is None:
         seconds, memory = _measured(lambda: postprocessed(encoder, method, corpus))
         return found.TrainingCost(minutes=round(seconds / 60, 2), mib=round(memory))
@@ -106,15 +104,33 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
 
 
 def encoding(
-    source: dict[str, Any], pooling: str | None, texts: list[str], passes: int, threads: int
+    source: dict[str, Any] | RunSettings, pooling: str | None, texts: list[str], passes: int, threads: int
 ) -> found.EncodingCost:
-    """Measure the sentences a second in the fastest pass, and the MiB at the peak of the first."""
+    """Measure the sentences a second in the fastest pass, and the MiB at the peak of the first.
+
+    Args:
+        source: of an encoder, or the settings of a run. What that trains has its parts before training, which cost the
+            same; a map is fitted.
+    """
     torch.set_num_threads(threads)
-    encoder = load(source)
+    encoder: Any
+    if isinstance(source, RunSettings):
+        start, corpus, method = _parts(source)
+        encoder = method(start).encoder if source.train else postprocessed(start, method, corpus)
+        del corpus
+    else:
+        encoder = load(source)
     encoder.pooling = pooling or encoder.pooling
     _, memory = _measured(lambda: encoder.encode(texts, progress=False))
     seconds = min(_measured(lambda: encoder.encode(texts, progress=False))[0] for _ in range(passes))
     return found.EncodingCost(sentences_a_second=round(len(texts) / seconds), mib=round(memory))
+
+
+def _parts(settings: RunSettings) -> tuple[Encoder, Any, Any]:
+    """The encoder that a run starts from, the rows that it learns from, and its method, which waits for both."""
+    encoder = Encoder.from_pretrained(**settings.encoder.model_dump(exclude_unset=True))
+    corpus = training_rows(settings, Notes())
+    return encoder, corpus, build_method(settings, corpus)
 
 
 def _measured(work: Callable[[], Any]) -> tuple[float, float]:
