@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -51,12 +52,16 @@ def cost(path: Path) -> CostRecord:
     spent: dict[str, found.TrainingCost] = {}
     encoded: dict[str, found.EncodingCost] = {}
     spawn = get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1) as child:
+    pool = ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1)
+    with TemporaryDirectory() as scratch, pool as child:
         for name, row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
             own = settings_of(row, path)
             if own.method:
                 spent[name] = child.submit(training, own, settings.steps, settings.threads).result()
-            source = own if own.method else encoders_of(row, path, first=True)[0]
+                source = {"source": str(Path(scratch) / str(len(encoded)))}
+                child.submit(write_untrained, own, source["source"]).result()
+            else:
+                (source,) = encoders_of(row, path, first=True)
             asked = child.submit(encoding, source, row.pooling, texts, settings.passes, settings.threads)
             encoded[name] = asked.result()
     record.results = found.CostResults(training=spent, encoding=encoded)
@@ -103,23 +108,19 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
     return found.TrainingCost(seconds_a_step=round(seconds, 3), minutes=round(minutes, 2), mib=round(memory))
 
 
-def encoding(
-    source: dict[str, Any] | RunSettings, pooling: str | None, texts: list[str], passes: int, threads: int
-) -> found.EncodingCost:
-    """Measure the sentences a second in the fastest pass, and the MiB at the peak of the first.
+def write_untrained(settings: RunSettings, folder: str) -> None:
+    """Write the encoder of a run as it is before training, when encoding costs the same. A map is fitted."""
+    encoder, corpus, method = _parts(settings)
+    built = method(encoder).encoder if settings.train else postprocessed(encoder, method, corpus)
+    built.save(folder)
 
-    Args:
-        source: of an encoder, or the settings of a run. What that trains has its parts before training, which cost the
-            same; a map is fitted.
-    """
+
+def encoding(
+    source: dict[str, Any], pooling: str | None, texts: list[str], passes: int, threads: int
+) -> found.EncodingCost:
+    """Measure the sentences a second in the fastest pass, and the MiB at the peak of the first."""
     torch.set_num_threads(threads)
-    encoder: Any
-    if isinstance(source, RunSettings):
-        start, corpus, method = _parts(source)
-        encoder = method(start).encoder if source.train else postprocessed(start, method, corpus)
-        del corpus
-    else:
-        encoder = load(source)
+    encoder = load(source)
     encoder.pooling = pooling or encoder.pooling
     _, memory = _measured(lambda: encoder.encode(texts, progress=False))
     seconds = min(_measured(lambda: encoder.encode(texts, progress=False))[0] for _ in range(passes))

@@ -12,6 +12,7 @@ from typing import Any
 
 import nbformat
 import nltk
+import numpy as np
 import pytest
 
 from sentlab import data
@@ -31,7 +32,7 @@ from sentlab.experiments.records import (
 from sentlab.experiments.results_rows import NOT_RUN
 from sentlab.experiments.significance import items_of
 from sentlab.methods import PaSeR
-from sentlab.report.runs import AVERAGES, best_on_dev, runs, scores, values
+from sentlab.report.runs import AVERAGES, best_on_dev, dev_curve, runs, scores, values
 from sentlab.text.phrases import chunk_phrases
 
 CELLS = {  # of Universal, Table 2
@@ -316,6 +317,34 @@ def test_the_advice_fits_the_leaderboard() -> None:
     assert min(trained, key=trained.__getitem__) == "MoCo"
     speeds = {row: own.sentences_a_second for row, own in cost.encoding.items()}
     assert "model2vec" in max(speeds, key=speeds.__getitem__)
+
+
+def test_the_leaderboard_says_how_fast_paser_passes_the_others() -> None:
+    board = records.read_as(LeaderboardRecord, ROOT / records.FOLDER / "leaderboard" / "sentences.json")
+    cost = records.read_as(CostRecord, ROOT / records.FOLDER / "leaderboard" / "cost.json").results
+    paces = {row: own.seconds_a_step for row, own in cost.training.items() if own.seconds_a_step}
+    assert set(paces) == {"PaSeR", "SimCSE", "MoCo", "PT-BERT"}
+    means: dict[str, np.ndarray] = {}
+    for row in paces:
+        curves = [dev_curve(run) for run in runs(board.settings.rows[row].record)]
+        steps = np.array([point["step"] for point in curves[0]])
+        means[row] = np.mean([[point["score"] for point in curve] for curve in curves], axis=0)
+    ours, pace = means.pop("PaSeR"), paces.pop("PaSeR")
+    assert ours[1] < ours[0]  # it falls first
+    text = text_of("leaderboard")
+    ratios = sorted(pace / other for other in paces.values())
+    assert f"takes {ratios[0]:.1f} to {ratios[-1]:.1f} times as long" in text
+    ahead = np.logical_and.reduce(
+        [
+            (ours > own) & (ours > np.interp(steps * pace, steps * paces[row], own))  # by steps, and by time
+            for row, own in means.items()
+        ]
+    )
+    first = next(place for place in range(len(steps)) if ahead[place:].all())
+    assert f"From step {steps[first]} on, or {steps[first] * pace / 60:.1f} minutes, it is above the three" in text
+    early = steps <= 2 / 3 * steps[-1]
+    rises = [own[~early].max() - own[early].max() for own in (ours, *means.values())]
+    assert f"No mean over seeds rises by more than {max(rises):.1f} points in the last third" in text
 
 
 def test_which_one_says_what_further_training_does_to_minilm() -> None:
