@@ -248,6 +248,21 @@ def test_what_the_scorecard_says_of_small() -> None:
     assert {trial.step for trial in highest} == {0}
 
 
+def test_what_the_scorecard_says_of_minilm() -> None:
+    record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
+    (claim,) = (own for own in record.results.claims if "minilm" in own.found)
+    found = claim.found["minilm"]
+    assert found.verdict == "holds"
+    text, made = written_in("scorecard"), runs("minilm/universal")
+    said = f"better, by {found.difference:.1f} points** (95% CI {found.low:.1f} to {found.high:.1f})"
+    assert f"the three tasks make sentences {said}, at step 100 of 1,000." in text
+    assert {(run.results.kept_step, run.settings.train["steps"]) for run in made} == {(100, 1000)}
+    assert all(scores(run, when="last")["average"] < scores(run, when="before")["average"] for run in made)
+    assert {run.settings.frozen_first["steps"] for run in made} == {200}  # "(200 from MiniLM)"
+    search = records.read_as(SearchRecord, ROOT / records.FOLDER / "minilm" / "universal.json")
+    assert search.settings.steps == 100  # "(100 from MiniLM)"
+
+
 def test_pasers_points_are_those_of_the_records(page: str) -> None:
     record = records.read_as(ScorecardRecord, ROOT / records.FOLDER / "scorecard" / "claims.json")
     (claim,) = (own for own in record.results.claims if own.text == "PaSeR beats the raw mean")
