@@ -783,10 +783,47 @@ def test_what_two_pages_say_of_wikipedias_texts() -> None:
     lead = column.between("PaSeR, captions and NLI", "flow, captions and NLI")
     assert lead.p < 0.05
     assert f"PaSeR's lead over the flow is {lead.value:.1f} ({lead.low:.1f} to {lead.high:.1f})" in page
+    own = {
+        name: column.between("PaSeR, Wikipedia", name)
+        for name in ("raw mean", "MoCo, Wikipedia", "SimCSE, STS sentences")
+    }
+    less = column.between("PaSeR, STS sentences", "PaSeR, Wikipedia")
+    lost = column.between("raw mean", "whitening, Wikipedia")
+    assert max(gap.p for gap in (*own.values(), less, lost)) < 0.05
+    gain = own["raw mean"]
+    said = f"{gain.value:.1f} points over the raw mean (95% CI {gain.low:.1f} to {gain.high:.1f}). That is"
+    assert f"**PaSeR gains from Wikipedia, too:** {said}" in page
+    other = column.between("PaSeR, captions and NLI", "PaSeR, Wikipedia")
+    assert other.p > 0.05
+    gaps = (less, own["MoCo, Wikipedia"], own["SimCSE, STS sentences"], other, lost)
+    less_, ahead, even, differs, loses = (f"{gap.value:.1f} ({gap.low:.1f} to {gap.high:.1f})" for gap in gaps)
+    said = f"That is {less_} less than from the STS sentences, {ahead} more than MoCo from Wikipedia, and {even} more"
+    assert f"{said} than SimCSE from the STS sentences." in page
+    lead = column.between("PaSeR, Wikipedia", "SimCSE, Wikipedia")
+    assert lead.p > 0.05
+    assert f"Nor is PaSeR's lead of {lead.value:.1f} over SimCSE from Wikipedia, whose seeds have" in page
+    differs = differs.replace(" ", " higher ", 1).replace("-", "−")
+    assert f"captions PaSeR is {differs}, which is not significant. Whitening loses {loses} there" in page
+    said = f"From Wikipedia PaSeR gains {gain.value:.1f}, and SimCSE and MoCo at most"
+    assert f"{said} {max(map(float, mean)):.1f}; whitening loses {lost.value:.1f} (" in text_of("which")
+    tried = {}
+    for name in ("wiki/paser", "wiki/simcse", "wiki/moco", "captions/paser", "captions/simcse", "captions/moco"):
+        search = records.read_as(SearchRecord, ROOT / records.FOLDER / f"tiny-{name}.json")
+        tried[name] = [trial.values for trial in search.results.trials if trial.steps == search.settings.steps]
+    assert [len(own) for own in tried.values()] == [16, 8, 8, 8, 8, 8]
+    few = [own["train.learning_rate"] for own in tried["captions/paser"] if own["dropout"] == 0.02]
+    assert few == [0.003]  # "only beside the highest rate"
+    assert {run.settings.dropout for run in runs("tiny-captions/paser")} == {0}
     gained = difference("PaSeR, captions and NLI", "raw mean")
     front = " ".join((ROOT / "book" / "index.md").read_text(encoding="utf-8").split())
-    assert f"PaSeR still gains {gained} over the raw mean" in front
-    reached = f"without the tests' sentences, it reaches {rows['PaSeR, captions and NLI']:.1f}"
+    wikipedia = (
+        f"and from Wikipedia {gain.value:.1f}. Whitening fitted to Wikipedia loses {lost.value:.1f}, and PT-BERT"
+    )
+    assert f"PaSeR still gains {gained} over the raw mean, {wikipedia}" in front
+    reached = ", and from Wikipedia ".join(
+        f"{rows[f'PaSeR, {texts}']:.1f}" for texts in ("captions and NLI", "Wikipedia")
+    )
+    reached = f"without the tests' sentences, it reaches {reached}"
     assert reached in text_of("paser-experiments")
     own = text_of("ptbert-experiments")
     assert f"SimCSE is {cls[0]} and MoCo {cls[1]} points above the raw [CLS] (not significant)" in own
