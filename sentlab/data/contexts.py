@@ -98,7 +98,7 @@ def stsb_in_context(
         The rows in order, as a corpus named `<name>-context`. Pairs whose text the generator does not set into a
         passage verbatim are left out and counted, as the paper does (23%).
 
-    Raises: as `in_context`; ValueError for rows that are no ScoredPair.
+    Raises: as `in_context`; ValueError for rows that are no ScoredPair, TypeError for rows in no corpus.
 
     Source: SLICE, section 4.2.
     """
@@ -135,11 +135,14 @@ def triples_in_context(
         other pairs are left out, counted.
 
     Raises:
+        TypeError: rows in no corpus.
         ValueError: rows of another type, no other pair to take a negative from, or `mined` below 1; else as
             `in_context`.
 
     Source: SLICE, section 3.1, the triplets (q, p_true, p_false).
     """
+    for corpus in corpora:
+        check_rows(corpus, ScoredPair, LabelledPair, least=0)
     pairs = [row for corpus in corpora for row in corpus if _says_the_same(row)]
     passages = _passages([pair.text_b for pair in pairs], write, seed, "train")
     placed = [(pair, passage.text) for pair, passage in zip(pairs, passages, strict=True) if passage]
@@ -182,9 +185,7 @@ def _draw(
 def _says_the_same(row: ScoredPair | LabelledPair) -> bool:
     if isinstance(row, ScoredPair):
         return row.score >= POSITIVE
-    if isinstance(row, LabelledPair):
-        return row.label == "entailment"
-    raise ValueError(f"triples are made of ScoredPair or LabelledPair rows, not of {type(row).__name__}")
+    return row.label == "entailment"
 
 
 def _passages(phrases: list[str], write: Write | None, seed: int, split: str) -> list[Passage | None]:

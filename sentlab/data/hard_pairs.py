@@ -24,6 +24,7 @@ def hard_pairs(corpus: Corpus[ScoredPair]) -> Corpus[ScoredPair]:
         The hard pairs in order, as a corpus named `<name>-hard`; the others are left out as `neither`.
 
     Raises:
+        TypeError: rows in no corpus, such as a slice of one.
         ValueError: rows that are no ScoredPair, a gold off its scale, or no hard pair among them.
 
     Source: PT-BERT, section 3.1 and Tables 1 and 5(c).

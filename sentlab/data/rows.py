@@ -178,8 +178,12 @@ def check_rows(corpus: Corpus[Any], *kinds: type, least: int = 1) -> None:
     """Refuse a corpus whose rows are of other kinds, fewer than `least`, or have a score that is not on their scale.
 
     Raises:
+        TypeError: it is no corpus; says how to make one.
         ValueError: names the corpus and, where one row is at fault, its index.
     """
+    if not isinstance(corpus, Corpus):  # such as a slice of one
+        kind = type(corpus).__name__
+        raise TypeError(f"give a Corpus, not a {kind}: Corpus('mine', 'test', tuple(rows), 'where they come from')")
     names, many = " or ".join(kind.__name__ for kind in kinds), f"{least} or more " if least > 1 else ""
     what = f"{corpus.name} ({corpus.split}) must hold {many}{names} rows"
     for i, row in enumerate(corpus):

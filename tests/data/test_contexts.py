@@ -174,6 +174,8 @@ def test_scored_pairs_in_context_keep_phrase_gold_and_order() -> None:
     assert {row.context for row in train}.isdisjoint(row.context for row in found)
     with pytest.raises(ValueError, match=r"mine \(dev\) must hold ScoredPair rows; it holds LabelledPair"):
         stsb_in_context(scored("mine", LabelledPair("a", "b", "neutral")))
+    with pytest.raises(TypeError, match="give a Corpus, not a list"):
+        stsb_in_context(rows)  # type: ignore[arg-type]
 
 
 def no_cats(prompt: str) -> str:
@@ -213,8 +215,10 @@ def test_a_negative_shares_no_text_with_its_row() -> None:
         assert "apart" not in found[3].negative
     with pytest.raises(ValueError, match=r"all of the 3 pairs share a text with this one: 'A dog runs\.'"):
         triples_in_context(scored("a", *(ScoredPair(a, b, 5.0) for a, b in pairs[:3])))
-    with pytest.raises(ValueError, match="not of Triple"):
+    with pytest.raises(ValueError, match=r"must hold ScoredPair or LabelledPair rows; it holds Triple"):
         triples_in_context(scored("a", Triple("a", "b", "c")))
+    with pytest.raises(TypeError, match="give a Corpus, not a list"):
+        triples_in_context([ScoredPair("a", "b", 5.0)])  # type: ignore[arg-type]
 
 
 def test_mined_negatives_have_words_of_the_phrase() -> None:

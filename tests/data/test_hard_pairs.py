@@ -54,6 +54,8 @@ def test_errors_name_the_corpus() -> None:
         hard_pairs(corpus(pair(5.0, 3, 3)))
     with pytest.raises(ValueError, match=r"mine \(dev\) must hold ScoredPair rows; it holds LabelledPair"):
         hard_pairs(corpus(pair(0.0, 3, 3), LabelledPair("a", "b", "neutral")))
+    with pytest.raises(TypeError, match=r"give a Corpus, not a tuple: Corpus\('mine', "):
+        hard_pairs(corpus(pair(5.0, 3, 3))[:1])  # type: ignore[arg-type]
 
 
 class LengthEncoder:
