@@ -164,14 +164,16 @@ def printed_effect(cells: Printed) -> float:
     Raises:
         KeyError: there is no such cell.
     """
-    table = published.table(cells.paper, cells.table)
-    for name, value in cells.within.items():
-        table = table[table[name] == value]
-    ours, theirs = (
-        fmean(table.loc[row, [column] if isinstance(column, str) else column])
-        for row, column in ((cells.ours, cells.column), (cells.theirs, cells.theirs_column or cells.column))
-    )
+    within, column = cells.theirs_within or cells.within, cells.theirs_column or cells.column
+    ours, theirs = _cell(cells, cells.ours, cells.column, cells.within), _cell(cells, cells.theirs, column, within)
     return cells.scale * (ours - theirs)
+
+
+def _cell(cells: Printed, row: str, column: str | list[str], within: Mapping[str, str]) -> float:
+    table = published.table(cells.paper, cells.table)
+    for name, value in within.items():
+        table = table[table[name] == value]
+    return fmean(table.loc[row, [column] if isinstance(column, str) else column])
 
 
 def sides_of(claim: Claim) -> list[RowSettings]:

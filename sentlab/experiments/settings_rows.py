@@ -150,6 +150,7 @@ class Printed(Typed):
         theirs_column: of the second row, where it is another one.
 
         within: column -> value, of the rows that count, where a table names rows twice.
+        theirs_within: of the second row, where it is in another part of the table.
         scale: 100 for scores from 0 to 1.
     """
 
@@ -160,6 +161,7 @@ class Printed(Typed):
     column: str | list[str]
     theirs_column: str | None = None
     within: dict[str, str] = Field(default_factory=dict)
+    theirs_within: dict[str, str] | None = None
     scale: int = 1
 
 

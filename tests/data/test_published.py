@@ -262,6 +262,12 @@ def test_ptbert_s_tables_repeat_each_other() -> None:
     assert published.table("ptbert", "5b").loc["Q-256"].tolist() == own
 
 
+def test_paser_s_simcse_is_that_of_ptbert_s_paper_as_the_scorecard_says() -> None:
+    paser, ptbert = (published.table(name, number) for name, number in (("paser", 1), ("ptbert", 3)))
+    row = "SimCSE-BERT-base"
+    assert paser.loc[row].to_dict() == ptbert.loc[row].drop("block").to_dict()
+
+
 def test_ptbert_s_averages_are_all_the_mean_of_their_cells() -> None:
     wrong = {}
     for number in ("3", "5a", "5b", "5c"):

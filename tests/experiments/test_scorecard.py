@@ -210,6 +210,9 @@ def test_effects_are_differences_of_printed_cells() -> None:
         paper="ptbert", table="1", ours="sts12", theirs="sts12", column="original", theirs_column="sub-dataset"
     )
     assert printed_effect(hard) == pytest.approx(68.40 - 66.54)
+    baseline = Printed(**cells | {"theirs": "BM-25 (Okapi)"}, theirs_within={"setup": "baseline"}, scale=100)
+    own = baseline.model_copy(update={"within": {"setup": "single forward pass"}})
+    assert printed_effect(own) == pytest.approx(100 * (single["SLICE (ours)"] - 0.342))
 
 
 @pytest.mark.realdata
