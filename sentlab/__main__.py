@@ -13,7 +13,7 @@ Find words in texts by what they mean:
 
 Put an encoder into a web page:
 
-    python -m sentlab page --encoder my-encoder --out my-encoder.js
+    python -m sentlab page --encoder my-encoder --out my-encoder.html
 
 Each of these explains its options: python -m sentlab train --help. What they write loads in Python. Exit status: 0; 1
 for a failure, with one line that names the file or the argument; 2 for invalid arguments.

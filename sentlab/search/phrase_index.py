@@ -178,8 +178,8 @@ class PhraseIndex:
         """Return the spans most similar to each phrase; no two hits of a phrase overlap.
 
         A phrase's vector is the mean of its own tokens' vectors, as a span's is (SLICE, section 3.1). Every span of
-        every text counts: a quick pass over all words leaves the places where the best ones can begin, and these are
-        scored exactly. Memory grows with the index by a byte a word, for `trim`.
+        every text counts, but for those that `trim` leaves out: a quick pass over all words leaves the places where the
+        best ones can begin, and these are scored exactly. Memory grows with the index by a byte a word, for `trim`.
 
         Args:
             phrases: Q texts.

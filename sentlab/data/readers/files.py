@@ -151,7 +151,10 @@ def column_places(header: list[str], names: tuple[str, ...], path: str | Path) -
     found = [name.strip() for name in header]
     lacking = [name for name in names if name not in found]
     if lacking:
-        raise ValueError(f"{path}:1: expected a header row with {', '.join(names)}; no {', '.join(lacking)} in {found}")
+        other = "; if another sign separates the columns, pass separator= (--separator)" if len(found) == 1 else ""
+        raise ValueError(
+            f"{path}:1: expected a header row with {', '.join(names)}; no {', '.join(lacking)} in {found}{other}"
+        )
     if twice := [name for name in names if found.count(name) > 1]:
         raise ValueError(f"{path}:1: more than one column is called {twice[0]}")
     return tuple(found.index(name) for name in names)
