@@ -822,6 +822,16 @@ def test_what_two_pages_say_of_wikipedias_texts() -> None:
         search = records.read_as(SearchRecord, ROOT / records.FOLDER / f"tiny-{name}.json")
         tried[name] = [trial.values for trial in search.results.trials if trial.steps == search.settings.steps]
     assert [len(own) for own in tried.values()] == [16, 8, 8, 8, 8, 8]
+    alone = records.read_as(SearchRecord, ROOT / records.FOLDER / "tiny-wiki" / "masked-lm.json")
+    assert len([trial for trial in alone.results.trials if trial.steps == alone.settings.steps]) == 10
+    assert "Masked-LM's tries ten and all others eight, drawn at random." in page
+    gap, ahead = (
+        column.between("masked-LM, Wikipedia", "raw mean"),
+        column.between("PaSeR, Wikipedia", "masked-LM, Wikipedia"),
+    )
+    assert gap.p > 0.05 > ahead.p
+    said = f"gains {gap.value:.1f} over the raw mean there ({gap.low:.1f} to {gap.high:.1f}), which is not significant,"
+    assert f"{said} and PaSeR is {ahead.value:.1f} ahead of it ({ahead.low:.1f} to {ahead.high:.1f})." in page
     few = [own["train.learning_rate"] for own in tried["captions/paser"] if own["dropout"] == 0.02]
     assert few == [max(own["train.learning_rate"] for own in tried["captions/paser"])]  # "only with the highest rate"
     (rows_read,) = {run.source.data["wiki1m/train"].rows for run in runs("tiny-wiki/whitening")}
@@ -843,6 +853,19 @@ def test_what_two_pages_say_of_wikipedias_texts() -> None:
     assert f"SimCSE is {cls[0]} and MoCo {cls[1]} points above the raw [CLS] (not significant)" in own
     assert f"and at most {max(mean)} above the raw mean." in own
     assert f"They differ by {difference(*wiki)}." in own
+
+
+def test_paser_learns_nothing_from_verb_phrases_at_any_of_eight_settings() -> None:
+    tried = runs("tiny-paser/verbs")
+    assert len({(run.settings.train["learning_rate"], run.settings.dropout) for run in tried}) == len(tried) == 8
+    falls = []
+    for run in [*tried, *runs("tiny-paser/verbs-long")]:
+        start, *later = [point["score"] for point in dev_curve(run)]
+        assert max(later) < start
+        falls.append(start - later[-1])
+    said = f"at eight settings (`tiny-paser/verbs`, one seed) dev falls by {min(falls):.0f} to {max(falls):.0f} points"
+    assert f"{said} in 300 steps" in text_of("paser-experiments")
+    assert "verb phrases, which teach nothing at any of eight settings" in text_of("scorecard")
 
 
 def text_of(name: str) -> str:
