@@ -483,6 +483,10 @@ def test_what_pages_say_of_pt_bert_from_wikipedia() -> None:
         ends = f"{one.low:.1f} to {one.high:.1f}"
         said = f"{one.difference:.1f} (points )?against {other}( on hard pairs)? \\((95% CI )?{ends}\\)"
         assert re.search(said.replace("-", "−"), own), said
+    low = runs("tiny-wiki/ptbert-low")
+    assert {(run.settings.dropout, run.results.kept_step) for run in low} == {(0.00125, 0)}
+    assert len(low) == 2
+    assert "five rates from 0.00003 to 0.0033, dropout 0.00125 (two rates) to 0.1, and 8,000 steps do not help" in own
     (longer,) = runs("tiny-wiki/ptbert-long")
     curve = {row.step: row.score for row in longer.results.training.dev}
     top = max(step for step in curve if step and curve[step] == max(curve[at] for at in curve if at))
@@ -508,6 +512,21 @@ def test_what_pages_say_of_pt_bert_from_wikipedia() -> None:
             "From the STS sentences, a queue of 256 is better than one of 192",
             0,
             {"ptbert-experiments": "{} ahead of 192 ({};"},
+        ),
+        (
+            "From the STS sentences, a queue of 256 is better than one of 320",
+            0,
+            {"ptbert-experiments": "{} ahead of 320 ({})"},
+        ),
+        (
+            "From Wikipedia, the released PT-BERT, read as [CLS], beats MoCo",
+            1,
+            {"ptbert-experiments": "from MoCo by {} ({})", "scorecard": "and {} (undecided)"},
+        ),
+        (
+            "From Wikipedia, the released PT-BERT, read as [CLS], beats SimCSE",
+            1,
+            {"ptbert-experiments": "from SimCSE by {} ({})", "scorecard": "differs from SimCSE and MoCo by {}"},
         ),
         (
             "Three negatives are better for phrases than one",
