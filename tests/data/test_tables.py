@@ -110,6 +110,7 @@ def test_tables_of_other_packages() -> None:
         ("a.csv", b'text_a,text_b,score\n"a,b,1\n', r"a\.csv:2: not valid CSV"),
         ("a.csv", b"text_a,text_b,score\na,\xff,1\n", r"a\.csv:2: expected UTF-8"),
         ("a.csv", b"", r"a\.csv:1: expected a header row"),
+        ("a.csv", b"id;text\n1;yes\n", r"in \['id;text'\]; if another sign .* pass separator= \(--separator\)"),
         ("a.csv", b"text_a,text_b,score\n,b,1\n", r"a\.csv: it holds no pairs: 1 left out \(blank text\)"),
         ("a.csv.gz", b"text_a", r"a\.csv\.gz: not a whole gzip file"),
         ("a.jsonl", b'{"text_a": "a", "text_b": 3, "score": 1}\n', r"a\.jsonl:1, column 'text_b': .*found 3 \(int\)"),
