@@ -40,7 +40,7 @@ lab: $(MADE) ## open the chapters in JupyterLab
 	 --LabApp.extra_labextensions_path=_lab/labextensions 00-contents.ipynb
 
 results: $(MADE) ## run the recorded results that are missing, and name what cannot be run
-	@$(PY) -m sentlab results
+	@cd book && $(PY) -m experiments results
 
 bench: $(MADE) ## time encoding, search, training, start, book and tests; 35 minutes on a quiet machine; OUT=FILE records it
 	@$(PY) -m pip install --disable-pip-version-check --quiet -r benchmarks/requirements.txt

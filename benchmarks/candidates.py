@@ -30,10 +30,10 @@ from typing import Any
 import faiss
 import numpy as np
 import torch
+from experiments.notes import Notes
 from library import PHRASES, Library, load_encoder, make_index, most_memory, seconds, text_files
 
 from sentlab import PhraseIndex
-from sentlab.experiments.notes import Notes
 from sentlab.search.hits import Found
 from sentlab.search.phrase_index_files import Segment, commit, read_manifest, staging, write_segment
 from sentlab.search.scale import span_vectors

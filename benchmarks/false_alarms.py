@@ -15,10 +15,10 @@ import argparse
 
 import numpy as np
 import pandas as pd
+from experiments.significance import Drawn, estimate, resample
 from tqdm import tqdm
 
 from sentlab.evaluation import Evaluation
-from sentlab.experiments.significance import Drawn, estimate, resample
 
 ITEMS, RESAMPLES, LEVEL = 100, 200, 0.05
 LEVELS = (0.05, 0.01, 0.001)

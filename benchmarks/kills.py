@@ -5,7 +5,7 @@
 Each operation runs in a process that is killed (SIGKILL) at a moment drawn from its own duration, `--kills` times. Then
 
     fit       `sentlab.fit` with checkpoints. Resumed, it ends with the weights of a run that nobody killed.
-    run       `python -m sentlab run`. The record is the old one or whole. The next start ends with equal results.
+    run       `python -m experiments run`. The record is the old one or whole. The next start ends with equal results.
     add       `PhraseIndex.add`. What was there stays, and a segment is there or not. The next `add` goes on.
     index     `PhraseIndex.save` of a new index. It is whole or not there.
     encoder   `Encoder.save`. The folder holds the old encoder or the new one. Every second time there is none before.

@@ -42,16 +42,16 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from bm25s import BM25
+from experiments.notes import Notes
+from experiments.records import FOLDER, LibraryRecord, name_of
+from experiments.results import CorpusNote, EncoderNote
+from experiments.results_rows import LibraryResults
+from experiments.settings import EncoderSettings
+from experiments.settings_rows import LibrarySettings
+from experiments.weights import weights_fingerprint
 
 from sentlab.data.readers.files import streamed
 from sentlab.encoder import Encoder
-from sentlab.experiments.notes import Notes
-from sentlab.experiments.records import FOLDER, LibraryRecord, name_of
-from sentlab.experiments.results import CorpusNote, EncoderNote
-from sentlab.experiments.results_rows import LibraryResults
-from sentlab.experiments.settings import EncoderSettings
-from sentlab.experiments.settings_rows import LibrarySettings
-from sentlab.experiments.weights import weights_fingerprint
 from sentlab.search.passages import passages
 from sentlab.search.phrase_index import PhraseIndex
 from sentlab.search.phrase_index_files import Segment, read_manifest

@@ -16,11 +16,11 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from experiments.page import ASSETS, export, rounded
 from promises import Promise, told
 
 from sentlab import Encoder, data
 from sentlab.evaluation.metrics import cosine_similarity, spearman
-from sentlab.report.page import ASSETS, export, rounded
 
 LEAST_COSINE, LEAST_IN_INT8 = 0.999, 0.99
 MOST_LOST, MOST_MB, MOST_MS = 0.2, 2.5, 15.0  # of Spearman x 100

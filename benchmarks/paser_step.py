@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 import torch.nn.functional as F
+from experiments.results_rows import SpeedRow
 from side_by_side import OURS, added_by, alone, in_turn, parser_of, settled, times_as_fast, told
 from torch import Tensor, nn
 from transformers import BertConfig, BertForMaskedLM
 
 from sentlab import Encoder, data
 from sentlab.encoder.pooling import POOLINGS
-from sentlab.experiments.results_rows import SpeedRow
 from sentlab.methods import PaSeR
 from sentlab.methods.paser import decoding_signal
 from sentlab.methods.paser_decoder import IGNORE

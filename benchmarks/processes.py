@@ -15,10 +15,9 @@ from collections.abc import Iterator
 
 import numpy as np
 from encode import sentences
+from experiments.results_rows import SpeedRow
 from side_by_side import OURS, added_by, parser_of, told
 from train import median, of_method
-
-from sentlab.experiments.results_rows import SpeedRow
 
 WANTED = 1.5  # times as fast
 RANK = "LOCAL_RANK"

@@ -16,12 +16,11 @@ from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 
+from experiments.results_rows import SpeedRow
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from side_by_side import OURS, parser_of, told
 from speed import QUIET
-
-from sentlab.experiments.results_rows import SpeedRow
 
 ROOT = Path(__file__).parents[1]
 OWN = ("OMP_NUM_THREADS", "SENTLAB_DATA", "SENTLAB_PRESET", "NLTK_DATA", *QUIET)

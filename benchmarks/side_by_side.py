@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-
-from sentlab.experiments.results_rows import SpeedRow
+from experiments.results_rows import SpeedRow
 
 OURS = "sentlab"
 

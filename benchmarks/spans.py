@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
+from experiments.results_rows import SpeedRow
 from side_by_side import OURS, added_by, alone, in_turn, parser_of, settled, times_as_fast, told
 from torch import Tensor
 from torch.nn import functional as F
 
-from sentlab.experiments.results_rows import SpeedRow
 from sentlab.search.spans import Spans, best_spans
 
 PLAIN = "span vectors"

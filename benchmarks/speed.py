@@ -18,10 +18,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from sentlab.experiments.notes import Notes
-from sentlab.experiments.records import SpeedRecord, name_of
-from sentlab.experiments.results_rows import SpeedResults, SpeedRow
-from sentlab.experiments.settings_rows import SpeedSettings
+from experiments.notes import Notes
+from experiments.records import SpeedRecord, name_of
+from experiments.results_rows import SpeedResults, SpeedRow
+from experiments.settings_rows import SpeedSettings
 
 PROGRAMS = (
     "start.py --threads 1",

@@ -10,9 +10,8 @@ import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from experiments.results_rows import SpeedRow
 from side_by_side import OURS, alone, in_turn, parser_of, settled, told
-
-from sentlab.experiments.results_rows import SpeedRow
 
 MOST = 0.3  # seconds over `import torch`
 IMPORTS = "from sentlab import Encoder, fit"

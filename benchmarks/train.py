@@ -24,6 +24,8 @@ import numpy as np
 import torch
 from datasets import Dataset
 from encode import PEER, sentences
+from experiments.pretraining.pretrain import MaskedLM, Sheets, new_encoder
+from experiments.results_rows import SpeedRow
 from sentence_transformers import (
     SentenceTransformer,
     SentenceTransformerTrainer,
@@ -35,9 +37,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import TrainerCallback
 
 from sentlab import Encoder, TrainConfig, fit, set_seed
-from sentlab.experiments.results_rows import SpeedRow
 from sentlab.methods import PTBERT, MoCo, PaSeR, SimCSE
-from sentlab.pretraining.pretrain import MaskedLM, Sheets, new_encoder
 from sentlab.training import losses
 
 METHODS = {"SimCSE": SimCSE, "MoCo": MoCo, "PT-BERT": PTBERT, "PaSeR": PaSeR}

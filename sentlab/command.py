@@ -1,4 +1,4 @@
-"""The verbs of `python -m sentlab` that work on your own files: train, encode, evaluate, index, search and page."""
+"""The verbs of `python -m sentlab` that work on your own files: train, encode, evaluate, index and search."""
 
 from __future__ import annotations
 
@@ -225,33 +225,12 @@ def search(asked: argparse.Namespace) -> None:
     print(f"wrote {sum(map(len, found)):,} hits of {len(found):,} phrases to {out}")
 
 
-def page(asked: argparse.Namespace) -> None:
-    from sentlab.files import replacing
-    from sentlab.report import widgets
-    from sentlab.report.page import export
-
-    out, encoder = _out(asked, ".js", ".html"), _encoder(asked)
-    name = asked.name or out.stem
-    if out.suffix == ".js":
-        export(encoder, out, name)
-    else:
-        passage = "The room is small, but the view over the lake is great. The staff were friendly and spoke English."
-        parts = (
-            widgets.compare({name: (encoder, encoder.pooling)}),
-            widgets.spans({name: encoder}, passage, "a nice view", weights=False),
-        )
-        with replacing(out) as temporary:
-            temporary.write_text(widgets.whole_page(name, *parts), encoding="utf-8")
-    print(f"wrote {asked.encoder} in int8 to {out}, {out.stat().st_size / 1e6:.1f} MB")
-
-
 VERBS: dict[str, Callable[[argparse.Namespace], None]] = {
     "train": train,
     "encode": encode,
     "evaluate": evaluate,
     "index": index,
     "search": search,
-    "page": page,
 }
 
 

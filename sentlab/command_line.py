@@ -33,11 +33,6 @@ then in Python: sentlab.PhraseIndex.load("novels.index", sentlab.Encoder.from_pr
   python -m sentlab search novels.index "a walk by the sea" "an old king"
   python -m sentlab search novels.index --phrases phrases.txt -k 3 --out hits.csv
 then in Python: pandas.read_csv("hits.csv")""",
-    "page": """
-  python -m sentlab page --encoder my-encoder --out my-encoder.html
-then open my-encoder.html in a browser; or write my-encoder.js, and in Python:
-  from sentlab.report import widgets
-  widgets.compare({"mine": ("my-encoder.js", "cls")})""",
 }
 
 
@@ -128,9 +123,6 @@ def parser() -> argparse.ArgumentParser:
     own.add_argument("--out", metavar="FILE", help=".csv, .jsonl, .parquet or .html instead of the terminal")
     reads(own, "text")
 
-    own = add("page", "Write a web page that computes an encoder's vectors by itself, without a network.")
-    own.add_argument("--out", required=True, metavar="FILE", help=".html, or .js with the weights alone")
-    own.add_argument("--name", help="name of the encoder in the page; default: that of the file")
     return whole
 
 

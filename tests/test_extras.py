@@ -53,10 +53,10 @@ def test_the_core_trains_encodes_and_searches() -> None:
 @pytest.mark.parametrize(
     ("code", "extra"),
     [
-        ("sentlab.published.table('paser', 1)", "data"),
+        ("experiments.published.table('paser', 1)", "data"),
         ("sentlab.metrics.williams_test(0.5, 0.4, 0.3, 100)", "eval"),
         ("sentlab.plots", "plots"),
-        ("sentlab.records", "experiments"),
+        ("records", "experiments"),
         ("from sentlab.encoder.static import load; load({'source': STATIC})", "static"),
     ],
 )

@@ -32,7 +32,7 @@ build_meta.build_wheel(str(out))
 USE = """
 import importlib.metadata, pathlib, sys
 import sentlab
-from sentlab.report import widgets
+from experiments import widgets
 place = pathlib.Path(sentlab.__file__)
 assert place.is_relative_to(sys.prefix), place
 assert importlib.metadata.version("sentlab") == sentlab.__version__

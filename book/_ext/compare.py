@@ -2,7 +2,7 @@
 the reader's browser, on a page that is no notebook.
 
 A line of it is `label: source, pooling`. A source is the bundled `tiny`, or a
-script of `sentlab.report.page.export` in a folder beside the page.
+script of `experiments.page.export` in a folder beside the page.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import contextlib
 from pathlib import Path
 
 from docutils import nodes
+from experiments import widgets
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 from sentlab import Encoder
-from sentlab.report import widgets
 
 
 class Compare(SphinxDirective):

@@ -13,11 +13,12 @@ import sys
 import time
 from pathlib import Path
 
+from experiments import page
+from experiments.notes import Notes
+
 import sentlab
 from sentlab.data import Corpus
-from sentlab.experiments.notes import Notes
 from sentlab.files import replacing
-from sentlab.report import page
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

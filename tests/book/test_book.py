@@ -14,8 +14,7 @@ import nbformat
 import pytest
 import yaml
 from browser import Browser
-
-from sentlab.report import tables
+from experiments import tables
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"

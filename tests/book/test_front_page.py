@@ -14,13 +14,8 @@ import nbformat
 import nltk
 import numpy as np
 import pytest
-
-from sentlab import data
-from sentlab.data import published
-from sentlab.data.catalog import YEARS
-from sentlab.encoder import Encoder
-from sentlab.experiments import records
-from sentlab.experiments.records import (
+from experiments import published, records
+from experiments.records import (
     CostRecord,
     DropoutRecord,
     LeaderboardRecord,
@@ -29,10 +24,14 @@ from sentlab.experiments.records import (
     SearchRecord,
     WilliamsRecord,
 )
-from sentlab.experiments.results_rows import NOT_RUN
-from sentlab.experiments.significance import items_of
+from experiments.results_rows import NOT_RUN
+from experiments.runs import AVERAGES, best_on_dev, dev_curve, runs, scores, values
+from experiments.significance import items_of
+
+from sentlab import data
+from sentlab.data.catalog import YEARS
+from sentlab.encoder import Encoder
 from sentlab.methods import PaSeR
-from sentlab.report.runs import AVERAGES, best_on_dev, dev_curve, runs, scores, values
 from sentlab.text.phrases import chunk_phrases
 
 CELLS = {  # of Universal, Table 2

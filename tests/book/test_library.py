@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from experiments import records
 
 from sentlab import data
-from sentlab.experiments import records
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "library.py"
 WANTED = "The captain said that there would be a storm at sea before the night was over"

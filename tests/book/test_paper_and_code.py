@@ -13,12 +13,10 @@ from typing import Any
 import nbformat
 import pandas as pd
 import pytest
+from experiments import paper_and_code, published, source_lines, sweep
+from experiments.changes import NOT_YET, signed
 
 from sentlab import methods
-from sentlab.data import published
-from sentlab.experiments import sweep
-from sentlab.report import paper_and_code, source_lines
-from sentlab.report.changes import NOT_YET, signed
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK, RESULTS = ROOT / "book", ROOT / "book" / "results"

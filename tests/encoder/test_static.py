@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.run import run
 from model2vec import StaticModel
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
@@ -18,7 +19,6 @@ from sentlab.data.rows import Corpus, ScoredPair
 from sentlab.encoder import Encoder
 from sentlab.encoder.static import BagOfWords, StaticEncoder, load
 from sentlab.evaluation.sts import evaluate_sts
-from sentlab.experiments.run import run
 
 KNOWN = {"dog": (2, 0), "cat": (1.5, 0.5), "runs": (0, 4)}
 

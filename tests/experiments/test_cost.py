@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from sentlab.experiments import cost, records
-from sentlab.experiments.settings import RunSettings
+from experiments import cost, records
+from experiments.settings import RunSettings
 
 pytestmark = pytest.mark.skipif(not cost.STATUS.exists(), reason="memory is measured on Linux only")
 

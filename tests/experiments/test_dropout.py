@@ -6,14 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from experiments import __main__ as recorded
+from experiments import plan, records
+from experiments.dropout import dropout, masked_lm
+from experiments.records import DropoutRecord
 
-from sentlab import data, recorded
+from sentlab import data
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts
 from sentlab.evaluation.dropout import UnderDropout
-from sentlab.experiments import plan, records
-from sentlab.experiments.dropout import dropout, masked_lm
-from sentlab.experiments.records import DropoutRecord
 
 ENCODER = {"source": "tiny", "pooling": "cls", "max_length": 32}
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from sentlab.experiments.encoders import encoders_of, trained_rows
-from sentlab.experiments.settings_rows import RowSettings
+from experiments.encoders import encoders_of, trained_rows
+from experiments.settings_rows import RowSettings
 
 RAW = {"encoder": {"source": "tiny", "pooling": "mean", "max_length": 16}, "dev": "toy-sts", "test": []}
 TRAINED = RAW | {"data": {"corpus": "toy-sentences"}, "train": {"steps": 2}}

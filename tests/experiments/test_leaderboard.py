@@ -9,6 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experiments import leaderboard, records
+from experiments.leaderboard import compare_rows
+from experiments.results_rows import LeaderboardResults
+from experiments.settings_rows import LeaderboardSettings, RowSettings, TestSettings
+from experiments.significance import resample
+from experiments.sweep import run_sweep
 
 from sentlab import data
 from sentlab.data import Corpus
@@ -18,12 +24,6 @@ from sentlab.evaluation import Evaluation, scores_over
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import evaluate_sts
 from sentlab.evaluation.words import evaluate_similarity
-from sentlab.experiments import leaderboard, records
-from sentlab.experiments.leaderboard import compare_rows
-from sentlab.experiments.results_rows import LeaderboardResults
-from sentlab.experiments.settings_rows import LeaderboardSettings, RowSettings, TestSettings
-from sentlab.experiments.significance import resample
-from sentlab.experiments.sweep import run_sweep
 
 
 def judged(rng: np.random.Generator, gold: np.ndarray, noise: float, seeds: int = 1) -> list[Evaluation]:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiments import __main__ as recorded
+from experiments import records
 
 from sentlab import __main__ as command
-from sentlab import recorded
-from sentlab.experiments import records
 
 
 def write(path: Path, settings: dict[str, Any], kind: str = "run", **more: Any) -> str:
@@ -67,7 +67,7 @@ def test_a_run_that_fails_says_so_in_one_line(
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["sweep", "raw.json"], "raw.json is of the kind run: python -m sentlab run raw.json"),
+        (["sweep", "raw.json"], "raw.json is of the kind run: python -m experiments run raw.json"),
         (["run", "typo.json"], "typo.json: settings.tets: is unknown"),
         (["run", "gone.json"], "gone.json"),
         (["run"], "name the records"),

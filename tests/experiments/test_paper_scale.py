@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiments import records, run
+from experiments.settings import RunSettings
 
 from sentlab import data
 from sentlab.data import toy
 from sentlab.data.sources import PUBLIC
 from sentlab.encoder import Encoder
-from sentlab.experiments import records, run
-from sentlab.experiments.settings import RunSettings
 from sentlab.methods.universal import task_rows
 
 FOLDER = Path(__file__).resolve().parents[2] / records.FOLDER / "paper-scale"

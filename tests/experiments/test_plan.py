@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiments import __main__ as recorded
+from experiments import plan, records
 from filelock import FileLock
 
 from sentlab import __main__ as command
-from sentlab import recorded
-from sentlab.experiments import plan, records
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
 
@@ -84,17 +84,17 @@ def test_what_is_missing_is_run_and_what_cannot_be_is_named(
     assert "wiki1m has no split 'test'" in said["no-split"]
     assert (
         "the encoder of paser/gone is not in runs/paser/gone/encoder: "
-        "python -m sentlab run --again book/results/paser/gone.json" in said["no-encoder"]
+        "python -m experiments run --again book/results/paser/gone.json" in said["no-encoder"]
     )
     assert said["no-gpu"].endswith("it needs a GPU")
     assert "it needs a program of its own: python benchmarks/library.py" in said["timing"]
     assert "'middle'" in said["wrong"]
-    assert "(python -m sentlab run book/results/wrong.json)" in said["wrong"]
+    assert "(python -m experiments run book/results/wrong.json)" in said["wrong"]
 
     made = records.read_as(records.RunRecord, records.FOLDER / "to-do.json")
     assert made.results
     assert made.results.before.own.keys() == {"toy-sts-dev"}
-    assert made.source.command == "python -m sentlab run book/results/to-do.json"
+    assert made.source.command == "python -m experiments run book/results/to-do.json"
     assert (records.FOLDER / "done.json").read_text() == before
     assert not records.read(records.FOLDER / "paper-scale" / "large.json").done
     assert plan.entries(records.FOLDER)[-1].state == "begun"  # by a run that another sweep has, too
@@ -178,8 +178,8 @@ def test_a_list_runs_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     assert command.main(["results", "--list"]) == 0
     assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
         ["done", "a"],
-        ["missing", "b", *"python -m sentlab run book/results/b.json".split()],
-        ["not", "run", "paper-scale/c", *"python -m sentlab run book/results/paper-scale/c.json".split()],
+        ["missing", "b", *"python -m experiments run book/results/b.json".split()],
+        ["not", "run", "paper-scale/c", *"python -m experiments run book/results/paper-scale/c.json".split()],
         "1 done, 0 begun, 1 missing".split(),
         "not run, at paper scale: paper-scale/c".split(),
     ]

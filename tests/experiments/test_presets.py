@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from experiments.presets import PRESETS, preset
 
 from sentlab import data
-from sentlab.experiments.presets import PRESETS, preset
 
 
 def test_quick_is_the_default_and_the_environment_chooses(monkeypatch: pytest.MonkeyPatch) -> None:

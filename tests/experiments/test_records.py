@@ -9,13 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
-
-from sentlab.experiments import plan, records, sweep
-from sentlab.experiments.notes import Notes
-from sentlab.experiments.results import Measured, Provenance, RunResults
-from sentlab.experiments.results_rows import WilliamsResults
-from sentlab.experiments.settings import RunSettings
-from sentlab.report import tables
+from experiments import plan, records, sweep, tables
+from experiments.notes import Notes
+from experiments.results import Measured, Provenance, RunResults
+from experiments.results_rows import WilliamsResults
+from experiments.settings import RunSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / records.FOLDER
@@ -126,7 +124,7 @@ def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert again.provenance
     gone = again.provenance.model_copy(update={"command": "python -m sentlab.run book/results/paser-one.json"})
     older = again.model_copy(update={"provenance": gone})
-    assert older.provenance_line().startswith("paser/one: python -m sentlab run book/results/paser/one.json; d;")
+    assert older.provenance_line().startswith("paser/one: python -m experiments run book/results/paser/one.json; d;")
     with pytest.raises(KeyError, match="nothing was trained"):
         again.results.at("after")
     with pytest.raises(KeyError, match="last step was not measured"):
@@ -157,7 +155,7 @@ def test_only_finished_records_load(tmp_path: Path) -> None:
     assert len(records.load("*", tmp_path)) == 3
     with pytest.raises(FileNotFoundError, match="no finished record 'a/waiting'"):
         records.load("a/waiting", tmp_path)
-    with pytest.raises(ValueError, match="of the kind run: python -m sentlab run"):
+    with pytest.raises(ValueError, match="of the kind run: python -m experiments run"):
         records.read_as(records.SweepRecord, tmp_path / "b.json")
 
 

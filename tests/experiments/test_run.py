@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 import torch
+from experiments import published, records
+from experiments import run as runs
+from experiments.results import RunResults
+from experiments.run import count_reconstructed, run
 
 from sentlab import data
-from sentlab.data import published
 from sentlab.encoder import Encoder
-from sentlab.experiments import records
-from sentlab.experiments import run as runs
-from sentlab.experiments.results import RunResults
-from sentlab.experiments.run import count_reconstructed, run
 from sentlab.text.phrases import Phrase
 
 
@@ -66,7 +65,7 @@ def test_a_run_fills_its_record_and_gives_the_same_numbers_again(tmp_path: Path,
     assert read.source.encoder
     assert len(read.source.encoder.fingerprint) == 16
     assert read.source.versions["torch"]
-    assert read.source.command == f"python -m sentlab run {tmp_path / 'a.json'}"
+    assert read.source.command == f"python -m experiments run {tmp_path / 'a.json'}"
 
 
 def test_other_seed_other_numbers(tmp_path: Path, small_encoder_folder: Path) -> None:
@@ -81,7 +80,7 @@ def test_other_seed_other_numbers(tmp_path: Path, small_encoder_folder: Path) ->
 def test_what_the_decoder_reconstructs_is_recorded(
     tmp_path: Path, small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sentlab.experiments.run.SENTENCES", 20)
+    monkeypatch.setattr("experiments.run.SENTENCES", 20)
     encoder = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 64}
     chosen = settings(small_encoder_folder, reconstruct=["toy-sts", "toy-duplicates"]) | {"encoder": encoder}
     path = write(tmp_path, "says", chosen)
@@ -145,7 +144,7 @@ def test_several_tasks_train_one_encoder_and_every_level_is_scored(
 ) -> None:
     # the head itself is tested in test_probes.py, and takes its time
     monkeypatch.setattr(
-        "sentlab.experiments.run.evaluate_relatedness", lambda encoder, name: SimpleNamespace(spearman=len(name))
+        "experiments.run.evaluate_relatedness", lambda encoder, name: SimpleNamespace(spearman=len(name))
     )
     chosen = settings(
         small_encoder_folder,

@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experiments import records
+from experiments.encoders import encoders_of
+from experiments.leaderboard import kept_evaluation
+from experiments.records import LeaderboardRecord, ScorecardRecord, SweepRecord
+from experiments.scorecard import at_start, has_run, printed_effect, scorecard, verdicts
+from experiments.settings_rows import Claim, Printed, RowSettings, TestSettings
+from experiments.significance import Estimate
+from experiments.sweep import run_or_read, runs_of, runs_with
 
 from sentlab import data
 from sentlab.data import Corpus, published
 from sentlab.encoder import Encoder
 from sentlab.evaluation.sts import evaluate_sts
-from sentlab.experiments import records
-from sentlab.experiments.encoders import encoders_of
-from sentlab.experiments.leaderboard import kept_evaluation
-from sentlab.experiments.records import LeaderboardRecord, ScorecardRecord, SweepRecord
-from sentlab.experiments.scorecard import at_start, has_run, printed_effect, scorecard, verdicts
-from sentlab.experiments.settings_rows import Claim, Printed, RowSettings, TestSettings
-from sentlab.experiments.significance import Estimate
-from sentlab.experiments.sweep import run_or_read, runs_of, runs_with
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
 

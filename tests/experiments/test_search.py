@@ -13,23 +13,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experiments import records
+from experiments import sweep as sweeps
+from experiments.encoders import encoders_of, trained_rows
+from experiments.leaderboard import kept_evaluation
+from experiments.notes import Notes
+from experiments.records import RunRecord, SearchRecord
+from experiments.results import DevScore, Measured, RunResults, SearchResults, Training, Trial
+from experiments.runs import dev_of
+from experiments.search import Hunt, beyond, search
+from experiments.settings_rows import RowSettings, TestSettings
+from experiments.sweep import runs_of
 from filelock import FileLock
 
 from sentlab import data
 from sentlab.__main__ import main
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate
-from sentlab.experiments import records
-from sentlab.experiments import sweep as sweeps
-from sentlab.experiments.encoders import encoders_of, trained_rows
-from sentlab.experiments.leaderboard import kept_evaluation
-from sentlab.experiments.notes import Notes
-from sentlab.experiments.records import RunRecord, SearchRecord
-from sentlab.experiments.results import DevScore, Measured, RunResults, SearchResults, Training, Trial
-from sentlab.experiments.search import Hunt, beyond, search
-from sentlab.experiments.settings_rows import RowSettings, TestSettings
-from sentlab.experiments.sweep import runs_of
-from sentlab.report.runs import dev_of
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_search_trains_the_setting_with_the_best_dev_score_with_each_seed(path
     assert [run.settings.seed for run in runs] == [0, 1]
     for run in runs:
         assert run.provenance
-        assert run.provenance.command == f"python -m sentlab run results/sweeps/{run.name.split('/')[-1]}.json"
+        assert run.provenance.command == f"python -m experiments run results/sweeps/{run.name.split('/')[-1]}.json"
         assert run.settings.dropout == results.chosen["dropout"]
         assert (run.settings.train or {})["learning_rate"] == results.chosen["train.learning_rate"]
         assert run.results

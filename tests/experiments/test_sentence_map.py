@@ -11,13 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.decomposition import PCA
-
-from sentlab.data.toy import Scene, scenes
-from sentlab.data.toy.lexicon import lexicon, plural
-from sentlab.encoder import Encoder
-from sentlab.experiments import plan, records
-from sentlab.experiments.sentence_map import (
+from experiments import plan, records
+from experiments.interactive import numbers_in_words
+from experiments.sentence_map import (
     Told,
     held,
     kept,
@@ -27,7 +23,11 @@ from sentlab.experiments.sentence_map import (
     sentences,
     turned,
 )
-from sentlab.report.interactive import numbers_in_words
+from sklearn.decomposition import PCA
+
+from sentlab.data.toy import Scene, scenes
+from sentlab.data.toy.lexicon import lexicon, plural
+from sentlab.encoder import Encoder
 
 TOPICS = ["travel", "kitchen"]
 
@@ -181,7 +181,7 @@ def test_a_record_is_filled_row_by_row(small_encoder_folder: Path, tmp_path: Pat
     record = sentence_map(path)
     read = records.read_as(records.MapRecord, path)
     assert read == record
-    assert read.source.command == f"python -m sentlab map {path}"
+    assert read.source.command == f"python -m experiments map {path}"
     found = read.results
     assert found
     told = sentences(TOPICS, 2, 3, seed=3)
@@ -239,8 +239,8 @@ def test_a_map_waits_for_the_encoders_that_it_shows(tmp_path: Path, monkeypatch:
     write(place, "b", trained, "run")
     entries = plan.entries(place)
     assert [entry.command for entry in entries] == [
-        "python -m sentlab map book/results/a.json",
-        "python -m sentlab run book/results/b.json",
+        "python -m experiments map book/results/a.json",
+        "python -m experiments run book/results/b.json",
     ]
     assert [entry.name for entry in plan.in_order(entries)] == ["b", "a"]
     (lacked,) = plan.lacks(entries[0])

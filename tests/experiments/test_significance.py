@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from experiments.significance import Drawn, estimate, holm, items_of, resample
 
 from sentlab.data import ScoredPair, WordPair
 from sentlab.evaluation import Evaluation, scores_over
 from sentlab.evaluation.evaluate import Correlation
-from sentlab.experiments.significance import Drawn, estimate, holm, items_of, resample
 
 
 def scored(values: np.ndarray) -> list[Evaluation]:

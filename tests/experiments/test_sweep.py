@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 import torch
+from experiments import records
+from experiments import run as runs
+from experiments import sweep as module
+from experiments.results import Measured, RunResults
+from experiments.settings_grids import SearchSettings, SweepSettings
+from experiments.sweep import run_sweep, runs_of, varied
+from experiments.weights import fingerprint_now
 from filelock import FileLock
 from pydantic import ValidationError
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.files import BUNDLED
-from sentlab.experiments import records
-from sentlab.experiments import run as runs
-from sentlab.experiments import sweep as module
-from sentlab.experiments.results import Measured, RunResults
-from sentlab.experiments.settings_grids import SearchSettings, SweepSettings
-from sentlab.experiments.sweep import run_sweep, runs_of, varied
-from sentlab.experiments.weights import fingerprint_now
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
 SETTINGS = {
@@ -116,13 +116,13 @@ def test_a_recorded_sweep_is_read_when_all_its_runs_are_there(settings: dict[str
     path = tmp_path / "results" / "paser" / "seeds.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"kind": "sweep", "settings": {"run": settings, "over": {"train.seed": [0, 1]}}}))
-    with pytest.raises(ValueError, match=r"results.sweeps.PaSeR-.*python -m sentlab sweep"):
+    with pytest.raises(ValueError, match=r"results.sweeps.PaSeR-.*python -m experiments sweep"):
         runs_of(path)
     ran = run_sweep(path)
     assert [run.results for run in runs_of(path)] == [run.results for run in ran]
     assert [(run.sweep, run.name.split("-")[0]) for run in runs_of(path)] == [("paser/seeds", "sweeps/PaSeR")] * 2
     path.write_text(json.dumps({"kind": "run", "settings": settings}))
-    with pytest.raises(ValueError, match="of the kind run: python -m sentlab run"):
+    with pytest.raises(ValueError, match="of the kind run: python -m experiments run"):
         run_sweep(path)
 
 

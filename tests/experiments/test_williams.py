@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiments import records
+from experiments.encoders import encoders_of
+from experiments.leaderboard import kept_evaluation
+from experiments.settings_rows import RowSettings, TestSettings
+from experiments.sweep import run_sweep
+from experiments.williams import williams_tests
 
 from sentlab import data
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
 from sentlab.encoder.word_vectors import WordVectors
 from sentlab.evaluation.mining import bm25, evaluate_mining, williams
-from sentlab.experiments import records
-from sentlab.experiments.encoders import encoders_of
-from sentlab.experiments.leaderboard import kept_evaluation
-from sentlab.experiments.settings_rows import RowSettings, TestSettings
-from sentlab.experiments.sweep import run_sweep
-from sentlab.experiments.williams import williams_tests
 
 
 def settings(folder: Path) -> dict[str, Any]:

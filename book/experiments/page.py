@@ -1,0 +1,225 @@
+"""Encoders inside a web page: weights as a script that `assets/page/encoder.js` reads, offline and without a server.
+
+    python -m experiments page --encoder my-encoder --out my-encoder.js
+
+A browser refuses to fetch files for a page that was opened from a disk. It loads scripts, so the weights are one.
+"""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sentlab.encoder import Encoder
+from sentlab.files import replacing
+from sentlab.methods import PaSeR
+from torch import Tensor
+
+ASSETS = Path(__file__).parent / "assets" / "page"
+LARGEST = 127  # of int8; -128 is left out, so that a row and its negative have the same scale
+# name here -> name in a layer of BertModel
+PARTS = {
+    "query": "attention.self.query",
+    "key": "attention.self.key",
+    "value": "attention.self.value",
+    "output": "attention.output.dense",
+    "norm1": "attention.output.LayerNorm",
+    "up": "intermediate.dense",
+    "down": "output.dense",
+    "norm2": "output.LayerNorm",
+}
+
+
+def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
+    """Write an encoder's weights in int8 as a script for a page: about a byte and a third per parameter.
+
+    Each row of a matrix has a scale of its own. Biases and layer norms stay in float32.
+
+    Args:
+        encoder: of BERT's architecture, uncased, with the pooling `cls` or `mean` and no `post`. A `PaSeR` has its
+            decoder written too.
+        path: the script to write.
+        name: the key of the encoder in `sentlabEncoders`.
+
+    Raises:
+        ValueError: an encoder of another kind; says in what it differs.
+
+    Example:
+        >>> from experiments import page
+        >>> page.export(sentlab.Encoder.from_pretrained("my-encoder"), "my-encoder.js", "mine")
+    """
+    content = packed(encoder)
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(
+            f"(globalThis.sentlabEncoders ??= {{}})[{json.dumps(name)}] = {json.dumps(content, ensure_ascii=True)};\n",
+            encoding="utf-8",
+        )
+    return Path(path)
+
+
+def name_in(script: str | Path) -> str:
+    """Read the name under which a script of `export` gives its encoder to a page.
+
+    Raises:
+        ValueError: another kind of file.
+    """
+    with Path(script).open(encoding="utf-8") as lines:
+        found = re.match(r'\(globalThis\.sentlabEncoders \?\?= \{\}\)\[("(?:[^"\\]|\\.)*")\]', lines.read(1000))
+    if not found:
+        raise ValueError(f"{script} holds no encoder of a page: write one with experiments.page.export")
+    return str(json.loads(found[1]))
+
+
+def packed(model: Encoder | PaSeR) -> dict[str, Any]:
+    """Pack what the script holds: `config`, `vocabulary`, `tensors` [name, rows, columns], and their numbers in base64.
+
+    `large` are the matrices in int8. `small` are, in float32 and in the order of `tensors`, the scales of a matrix's
+    rows, or the numbers of a vector (columns 0).
+    """
+    encoder = model.encoder if isinstance(model, PaSeR) else model
+    refuse_what_the_page_cannot_compute(encoder)
+    config: Any = encoder.backbone.config
+    tokenizer = encoder.tokenizer
+    about: dict[str, Any] = {
+        "width": config.hidden_size,
+        "layers": config.num_hidden_layers,
+        "heads": config.num_attention_heads,
+        "epsilon": config.layer_norm_eps,
+        "max_length": encoder.max_length,
+        "pooling": encoder.pooling,
+        "cls": tokenizer.cls_token_id,
+        "sep": tokenizer.sep_token_id,
+        "unk": tokenizer.unk_token_id,
+        "mask": tokenizer.mask_token_id,
+    }
+    tensors = _of_encoder(encoder)
+    if isinstance(model, PaSeR):
+        layers = list(model.decoder.transformer.layers)
+        heads = layers[0].self_attn.num_heads
+        epsilon = model.decoder.norm.eps
+        about["decoder"] = {"layers": len(layers), "heads": heads, "epsilon": epsilon, "m": model.m, "n": model.n}
+        tensors |= _of_decoder(model)
+    shapes, large, small = [], [], []
+    for name, tensor in tensors.items():
+        shapes.append([name, tensor.shape[0], tensor.shape[1] if tensor.ndim == 2 else 0])
+        if tensor.ndim == 2:
+            values, scales = quantised(tensor)
+            large.append(values.tobytes())
+            small.append(scales.tobytes())
+        else:
+            small.append(_numbers(tensor).tobytes())
+    pieces = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    return {
+        "config": about,
+        "vocabulary": "\n".join(piece for piece, _ in pieces),
+        "tensors": shapes,
+        "small": base64.b64encode(b"".join(small)).decode(),
+        "large": base64.b64encode(b"".join(large)).decode(),
+    }
+
+
+def _of_encoder(encoder: Encoder) -> dict[str, Tensor]:
+    config: Any = encoder.backbone.config
+    weights = dict(encoder.backbone.named_parameters())
+    positions = weights["embeddings.position_embeddings.weight"][: encoder.max_length]
+    positions = positions + weights["embeddings.token_type_embeddings.weight"][0]
+    tensors = {
+        "embeddings.word": weights["embeddings.word_embeddings.weight"],
+        "embeddings.position": positions,
+        "embeddings_norm": weights["embeddings.LayerNorm.weight"],
+        "embeddings_norm.bias": weights["embeddings.LayerNorm.bias"],
+    }
+    for layer in range(config.num_hidden_layers):
+        for ours, theirs in PARTS.items():
+            place = f"encoder.layer.{layer}.{theirs}"
+            tensors[f"layers.{layer}.{ours}"] = weights[f"{place}.weight"]
+            tensors[f"layers.{layer}.{ours}.bias"] = weights[f"{place}.bias"]
+    return tensors
+
+
+def _of_decoder(method: PaSeR) -> dict[str, Tensor]:
+    """The decoder, and the masked-LM head but for the word embeddings, which it shares."""
+    decoder: Any = method.decoder
+    head: Any = method.encoder.lm_head
+    transform = head.predictions.transform
+    parts = {
+        "decoder.norm": decoder.norm,
+        "decoder.last": decoder.transformer.norm,
+        "head.dense": transform.dense,
+        "head.norm": transform.LayerNorm,
+    }
+    tensors = {"decoder.position": decoder.positions.weight, "head.pieces": head.predictions.bias}
+    for number, layer in enumerate(decoder.transformer.layers):
+        place = f"decoder.{number}"
+        for kind, attention in (("own", layer.self_attn), ("cross", layer.multihead_attn)):
+            names = [f"{place}.{kind}.{name}" for name in ("query", "key", "value")]
+            tensors |= dict(zip(names, attention.in_proj_weight.chunk(3), strict=True))
+            biases = attention.in_proj_bias.chunk(3)
+            tensors |= dict(zip([f"{name}.bias" for name in names], biases, strict=True))
+            parts[f"{place}.{kind}.output"] = attention.out_proj
+        parts |= {f"{place}.up": layer.linear1, f"{place}.down": layer.linear2}
+        parts |= {f"{place}.norm{i}": getattr(layer, f"norm{i}") for i in (1, 2, 3)}
+    for name, part in parts.items():
+        tensors |= {name: part.weight, f"{name}.bias": part.bias}
+    return tensors
+
+
+def quantised(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Quantise a matrix (R, C) to int8 (R, C) and float32 scales (R,), whose product it is up to half a scale."""
+    numbers = _numbers(matrix)
+    scales = np.maximum(np.abs(numbers).max(axis=1) / LARGEST, 1e-12).astype(np.float32)
+    return np.rint(numbers / scales[:, None]).astype(np.int8), scales
+
+
+def rounded(model: Encoder | PaSeR) -> Encoder | PaSeR:
+    """Return a copy with the weights that its script holds: what the page computes, but for the last digits."""
+    own = copy.deepcopy(model)
+    encoder = own.encoder if isinstance(own, PaSeR) else own
+    inside = "embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight"
+    matrices = [weight for name, weight in encoder.backbone.named_parameters() if name not in inside]
+    if isinstance(own, PaSeR):
+        matrices += [*own.decoder.parameters(), *encoder.lm_head.predictions.transform.parameters()]  # type: ignore[union-attr]
+    with torch.no_grad():
+        for weight in matrices:
+            if weight.ndim == 2:
+                weight.copy_(_unquantised(weight))
+        places, kinds = (encoder.backbone.get_parameter(name) for name in inside)
+        places.copy_(_unquantised(places + kinds[0]) - kinds[0])
+    return own
+
+
+def _unquantised(matrix: Tensor) -> Tensor:
+    values, scales = quantised(matrix)
+    return torch.from_numpy(values.astype(np.float32) * scales[:, None])
+
+
+def refuse_what_the_page_cannot_compute(encoder: Encoder) -> None:
+    """Raise ValueError for an encoder whose vectors `encoder.js` would not give."""
+    config: Any = encoder.backbone.config
+    activation = getattr(config, "hidden_act", "gelu")
+    rules: Any = json.loads(encoder.tokenizer.backend_tokenizer.to_str())
+    normalizer = rules["normalizer"] or {}
+    pieces = sorted(encoder.tokenizer.get_vocab().values())
+    wrong = {
+        f"its architecture is {config.model_type}, not bert": config.model_type != "bert",
+        f"its activation is {activation}, not gelu": activation != "gelu",
+        f"its pooling is {encoder.pooling}, not cls or mean": encoder.pooling not in ("cls", "mean"),
+        "its vectors are changed after pooling (post)": encoder.post is not None,
+        f"it puts a prompt before each text ({encoder.prompt!r})": bool(encoder.prompt),
+        "its tokenizer is not BERT's WordPiece": rules["model"]["type"] != "WordPiece",
+        "its tokenizer is cased or keeps accents": not normalizer.get("lowercase")
+        or normalizer.get("strip_accents") is False,
+        "its vocabulary has gaps": pieces != list(range(len(pieces))),
+    }
+    if found := [what for what, holds in wrong.items() if holds]:
+        raise ValueError(f"this encoder cannot run inside a page: {'; '.join(found)}")
+
+
+def _numbers(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().cpu().float().numpy()

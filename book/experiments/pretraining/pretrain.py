@@ -1,0 +1,297 @@
+"""Pre-train a small uncased BERT by masked-language modelling alone: how the bundled encoders were made.
+
+    python -m experiments.pretraining --text FOLDER --out FOLDER [--tokens 88e6] [--start FOLDER] [--resume]
+
+FOLDER holds plain text (`*.txt` or `*.txt.xz`, a paragraph a line). Toy-world sentences of the training split are
+added. There is no objective on sentences, so that whatever a sentence vector is good for comes from elsewhere.
+Source: Devlin et al. (2019), without next-sentence prediction; see the model card for what differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import lzma
+import math
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sentlab.data import toy
+from sentlab.data.readers.texts import SENTENCE_END
+from sentlab.encoder import Encoder
+from sentlab.files import replacing, write_json
+from sentlab.training import TrainConfig, checkpoint, fit, set_dropout, set_seed
+from sentlab.training.losses import corrupt, masked_lm_loss
+from tokenizers.implementations import BertWordPieceTokenizer
+from torch import Tensor, nn
+from tqdm import tqdm
+from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+from experiments.pretraining.model_card import write_card
+
+SHEET = 1024  # default tokens of one optimiser step
+# A sheet is cut into blocks of one of these lengths, in turn; from the short ones attention is learned soonest.
+LENGTHS = (32, 64, 32, 128, 32, 64, 32, 256)
+METHOD_DROPOUT = 0.02  # what the saved configuration names: sentence vectors of these encoders bear no more
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+class MaskedLM(nn.Module):
+    """The masked-LM objective on sheets of token ids (each row a `(n, length)` array, special tokens in place)."""
+
+    few_shapes = True  # one for each of LENGTHS, so that bfloat16 on a CPU is cheap
+
+    def __init__(self, encoder: Encoder):
+        super().__init__()
+        self.encoder = encoder
+
+    def collate(self, rows: Sequence[np.ndarray]) -> dict[str, Tensor]:
+        labels = torch.from_numpy(np.concatenate(rows).astype(np.int64))  # (B, L)
+        corrupted, chosen = corrupt(labels, self.encoder.tokenizer)
+        batch = {"input_ids": corrupted, "labels": labels, "chosen": chosen}
+        return {name: value.to(self.encoder.device) for name, value in batch.items()}
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        ids = batch["input_ids"]
+        hidden = self.encoder.hidden_states(ids, torch.ones_like(ids))[-1]  # (B, L, D)
+        assert self.encoder.lm_head is not None
+        return {"mlm": masked_lm_loss(self.encoder.lm_head, hidden, batch["labels"], batch["chosen"])}
+
+    def after_step(self) -> None:
+        pass
+
+
+class Sheets(Sequence[np.ndarray]):
+    """The tokenised text as sheets of `size` tokens, cut into blocks.
+
+    Each block starts at a sentence boundary and is wrapped in [CLS] and [SEP].
+    """
+
+    def __init__(self, ids: np.ndarray, starts: np.ndarray, cls_id: int, sep_id: int, size: int = SHEET):
+        if size < 1 or size % max(LENGTHS):
+            raise ValueError(f"a sheet must be a multiple of {max(LENGTHS)} tokens, got {size}")
+        self.ids, self.starts, self.cls_id, self.sep_id, self.size = ids, starts, cls_id, sep_id, size
+        self.blocks: list[np.ndarray] = []  # of each sheet, the place of its blocks' first tokens
+        place = 0
+        while True:
+            length = LENGTHS[len(self.blocks) % len(LENGTHS)]
+            blocks = np.empty(size // length, dtype=np.int64)
+            for i in range(len(blocks)):
+                after = np.searchsorted(starts, place)
+                if after == len(starts) or starts[after] + length - 2 > len(ids):
+                    return
+                blocks[i] = starts[after]
+                place = int(starts[after]) + length - 2
+            self.blocks.append(blocks)
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __getitem__(self, index: int) -> np.ndarray:  # type: ignore[override]
+        first = self.blocks[index]
+        length = self.size // len(first)
+        sheet = np.empty((len(first), length), dtype=np.uint16)
+        sheet[:, 0], sheet[:, -1] = self.cls_id, self.sep_id
+        sheet[:, 1:-1] = self.ids[first[:, None] + np.arange(length - 2)]
+        return sheet
+
+
+def text_files(folder: Path) -> list[Path]:
+    """List the text files in `folder`, all that training reads."""
+    return sorted([*folder.glob("*.txt"), *folder.glob("*.txt.xz")])
+
+
+def documents(folder: Path) -> Iterator[str]:
+    """Yield the paragraphs of all text files in `folder`, long ones in pieces of about a hundred sentences."""
+    files = text_files(folder)
+    if not files:
+        raise FileNotFoundError(f"no *.txt or *.txt.xz in {folder}")
+    for path in files:
+        with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as lines:
+            for line in lines:
+                if line.strip():
+                    sentences = SENTENCE_END.split(line.strip())
+                    yield from (" ".join(sentences[i : i + 100]) for i in range(0, len(sentences), 100))
+
+
+def make_vocabulary(texts: Sequence[str], size: int) -> dict[str, int]:
+    """Train a WordPiece vocabulary of `size` pieces, special tokens first (ids 0 to 4)."""
+    trainer = BertWordPieceTokenizer(lowercase=True)
+    trainer.train_from_iterator(
+        iter(texts),
+        vocab_size=size,
+        min_frequency=5,
+        limit_alphabet=120,
+        special_tokens=[*SPECIAL],
+        show_progress=False,
+    )
+    return dict(sorted(trainer.get_vocab().items(), key=lambda item: item[1]))
+
+
+def tokenise(texts: Sequence[str], tokenizer: BertTokenizer) -> tuple[np.ndarray, np.ndarray]:
+    """Tokenise all texts into one array of ids, and return it with the places where sentences start."""
+    ids: list[np.ndarray] = []
+    starts: list[int] = []
+    place = 0
+    for i in tqdm(range(0, len(texts), 500), desc="tokenise"):
+        sentences = [s for text in texts[i : i + 500] for s in SENTENCE_END.split(text) if s]
+        for pieces in tokenizer(sentences, add_special_tokens=False)["input_ids"]:
+            starts.append(place)
+            place += len(pieces)
+            ids.append(np.asarray(pieces, dtype=np.uint16))
+    return np.concatenate(ids), np.asarray(starts, dtype=np.int64)
+
+
+def prepare(text: Path, work: Path, vocabulary: int | str, seed: int) -> tuple[BertTokenizer, np.ndarray, np.ndarray]:
+    """Make vocabulary and token ids once, and keep them in `work`.
+
+    `vocabulary` is a number of pieces, or the saved encoder whose vocabulary to take.
+    """
+    done = work / "prepared.json"
+    files = {path.name: path.stat().st_size for path in text_files(text)}
+    about = {"text": files, "vocabulary": vocabulary, "seed": seed}
+    if done.exists():
+        if any(json.loads(done.read_text(encoding="utf-8")).get(key) != value for key, value in about.items()):
+            raise ValueError(f"{work} was prepared from other text or settings; choose another --work folder")
+    else:
+        work.mkdir(parents=True, exist_ok=True)
+        sentences = toy.load("toy-sentences", "train")
+        texts = [*documents(text), *(" ".join(sentences[i : i + 20]) for i in range(0, len(sentences), 20))]
+        random.Random(seed).shuffle(texts)
+        if isinstance(vocabulary, int):
+            words = make_vocabulary(texts[::8], vocabulary)
+        else:
+            words = dict(Encoder.from_pretrained(vocabulary).tokenizer.get_vocab())
+            words = dict(sorted(words.items(), key=lambda item: item[1]))
+        if len(words) > np.iinfo(np.uint16).max:
+            raise ValueError(f"the vocabulary has {len(words):,} pieces; ids are kept in 16 bits: choose a smaller one")
+        write_json(work / "vocabulary.json", words)
+        ids, starts = tokenise(texts, BertTokenizer(vocab=words, do_lower_case=True))
+        for name, array in (("ids", ids), ("starts", starts)):
+            with replacing(work / f"{name}.npy") as temporary, temporary.open("wb") as file:
+                np.save(file, array)
+        write_json(done, about | {"toy": sentences.fingerprint, "tokens": len(ids), "sentences": len(starts)})
+    tokenizer = BertTokenizer(
+        vocab=json.loads((work / "vocabulary.json").read_text(encoding="utf-8")), do_lower_case=True
+    )
+    return tokenizer, np.load(work / "ids.npy", mmap_mode="r"), np.load(work / "starts.npy")
+
+
+def sinusoids(count: int, width: int) -> Tensor:
+    """Encode positions as sines and cosines, (count, width), after Vaswani et al. (2017), section 3.5.
+
+    From random position vectors, attention takes millions of tokens to find a word's neighbours.
+    """
+    angles = torch.arange(count)[:, None] * torch.exp(torch.arange(0, width, 2) * (-math.log(10_000) / width))
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+
+
+def new_encoder(tokenizer: BertTokenizer, layers: int, width: int, folder: Path) -> Encoder:
+    """Build a freshly initialised BERT, through a saved folder so that there is one way to build an `Encoder`."""
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=width,
+        num_hidden_layers=layers,
+        num_attention_heads=width // 32,
+        intermediate_size=4 * width,
+        max_position_embeddings=max(LENGTHS),
+        pad_token_id=tokenizer.pad_token_id,
+        initializer_range=0.02 * (768 / width) ** 0.5,  # BERT-base's 0.02, scaled to keep a layer's output as large
+    )
+    tokenizer.model_max_length = max(LENGTHS)
+    BertForMaskedLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    encoder = Encoder.from_pretrained(str(folder), max_length=max(LENGTHS))
+    embeddings: Any = encoder.backbone.embeddings
+    positions: Tensor = embeddings.position_embeddings.weight.data
+    positions.copy_(0.12 * sinusoids(*positions.shape))  # learned from here on
+    return encoder
+
+
+def export(encoder: Encoder, out: Path) -> None:
+    """Save the masked-LM model in half precision, as transformers would: config, tokenizer, model.safetensors."""
+    model = copy.deepcopy(encoder.model).half()
+    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = METHOD_DROPOUT
+    model.save_pretrained(out)
+    encoder.tokenizer.save_pretrained(out)
+
+
+def command(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> str:
+    """Return the command line that makes this encoder: the options that differ from their defaults, no resuming."""
+    given = {name: value for name, value in vars(asked).items() if value != parser.get_default(name)}
+    given = given | {"text": asked.text.name}
+    if not torch.cuda.is_available():
+        given["threads"] = torch.get_num_threads()
+    options = [f"--{name.replace('_', '-')} {value}" for name, value in given.items() if name not in ("work", "resume")]
+    return " ".join(["python -m experiments.pretraining", *options])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m experiments.pretraining", description=__doc__.split("\n")[0])
+    parser.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the finished model")
+    parser.add_argument("--work", type=Path, default=Path("runs/pretrain"), help="folder for ids and checkpoints")
+    parser.add_argument("--tokens", type=float, default=88e6, help="tokens to train on")
+    parser.add_argument("--layers", type=int, default=3)
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument(
+        "--vocabulary",
+        type=lambda value: int(value) if value.isdigit() else value,
+        default=8000,
+        help="number of pieces, or a saved encoder (or 'tiny') whose vocabulary to take",
+    )
+    parser.add_argument("--sheet", type=int, default=SHEET, help="tokens of one optimiser step")
+    parser.add_argument("--start", type=Path, default=None, help="saved encoder to continue from; default: a new one")
+    parser.add_argument("--learning-rate", type=float, default=1e-3, help="the peak")
+    parser.add_argument("--decay", type=float, default=None, help="share of the steps in which the rate falls to zero")
+    parser.add_argument("--dropout", type=float, default=0.0, help="of all layers while pre-training")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=None, help="CPU threads; default: all cores")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --work")
+    asked = parser.parse_args()
+    if (asked.work / checkpoint.FILE).exists() and not asked.resume:
+        parser.error(f"{asked.work} holds a checkpoint: add --resume to go on from it, or choose another --work")
+    if asked.threads:
+        torch.set_num_threads(asked.threads)
+    tokenizer, ids, starts = prepare(asked.text, asked.work, asked.vocabulary, asked.seed)
+    sheets = Sheets(ids, starts, tokenizer.cls_token_id, tokenizer.sep_token_id, asked.sheet)
+    print(f"{len(ids):,} tokens of text in {len(starts):,} sentences, {len(sheets):,} sheets of {asked.sheet:,} tokens")
+    set_seed(asked.seed)
+    if asked.start:
+        encoder = Encoder.from_pretrained(asked.start, max_length=max(LENGTHS))
+        if encoder.tokenizer.get_vocab() != tokenizer.get_vocab():
+            raise ValueError(f"{asked.start} has another vocabulary than {asked.work}: pass --vocabulary {asked.start}")
+    else:
+        encoder = new_encoder(tokenizer, asked.layers, asked.width, asked.work / "untrained")
+    set_dropout(encoder, asked.dropout)
+    if encoder.device.type == "cpu":
+        encoder.model.set_attn_implementation("eager")  # a third faster to train than sdpa at these lengths
+    config = TrainConfig(
+        steps=round(asked.tokens / asked.sheet),
+        batch_size=1,
+        learning_rate=asked.learning_rate,
+        betas=(0.9, 0.98),
+        warmup=0.02,
+        decay=asked.decay,
+        precision="bfloat16",
+        checkpoint_every=1000,
+        seed=asked.seed,
+    )
+    history = fit(MaskedLM(encoder), sheets, config, folder=asked.work, resume=asked.resume)
+    export(encoder, asked.out)
+    history.settings |= {
+        "sheet": asked.sheet,
+        "dropout": asked.dropout,
+        "start": asked.start.name if asked.start else None,  # no path of this machine
+        "lengths": LENGTHS,
+        "layers": asked.layers,
+        "width": asked.width,
+    }
+    history.save(asked.out / "pretraining.json")
+    write_card(asked.out, asked.work, history, command(parser, asked))
+    print(f"{asked.out}: masked-LM loss {history.losses[-1]['mlm']:.3f} after {history.kept_step:,} steps")

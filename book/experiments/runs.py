@@ -1,0 +1,151 @@
+"""The runs behind a record and their scores: what every table of a chapter and every claim begins with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from sentlab.data.catalog import YEARS
+from sentlab.evaluation.sts import Geometry
+
+from experiments import records, sweep, tables
+from experiments.records import RunRecord
+from experiments.results import When
+
+# averages that papers report -> their tasks; the first two are those of Universal's tables
+AVERAGES = {
+    "sentences": [*YEARS, "stsb head", "sick head"],
+    "words": ["simlex", "ws353-sim", "ws353-rel", "men", "scws"],
+    "four word sets": ["simlex", "ws353-sim", "ws353-rel", "scws"],  # without MEN, half of which is a dev set
+}
+
+
+def runs(name: str, folder: str | Path | None = None, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
+    """Read the finished runs behind a record: itself, the runs of a sweep, or those of a search's choice, in order.
+
+    Args:
+        name: such as `tiny-paser/depth`.
+        folder: of the records; None: `records.folder()`.
+        where: of a sweep only the runs with these values, setting -> value; the others need not be finished.
+
+    Raises:
+        FileNotFoundError: there is no such record.
+        ValueError: it is neither a run, a sweep nor a search.
+        NotRun: a run has no results yet.
+
+    Example:
+        >>> [run.settings.train["seed"] for run in runs("paser/seeds")]                        # doctest: +SKIP
+        [0, 1, 2]
+    """
+    found = sweep.runs_of(Path(folder or records.folder()) / f"{name}.json", where)
+    if waiting := [run.name for run in found if not run.done]:
+        raise sweep.NotRun(f"{', '.join(waiting)} has no results yet")
+    return found
+
+
+def best_on_dev(name: str) -> RunRecord:
+    """Read the run of a sweep that its dev set prefers."""
+    return max(runs(name), key=dev_of)
+
+
+def dev_of(run: RunRecord) -> float:
+    """Return the dev score of a run, the mean of its dev sets where it has several.
+
+    Raises:
+        ValueError: the run has no results.
+    """
+    found = scores(run)
+    return sum(found.get(f"{name}-dev", math.nan) for name in run.settings.devs) / len(run.settings.devs)
+
+
+def scores(run: RunRecord, pooling: str | None = None, when: When | None = None) -> dict[str, float]:
+    """Return the scores of a run, Spearman x 100 where the task does not say otherwise.
+
+    Args:
+        run: with results.
+        pooling: None: that of the encoder itself.
+        when: `before` or `after` training, or its `last` step where dev chose another. None: after it, or before it
+            where nothing was trained.
+
+    Returns:
+        task -> score, and those of `AVERAGES` whose tasks are all there.
+
+    Raises:
+        KeyError: the run has no such pooling, or did not train; names the poolings that it has.
+    """
+    results = run.results
+    if results is None:
+        raise ValueError(f"{run.name} has no results yet")
+    measured = results.at(when) if when else results.final
+    if pooling and pooling not in measured.scores:
+        raise KeyError(f"{run.name} has no scores of {pooling!r}; there is {', '.join(measured.scores)}")
+    found = measured.scores[pooling] if pooling else measured.own
+    averages = {
+        name: sum(found[task] for task in tasks) / len(tasks)
+        for name, tasks in AVERAGES.items()
+        if all(task in found for task in tasks)
+    }
+    return {**found, **averages}
+
+
+def values(found: str | Sequence[RunRecord], score: str = "average") -> pd.Series:
+    """Return one score of each run; the name of the Series is that of the record to link to.
+
+    Args:
+        found: runs, or the name of their record.
+        score: a key of `scores`.
+    """
+    found = runs(found) if isinstance(found, str) else found
+    return pd.Series([scores(run)[score] for run in found], name=tables.origin(found))
+
+
+def dev_curve(run: RunRecord) -> list[dict[str, float]]:
+    """Return the dev scores along a run's training, as rows with `step` and `score` (`plots.training_curves`).
+
+    The first row is the score before training, at step 0.
+    """
+    results = run.results
+    if results is None or results.training is None or not results.training.dev:
+        return []
+    rows = [row.model_dump() for row in results.training.dev]
+    if rows[0]["step"] == 0:
+        return rows
+    start = [results.before.own[f"{name}-dev"] for name in run.settings.devs]
+    return [{"step": 0, "score": sum(start) / len(start)}, *rows]
+
+
+def geometry_of(run: RunRecord, pooling: str | None = None) -> Geometry:
+    """Return how a run's vectors lie on the test pairs of its corpus, after training if it trained.
+
+    Args:
+        run: with results.
+        pooling: None: that of the encoder itself.
+
+    Raises:
+        KeyError: nothing of that pooling was measured.
+    """
+    results = run.results
+    found = (results.final.geometry or results.before.geometry) if results else {}
+    pooling = pooling or next(iter(found), "any pooling")
+    if pooling not in found:
+        raise KeyError(f"{run.name} has no geometry of {pooling}; there is {', '.join(found) or 'none'}")
+    return Geometry(**found[pooling].model_dump(exclude={"corpus"}))
+
+
+def recorded(rows: Mapping[str, tuple[Any, ...]], columns: Sequence[str]) -> pd.DataFrame:
+    """Return a table of recorded scores: the mean over seeds, with ± its standard deviation, as a link to its record.
+
+    Args:
+        rows: name -> runs, a pooling or None, and if need be `before`, `after` or `last`, as in `scores`.
+        columns: keys of `scores`.
+
+    Example:
+        >>> recorded({"PaSeR": (runs("paser/seeds"), None)}, ["stsb", "average"])              # doctest: +SKIP
+    """
+    table = {
+        name: tables.shown([scores(run, *which) for run in found], found) for name, (found, *which) in rows.items()
+    }
+    return pd.DataFrame(table).T[list(columns)]

@@ -1,0 +1,229 @@
+"""How sure is a difference? One method for all tables: it counts the test items and the training seeds.
+
+The variance over items comes from a paired bootstrap (Koehn, 2004, "Statistical Significance Tests for Machine
+Translation Evaluation"). The variance over seeds is that of a mean of few values. Both add up, and Student's t with the
+degrees of freedom of Welch (1947) makes intervals and p of their sum. A bootstrap that draws seeds and items with
+replacement is too sure of itself: of three seeds it sees two thirds of their variance. `benchmarks/false_alarms.py`
+compares the two on simulated scores.
+
+With three seeds, false alarms stay at 5% for p below 0.05, and less so at the small levels of a long table. At 0.001
+there are 1.5 times as many false alarms where a seed's spread is 1.25 times the error that items give. At 2.5 times,
+there are 6.6.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sentlab.evaluation import Evaluation, scores_over
+from tqdm import tqdm
+
+LEVEL = 0.95  # of the intervals
+Test = Mapping[str, Sequence[Evaluation]]  # row -> what its encoders gave the items of a test, an evaluation per seed
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A score or a difference of scores, and how sure it is.
+
+    Args:
+        value: the mean over tests and seeds.
+        low, high: the ends of the 95% interval. None where a trained row has one seed only, or a
+            resample has no correlation.
+
+        p: two-sided, of the value being 0; None as above.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A row of a table, scored on all items and on resampled ones.
+
+    Args:
+        seeds: the mean over tests of each seed, (S,).
+        resampled: the mean over tests and seeds in each resample, (R,).
+
+        trained: the record that the encoders are of; None where nothing depends on a seed, as without training.
+    """
+
+    seeds: np.ndarray
+    resampled: np.ndarray
+    trained: str | None
+
+    @property
+    def variance(self) -> float:
+        """The variance of the mean over seeds; NaN where one seed cannot say."""
+        if self.trained is None:
+            return 0.0
+        return float(self.seeds.var(ddof=1) / len(self.seeds)) if len(self.seeds) > 1 else float("nan")
+
+
+def resample(
+    tests: Sequence[Test],
+    resamples: int,
+    random: np.random.Generator,
+    trained: Mapping[str, str],
+    *,
+    items: Sequence[Sequence[Hashable] | None] | None = None,
+    progress: bool = True,
+) -> dict[str, Drawn]:
+    """Score every row on all items and on resampled ones.
+
+    As many items are drawn as there are, with replacement, and the same ones for all rows. What makes an item easy for
+    two rows cancels out. An item that several tests have is drawn for all of them at once: most test pairs of STS-B are
+    also in STS12 to STS16, and what they add to two scores does not average out.
+
+    Args:
+        tests: each with the same rows; the scores of a row are averaged over tests.
+        resamples: R.
+        random: draws the items.
+
+        trained: row -> the record that its encoders are of, for every row that depends on a seed.
+        items: for each test what its items are, such as `items_of`. None: no other test has them.
+        progress: show a bar over the resamples.
+    """
+    seeds = {row: np.mean([scores_over(test[row]) for test in tests], axis=0) for row in tests[0]}
+    scorers = [_Scorer(test) for test in tests]
+    places, size = _numbered([scorer.size for scorer in scorers], items or [None] * len(scorers))
+    drawn = {row: np.empty(resamples) for row in tests[0]}
+    for draw in tqdm(range(resamples), desc="resamples", leave=False, disable=not progress):
+        counts = np.bincount(random.integers(size, size=size), minlength=size).astype(float)
+        scores = [scorer.scores(counts[place]) for scorer, place in zip(scorers, places, strict=True)]
+        for row, values in drawn.items():
+            values[draw] = np.mean([own[row] for own in scores])
+    return {row: Drawn(seeds[row], drawn[row], trained.get(row)) for row in drawn}
+
+
+def items_of(corpus: Iterable[Any], chosen: np.ndarray | slice = slice(None)) -> list[Hashable] | None:
+    """Return what the items of a test are: the two texts of each scored pair, in any order. None for other rows.
+
+    Args:
+        chosen: which rows: a slice, or indices.
+    """
+    rows = list(corpus)
+    if not hasattr(rows[0], "score"):
+        return None
+    rows = rows[chosen] if isinstance(chosen, slice) else [rows[place] for place in chosen]
+    return [frozenset(getattr(row, field.name) for field in fields(row)[:2]) for row in rows]
+
+
+def _numbered(sizes: Sequence[int], tests: Sequence[Sequence[Hashable] | None]) -> tuple[list[np.ndarray], int]:
+    """The number of each item, the same in all tests that have it, and how many there are. Repeats in a test differ."""
+    numbers: dict[Hashable, int] = {}
+    places = []
+    for test, (size, items) in enumerate(zip(sizes, tests, strict=True)):
+        if items is None:
+            items = [(test, place) for place in range(size)]
+        if len(items) != size:
+            raise ValueError(f"a test has {size} items, and {len(items)} are given for it")
+        seen: Counter[Hashable] = Counter()
+        own = []
+        for item in items:
+            seen[item] += 1
+            own.append(numbers.setdefault((item, seen[item]), len(numbers)))
+        places.append(np.array(own, dtype=np.int64))
+    return places, len(numbers)
+
+
+class _Scorer:
+    """A test, whose rows are scored on drawn items by how often each was drawn.
+
+    No draw has to be sorted: the rank of a value among the drawn ones follows from how many of them are smaller.
+    """
+
+    def __init__(self, test: Test) -> None:
+        first = next(iter(test.values()))[0]
+        self.size = len(first.items)
+        self._ranked = first.correlation == "spearman"
+        self._gold = None if first.gold is None else self._prepared(first.gold)
+        self._rows = {row: [self._prepared(own.items) for own in seeds] for row, seeds in test.items()}
+
+    def scores(self, counts: np.ndarray) -> dict[str, float]:
+        """Compute the mean over seeds of each row's score x 100, by how often each item was drawn (n,)."""
+        if not counts.any():  # a test of few items among many others
+            return dict.fromkeys(self._rows, float("nan"))
+        if self._gold is None:
+            return {
+                row: float(np.mean([counts @ own for own in seeds]) / counts.sum()) for row, seeds in self._rows.items()
+            }
+        gold = counts * self._standardized(self._gold, counts)
+        return {
+            row: 100 * float(np.mean([self._standardized(own, counts) @ gold for own in seeds]))
+            for row, seeds in self._rows.items()
+        }
+
+    def _prepared(self, values: np.ndarray) -> np.ndarray:
+        """The values, or the place of each among the distinct ones if only ranks count."""
+        return np.unique(values, return_inverse=True)[1] if self._ranked else values
+
+    def _standardized(self, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """Shift and scale, so that the drawn values have mean 0 and length 1; NaN where all of them are equal."""
+        own, drawn = values, counts
+        if self._ranked:
+            drawn = np.bincount(values, counts)  # how often each distinct value was drawn
+            own = drawn.cumsum() - (drawn - 1) / 2  # equal values share the mean of their ranks
+        own = own - (drawn @ own) / drawn.sum()
+        square = drawn @ own**2
+        own = own / np.sqrt(square) if square > 0 else np.full(len(own), np.nan)
+        return own[values] if self._ranked else own
+
+
+def estimate(ours: Drawn, theirs: Drawn | None = None) -> Estimate:
+    """Estimate the score of a row, or the difference of two rows of one `resample`.
+
+    The p-value is never below 2 / (R + 1): so few resamples cannot tell a smaller one.
+
+    Source: Welch (1947), "The generalization of Student's problem when several different population variances are
+    involved", for the sum of variances; that of the items counts as known.
+    """
+    if theirs is None:
+        rows = [ours]
+    elif ours.trained is not None and ours.trained == theirs.trained:  # two vectors of each encoder: paired seeds
+        rows = [Drawn(ours.seeds - theirs.seeds, ours.resampled - theirs.resampled, ours.trained)]
+        ours, theirs = rows[0], None
+    else:
+        rows = [ours, theirs]
+    value = float(ours.seeds.mean() - (0.0 if theirs is None else theirs.seeds.mean()))
+    resampled = ours.resampled - (0.0 if theirs is None else theirs.resampled)
+    parts = [row.variance for row in rows]
+    variance = float(resampled.var(ddof=1)) + sum(parts)
+    if np.isnan(variance):
+        return Estimate(value, None, None, None)
+    floor = 2 / (len(resampled) + 1)
+    if variance < 1e-20:  # two rows that differ by a constant, or not at all
+        return Estimate(value, value, value, floor if abs(value) > 1e-10 else 1.0)
+    lost = sum(part**2 / (len(row.seeds) - 1) for part, row in zip(parts, rows, strict=True) if part > 0)
+    degrees = variance**2 / lost if lost else np.inf
+    half = float(stats.t.ppf((1 + LEVEL) / 2, degrees)) * variance**0.5
+    p = float(2 * stats.t.sf(abs(value) / variance**0.5, degrees))
+    return Estimate(value, value - half, value + half, max(p, floor))
+
+
+def holm(p: Sequence[float | None]) -> list[float | None]:
+    """Adjust the p-values of a table so that all its verdicts together give a false alarm in 5% of the tables.
+
+    None stays None, and does not count.
+
+    Source: Holm (1979), "A Simple Sequentially Rejective Multiple Test Procedure".
+
+    Example:
+        >>> holm([0.01, None, 0.04])
+        [0.02, None, 0.04]
+    """
+    order = sorted((i for i, value in enumerate(p) if value is not None), key=lambda i: p[i] or 0.0)
+    adjusted: list[float | None] = [None] * len(p)
+    largest = 0.0
+    for place, i in enumerate(order):
+        largest = max(largest, min(1.0, (len(order) - place) * (p[i] or 0.0)))
+        adjusted[i] = largest
+    return adjusted

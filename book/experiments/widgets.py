@@ -1,0 +1,229 @@
+"""Widgets that think: HTML in which an encoder runs on the reader's machine, without a network or a kernel.
+
+Show one with `IPython.display.HTML`. A page may hold several. A page with JavaScript off shows a sentence instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from sentlab.encoder import Encoder
+from sentlab.methods import PaSeR
+
+from experiments.page import ASSETS, export, name_in, packed
+
+WITHOUT = "This picture needs JavaScript, which is off in this browser."
+PAIRS = (
+    ("paraphrase", "A man is playing a guitar.", "Someone plays the guitar."),
+    ("negation", "The film was good.", "The film was not good."),
+    ("word order", "The dog bit the man.", "The man bit the dog."),
+    ("one word", "A woman is slicing an onion.", "A woman is slicing a potato."),
+    ("unrelated", "A man is playing a guitar.", "The bank raised its interest rates."),
+)
+
+
+def compare(
+    rows: Mapping[str, tuple[Encoder | str | Path, str]],
+    pairs: Sequence[tuple[str, str, str]] = PAIRS,
+    *,
+    folder: str | Path | None = None,
+) -> str:
+    """Return a widget that shows the cosine of two sentences under several vectors, updated while one types.
+
+    Args:
+        rows: label -> encoder, or the path of its script (`experiments.page.export`), and pooling (`cls` or
+            `mean`). The page fetches a script when a reader begins. Rows that share an encoder share its weights.
+
+        pairs: label, first and second sentence of each example; the first is shown at the start.
+        folder: beside the page. The first encoder is included, and the others are scripts in that folder, which the
+            page fetches when a reader begins. None includes all of them, 2.3 MB for each encoder of the size of `tiny`.
+
+    Raises:
+        ValueError: a pooling that is neither, or an encoder that a page cannot compute (`experiments.page.export`).
+
+    Example:
+        >>> tiny = sentlab.Encoder.from_pretrained()
+        >>> IPython.display.HTML(widgets.compare({"raw [CLS]": (tiny, "cls"), "raw mean": (tiny, "mean")}))
+    """
+    if wrong := [pooling for _, pooling in rows.values() if pooling not in ("cls", "mean")]:
+        raise ValueError(f"this widget pools by cls or mean, not by {wrong[0]!r}")
+    encoders = [own for own, _ in rows.values() if isinstance(own, Encoder)]
+    files = _files(_all_but_first(encoders), folder)
+    data = {
+        "rows": [{"label": label, "pooling": pooling, **_named(own, files)} for label, (own, pooling) in rows.items()],
+        "pairs": [{"label": label, "first": first, "second": second} for label, first, second in pairs],
+    }
+    return widget("compare", data, encoders, files)
+
+
+def spans(
+    encoders: Mapping[str, Encoder],
+    passage: str,
+    phrase: str,
+    *,
+    longest: int = 20,
+    weights: bool = True,
+    folder: str | Path | None = None,
+) -> str:
+    """Return a widget that shows the similarity of a phrase with every span of a passage.
+
+    The numbers are those of `sentlab.search.spans.span_scores` on whole words.
+
+    Args:
+        encoders: label -> encoder.
+        passage, phrase: shown at the start.
+        longest: words of the longest span that one can choose.
+        weights: include the encoders; a later widget of the page with the same encoders needs them no more.
+
+        folder: as in `compare`.
+
+    Example:
+        >>> IPython.display.HTML(widgets.spans({"raw": encoder}, "The view is great, the room small.", "nice view"))
+    """
+    files = _files(_all_but_first(list(encoders.values())), folder)
+    rows = [{"label": label, **_named(own, files)} for label, own in encoders.items()]
+    data = {"rows": rows, "passage": passage, "phrase": phrase, "longest": longest}
+    return widget("spans", data, list(encoders.values()) if weights else [], files)
+
+
+def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> str:
+    """Return a widget that draws pairs again and again, and shows how far scores and differences of encoders move.
+
+    Args:
+        gold: the human score of each pair, (n,).
+        cosines: label -> the cosine of each pair, (n,). Differences are from the first.
+
+    Raises:
+        ValueError: lengths that differ.
+
+    Example:
+        >>> IPython.display.HTML(widgets.bootstrap([row.score for row in corpus], {"raw": cosines}))
+    """
+    for label, values in cosines.items():
+        if len(values) != len(gold):
+            raise ValueError(f"{label} has {len(values)} cosines for {len(gold)} gold scores: give one for each pair")
+    rows = [{"label": label, "cosines": [round(float(x), 5) for x in values]} for label, values in cosines.items()]
+    return widget("bootstrap", {"gold": [float(x) for x in gold], "rows": rows}, [])
+
+
+def dropout(encoder: Encoder, sentence: str, others: Sequence[str]) -> str:
+    """Return a widget that shows how far dropout moves a sentence's vector, beside the vectors of other sentences.
+
+    Args:
+        encoder: its pooling makes the vectors.
+        sentence: shown at the start.
+        others: sentences to compare with.
+
+    Example:
+        >>> IPython.display.HTML(widgets.dropout(encoder, "A man plays a guitar.", ["A dog runs.", "It rains."]))
+    """
+    data = {"encoder": _key(encoder), "pooling": encoder.pooling, "sentence": sentence, "others": list(others)}
+    return widget("dropout", data, [encoder])
+
+
+def decoder(
+    checkpoints: Mapping[str, PaSeR], sentence: str, chosen: Sequence[int], *, folder: str | Path | None = None
+) -> str:
+    """Return a widget in which PaSeR's decoder says the words that a reader masks, from two vectors of the sentence.
+
+    The words are those of `PaSeR.reconstruct` with one beam.
+
+    Args:
+        checkpoints: label -> the method at that time of its training, in order. The last is shown at the start.
+        sentence: shown at the start.
+        chosen: numbers of its words that are masked at the start.
+
+        folder: as in `compare`, but all checkpoints are scripts, fetched when a reader asks.
+
+    Example:
+        >>> IPython.display.HTML(widgets.decoder({"300": method}, "The old farmer sold his horse.", [1, 2]))
+    """
+    models = list(checkpoints.values())
+    files = _files(models, folder)
+    rows = [{"label": label, **_named(model, files)} for label, model in checkpoints.items()]
+    return widget("decoder", {"rows": rows, "sentence": sentence, "chosen": list(chosen)}, models, files)
+
+
+def whole_page(title: str, *parts: str) -> str:
+    """Return an HTML page with these widgets, to be opened from a disk or served from anywhere.
+
+    Example:
+        >>> page = widgets.whole_page("My encoder", widgets.compare(rows))
+        >>> pathlib.Path("mine.html").write_text(page, encoding="utf-8")
+    """
+    view = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    style = "<style>body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem }</style>"
+    head = f"{view}<title>{escape(title)}</title>{style}"
+    return f"<!doctype html><html lang=en>{head}<h1>{escape(title)}</h1>{''.join(parts)}\n"
+
+
+def _key(model: Encoder | PaSeR) -> str:
+    """The name of a model's weights in a page: the same for the same weights."""
+    if isinstance(model, Encoder):
+        return model.fingerprint()
+    digest = sha256(f"{model.encoder.fingerprint()} {model.m} {model.n}".encode())
+    for weight in model.decoder.parameters():
+        digest.update(weight.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _all_but_first(encoders: Sequence[Encoder]) -> list[Encoder]:
+    return [encoder for encoder in encoders[1:] if _key(encoder) != _key(encoders[0])]
+
+
+def _files(models: Sequence[Encoder | PaSeR], folder: str | Path | None) -> dict[str, str]:
+    """The key of a model -> the script in the folder into which it was written."""
+    if folder is None:
+        return {}
+    return {key: export(own, Path(folder) / f"{key}.js", key).as_posix() for own in models if (key := _key(own))}
+
+
+def _named(model: Encoder | PaSeR | str | Path, files: Mapping[str, str]) -> dict[str, str]:
+    """What a row says of its encoder."""
+    if isinstance(model, str | Path):
+        return {"encoder": name_in(model), "file": Path(model).as_posix()}
+    key = _key(model)
+    return {"encoder": key, "file": files[key]} if key in files else {"encoder": key}
+
+
+def widget(
+    kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR] = (), files: Mapping[str, str] | None = None
+) -> str:
+    """Return HTML that holds all it needs but the files. What the data says cannot end an element early.
+
+    Args:
+        kind: a function of `widgets.js`, or the name of a script beside it that adds one.
+        data: for that function.
+        models: whose weights are included, except those in `files`.
+
+        files: key of a model -> the path of its script.
+    """
+    parts = []
+    for key, model in {_key(model): model for model in models}.items():
+        if key not in (files or {}):
+            parts.append(f"(globalThis.sentlabEncoders ??= {{}})[{_json(key)}] ??= {_json(packed(model))};")
+    for name, made in (("encoder", "sentlabEncoder"), ("widgets", "sentlabWidgets")):
+        source = (ASSETS / f"{name}.js").read_text(encoding="utf-8")
+        parts.append(f"globalThis.{made} ??= (() => {{ {source}\nreturn {made}; }})();")
+    if (own := ASSETS / f"{kind}.js").exists():
+        parts.append(own.read_text(encoding="utf-8"))
+    place = f"sentlab-{uuid4().hex[:12]}"  # JupyterLab runs scripts without saying where they are
+    parts.append(
+        f"{{ const root = document.getElementById('{place}'); root.querySelector('p').remove();"
+        f" root.onkeydown = event => event.stopPropagation();"  # JupyterLab has shortcuts of its own
+        f" sentlabWidgets.{kind}(root, {_json(data)}); }}"
+    )
+    styles = [path for name in ("widgets", kind) if (path := ASSETS / f"{name}.css").exists()]
+    style = "".join(path.read_text(encoding="utf-8") for path in styles)
+    scripts = "".join(f"<script>{part}</script>" for part in parts)
+    return f'<div class="sentlab-widget" id="{place}"><style>{style}</style><p>{WITHOUT}</p></div>{scripts}'
+
+
+def _json(content: Any) -> str:
+    return json.dumps(content, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")

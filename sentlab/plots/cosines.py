@@ -1,0 +1,94 @@
+"""How the cosines of pairs spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from sentlab.evaluation.sts import BINS, LEVELS, Geometry
+from sentlab.plots.style import GREY, PALETTE, SCALE, canvas
+
+
+def cosine_by_gold(geometries: Mapping[str, Geometry]) -> Figure:
+    """Draw the density of cosines at each gold level, one panel per encoder (PaSeR, Fig. 5; Gao et al. 2021, Fig. 3).
+
+    A panel has a row for each level, the lowest at the bottom, and a dot at its mean: the dots of a good encoder climb
+    to the right. All densities have the same height, and all panels one scale of cosines.
+
+    Args:
+        geometries: encoder -> its `geometry` on one corpus.
+    """
+    columns = min(3, len(geometries))
+    with canvas(len(geometries), width=2.8, height=2.8, columns=columns, sharex=True) as (figure, panels):
+        for axes, (name, found) in zip(panels, geometries.items(), strict=True):
+            for i, (centres, heights) in enumerate(_densities(found)):
+                colour = SCALE(i / (LEVELS - 1))
+                axes.fill_between(centres, i, i + 0.9 * heights, color=colour, alpha=0.6, linewidth=0)
+                axes.plot(centres, i + 0.9 * heights, color=colour, linewidth=1)
+            axes.plot(found.mean, range(LEVELS), "o-", color="black", markersize=4, linewidth=0.8)
+            axes.set_yticks(range(LEVELS), [f"{i}–{i + 1}" for i in range(LEVELS)])
+            axes.set(title=name, xlabel="cosine similarity")
+            axes.tick_params(axis="y", length=0)
+        for axes in panels[::columns]:
+            axes.set(ylabel="gold similarity")
+    return figure
+
+
+def _densities(found: Geometry) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Give cosines and their density at each gold level, smoothed, with 1 as the highest; none for an empty level."""
+    edges = np.linspace(-1.0, 1.0, BINS + 1)
+    middles, fine = (edges[:-1] + edges[1:]) / 2, np.linspace(-1.0, 1.0, 401)
+    for counts in np.array(found.counts):
+        mean = np.average(middles, weights=counts) if counts.any() else 0.0
+        spread = np.average((middles - mean) ** 2, weights=counts) ** 0.5 if counts.any() else 0.0
+        width = max(1.06 * spread * max(counts.sum(), 1) ** -0.2, 0.5 * (edges[1] - edges[0]))  # Scott's rule
+        height = np.exp(-(((fine[:, None] - middles) / width) ** 2) / 2) @ counts
+        held = height > 0.003 * height.max()  # the rest would stretch the picture over the whole range
+        yield fine[held], height[held] / height.max()
+
+
+def cosine_ridges(geometries: Mapping[str, Geometry]) -> Figure:
+    """Draw the density of cosines at each gold level, one line per encoder, all on one scale of cosines.
+
+    The lowest and the highest level have a colour, those between are thin lines.
+
+    Args:
+        geometries: encoder -> its `geometry` on one corpus. Each line has the same height.
+    """
+    with canvas(len(geometries), width=5.6, height=0.62, columns=1, sharex=True, sharey=False) as (figure, panels):
+        for axes, (name, found) in zip(panels, geometries.items(), strict=True):
+            for i, (centres, heights) in enumerate(_densities(found)):
+                colour = {0: PALETTE[1], LEVELS - 1: PALETTE[0]}.get(i)
+                label = f"gold {i}–{i + 1}" if colour else "between" if i == 1 else None
+                axes.plot(centres, heights, color=colour or GREY, linewidth=1.4 if colour else 0.6, label=label)
+                if colour:
+                    axes.fill_between(centres, heights, color=colour, alpha=0.25, linewidth=0)
+            axes.set(yticks=[], ylim=(0, 1.1))
+            axes.spines["left"].set_visible(False)
+            axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=10)
+        panels[-1].set(xlabel="cosine similarity")
+        panels[0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, fontsize=10)
+    return figure
+
+
+def cosine_violins(table: pd.DataFrame, group: str, kind: str) -> Figure:
+    """Draw the density of cosines of each group on its own line: one of two kinds above it, the other below.
+
+    All shapes have the same height, so that narrow and wide ones fit into one figure.
+
+    Args:
+        table: one row per pair, with the columns `cosine`, `group` and `kind`.
+        group, kind: names of columns; `kind` holds two values.
+    """
+    with canvas(1, width=5.4, height=1.0 + 0.5 * table[group].nunique()) as (figure, (axes,)):
+        sns.violinplot(
+            table, x="cosine", y=group, hue=kind, ax=axes, palette=PALETTE[:2], split=True, density_norm="width",
+            inner=None, linewidth=0.8, saturation=1, cut=0, orient="h",
+        )  # fmt: skip
+        axes.set(xlabel="cosine similarity", ylabel="")
+        axes.legend(title=None, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return figure

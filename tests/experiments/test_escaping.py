@@ -1,0 +1,122 @@
+"""What users write is text on every page: in a browser, nothing of it runs, and all of it is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from browser import Browser
+from experiments import records_page, tables, widgets
+from experiments.plan import entries
+from hostile import HOSTILE, RUN, fuzzed
+from markdown_it import MarkdownIt
+
+from sentlab.encoder import Encoder
+from sentlab.encoder.card import model_card
+from sentlab.evaluation.results import Result
+from sentlab.search.hits import Found, Hit
+
+TEXTS = list(dict.fromkeys([*HOSTILE, *fuzzed(60)]))
+STRANGE = """
+    [...document.querySelectorAll("*")].flatMap(node => [...node.attributes].map(own => [node.tagName, own]))
+    .filter(([tag, own]) => own.name.startsWith("on") && node_is_not_ours(own) || /^javascript:/i.test(own.value))
+    .map(([tag, own]) => `${tag} ${own.name}=${own.value}`)
+    .concat([...document.querySelectorAll("img, iframe, object, embed, base, link")].map(x => x.outerHTML))
+""".replace("node_is_not_ours(own)", "own.ownerElement.id !== 'find'")
+
+
+@pytest.fixture
+def shown(browser: Browser, tmp_path: Path) -> Callable[..., list[str]]:
+    """Show HTML, check that nothing of it ran, and return the texts of what a selector finds."""
+
+    def show(content: str, selector: str, until: str = "true") -> list[str]:
+        browser.problems.clear()
+        page = tmp_path / "page.html"
+        page.write_bytes(f'<!doctype html><meta charset="utf-8"><body><h1>x</h1>{content}<i></i>'.encode())
+        browser.open(page, until=until)
+        assert browser.get("globalThis.ran") is None
+        assert browser.get(STRANGE) == []
+        assert browser.problems == []
+        assert browser.get("getComputedStyle(document.body).display") == "block"
+        assert browser.get("document.querySelectorAll('body > i').length") == 1  # nothing swallowed what follows
+        return browser.texts(selector)
+
+    return show
+
+
+def test_the_fuzz_would_be_seen(browser: Browser, tmp_path: Path) -> None:
+    for i, text in enumerate((HOSTILE[0], HOSTILE[3], HOSTILE[4])):
+        page = tmp_path / f"{i}.html"
+        page.write_text(f"<body><p title='{text}'>{text}</p>", encoding="utf-8")
+        browser.open(page, until="globalThis.ran === 1")
+
+
+def test_hits_are_shown_as_they_are(shown: Callable[..., list[str]]) -> None:
+    hits = [Hit.of(0, text, len(text) // 3, 2 * len(text) // 3, 0.5) for text in TEXTS]
+    cells = shown(Found(TEXTS, [[hit] for hit in hits])._repr_html_(), "td")
+    assert cells[0::4] == TEXTS
+    assert cells[2::4] == [hit.before + hit.words + hit.after for hit in hits]
+    assert "".join(shown(hits[1]._repr_html_(), "mark")) == hits[1].words
+
+
+def test_tables_show_foreign_tags_as_text(shown: Callable[..., list[str]]) -> None:
+    known = re.compile(r"</?(b|br|code|em|mark)>")
+    texts = [text for text in TEXTS if not known.search(text)]
+    numbers = pd.DataFrame({texts[2]: dict.fromkeys(texts, 1.0)})
+    cells = shown(tables.left(pd.DataFrame({"text": texts}, index=texts), texts[0]).to_html(), "td, tbody th, caption")
+    assert cells == [unescape(text) for text in [texts[0], *(same for text in texts for same in (text, text))]]
+    heads = shown(tables.side_by_side(dict.fromkeys(texts[:9], numbers), texts[1]).to_html(), "th.col_heading")
+    assert heads == [unescape(text) for text in [*texts[:9], *[texts[2]] * 9]]
+    links = shown("".join(tables.linked(text, text) for text in TEXTS), "a")
+    assert links == TEXTS
+    table = pd.DataFrame({"a": [tables.linked("12", "x/y"), "<b>1</b>"]})
+    assert shown(tables.left(table).to_html(), "td a, td b") == ["12", "1"]
+
+
+def test_results_and_records_show_names_as_they_are(
+    shown: Callable[..., list[str]], save: Callable[..., None], results: Path
+) -> None:
+    class Named(Result):
+        def _row(self) -> tuple[str, dict[str, Any]]:
+            return HOSTILE[3], dict.fromkeys(HOSTILE, 1.0)
+
+    assert shown(Named()._repr_html_(), "th")[1:] == [*HOSTILE, HOSTILE[3]]
+    names = [text.replace("/", "-") for text in HOSTILE if len(text) < 80]
+    for name in names:
+        save(name, None)
+    assert {*shown(records_page.listing(entries(results), results), "td b a")} == {*names}
+
+
+def test_a_model_card_shows_names_and_notes_as_they_are(
+    shown: Callable[..., list[str]], small_encoder_folder: Path
+) -> None:
+    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    encoder.trainings.append(dict(zip(TEXTS, reversed(TEXTS), strict=True)))
+    read = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    for name in HOSTILE[::4]:
+        content = read.render(model_card(encoder, name).split("---\n", 2)[2])
+        assert shown(content, "h1")[1] == " ".join(name.split())
+        assert RUN not in "".join(re.findall("<[^>]*>", content))
+    cells = shown(content, "td")[-2 * len(TEXTS) :]
+    assert cells[0::2] == [" ".join(text.split()) for text in TEXTS]
+    assert cells[1::2] == [" ".join(text.split()) for text in reversed(TEXTS)]
+
+
+def test_widgets_show_labels_and_texts_as_they_are(shown: Callable[..., list[str]]) -> None:
+    tiny = Encoder.from_pretrained("tiny")
+    parts = [
+        widgets.compare(dict.fromkeys(HOSTILE[:4], (tiny, "mean")), [(text, text, text) for text in TEXTS]),
+        widgets.spans(dict.fromkeys(HOSTILE[:3], tiny), HOSTILE[6], HOSTILE[4], weights=False),
+        widgets.bootstrap([1.0, 2.0, 3.0], {text: [0.1, 0.2, 0.3] for text in HOSTILE[:5]}),
+        widgets.dropout(tiny, HOSTILE[5], HOSTILE[:3]),
+    ]
+    done = "[...document.querySelectorAll('.sentlab-widget')].every(one => one.dataset.done)"
+    found = shown("".join(parts), "option, text, td, th, label, svg ~ *, .sentlab-widget *", done)
+    assert {*TEXTS} <= {*found}
+    told = "\n".join(found)
+    assert all(text in told for text in HOSTILE)

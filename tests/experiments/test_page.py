@@ -1,0 +1,222 @@
+"""Encoders inside a page: the script gives the tokens and vectors of the same weights in Python, offline."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from browser import Browser
+from experiments.page import ASSETS, export, name_in, packed, rounded
+from transformers import BertConfig, BertForMaskedLM, DistilBertConfig, DistilBertForMaskedLM
+
+from sentlab import data
+from sentlab.encoder import Encoder
+from sentlab.evaluation.metrics import cosine_similarity, spearman
+from sentlab.methods import PaSeR
+from sentlab.methods.paser import decoding_signal
+from sentlab.text.phrases import Phrase, mask_spans
+
+TEXTS = [
+    "A man is playing a guitar.",
+    "  Don't stop -- it's 3.14% (or so)!  ",
+    "Crème brûlée in Zürich, naïve façade",
+    "东京 is 東京, and 서울 is not",
+    "emoji 😀 and a\u200bzero-width \u00ad soft hyphen",
+    "tab\tand\nnewline\u00a0no-break space",
+    "x" * 101,
+    "supercalifragilisticexpialidocious antidisestablishmentarianism",
+    "İstanbul ẞtraße ΌΣΟΣ «quoted» — dash … ellipsis “curly”",
+    "word " * 80,
+    "",
+]
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    return Encoder.from_pretrained("tiny")
+
+
+@pytest.fixture(scope="module")
+def paser() -> PaSeR:
+    """With a decoder that is not trained, but says many words."""
+    torch.manual_seed(0)
+    method = PaSeR(Encoder.from_pretrained("tiny", pooling="cls"), decoder_layers=2, m=1.0, n=1.0).eval()
+    with torch.no_grad():
+        for weight in method.decoder.parameters():
+            weight.add_(0.3 * torch.randn_like(weight))
+    return method
+
+
+def show(browser: Browser, folder: Path, encoder: Encoder | PaSeR) -> None:
+    """A page with the encoder as `encoder`."""
+    export(encoder, folder / "weights.js", "mine")
+    script = (ASSETS / "encoder.js").read_text(encoding="utf-8")
+    start = """const own = sentlabEncoder({}); const { mine } = sentlabEncoders;
+    const encoder = new (mine.config.decoder ? own.PhraseReader : own.Encoder)(mine);"""
+    parts = [script, "", start]
+    (folder / "encoder.js").write_text("\n".join(parts), encoding="utf-8")
+    (folder / "page.html").write_text(
+        '<meta charset="utf-8"><script src="weights.js"></script><script src="encoder.js"></script>', encoding="utf-8"
+    )
+    browser.open(folder / "page.html", until="typeof encoder === 'object'")
+
+
+def in_page(browser: Browser, texts: Sequence[str], expression: str) -> Any:
+    return json.loads(browser.get(f"JSON.stringify({json.dumps(list(texts))}.map(text => {expression}))"))
+
+
+def test_token_ids_are_those_of_the_tokenizer(browser: Browser, encoder: Encoder, tmp_path: Path) -> None:
+    show(browser, tmp_path, encoder)
+    expected = encoder.tokenizer(TEXTS, truncation=True, max_length=encoder.max_length)["input_ids"]
+    assert in_page(browser, TEXTS, "encoder.tokenize(text).ids") == expected
+
+
+def test_places_are_the_characters_of_each_piece(browser: Browser, encoder: Encoder, tmp_path: Path) -> None:
+    show(browser, tmp_path, encoder)
+    texts = [text for text in TEXTS if max(map(ord, text), default=0) < 0x10000]  # others count differently in Python
+    expected = [encoder.tokenizer(text, truncation=True, max_length=64, return_offsets_mapping=True) for text in texts]
+    found = in_page(browser, texts, "encoder.tokenize(text).places")
+    assert found == [[list(place) for place in own["offset_mapping"]] for own in expected]
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_vectors_are_those_of_the_same_weights(
+    browser: Browser, encoder: Encoder, tmp_path: Path, pooling: str
+) -> None:
+    show(browser, tmp_path, encoder)
+    own = rounded(encoder)
+    own.pooling = pooling
+    expected = own.encode(TEXTS, progress=False)
+    found = np.array(in_page(browser, TEXTS, f"[...encoder.encode(text, '{pooling}')]"))
+    assert found == pytest.approx(np.asarray(expected), abs=2e-4)
+    tokens, _ = own.encode_tokens([TEXTS[1]])[0]
+    (vectors,) = in_page(browser, [TEXTS[1]], "[...encoder.encodeTokens(text).vectors]")
+    assert np.reshape(vectors, tokens.shape) == pytest.approx(np.asarray(tokens), abs=2e-4)
+
+
+@pytest.mark.realdata
+def test_int8_keeps_the_quality_of_real_sentences(
+    browser: Browser, encoder: Encoder, tmp_path: Path, real_data: Path
+) -> None:
+    show(browser, tmp_path, encoder)
+    pairs = data.load("stsb", "dev", real_data)[:250]
+    texts = [text for pair in pairs for text in (pair.text_a, pair.text_b)]
+    expected = encoder.tokenizer(texts, truncation=True, max_length=encoder.max_length)["input_ids"]
+    assert in_page(browser, texts, "encoder.tokenize(text).ids") == expected
+    found, whole = np.array(in_page(browser, texts, "[...encoder.encode(text)]")), encoder.encode(texts, progress=False)
+    assert cosine_similarity(found, np.asarray(rounded(encoder).encode(texts, progress=False))).min() > 0.9999
+    gold = [pair.score for pair in pairs]
+    in_int8, in_float = (
+        100 * spearman(cosine_similarity(vectors[0::2], vectors[1::2]), gold) for vectors in (found, np.asarray(whole))
+    )
+    assert in_int8 == pytest.approx(in_float, abs=0.3)
+
+
+def test_a_worker_answers_from_a_file(browser: Browser, encoder: Encoder, tmp_path: Path) -> None:
+    show(browser, tmp_path, encoder)
+    browser.get(
+        """{
+        const worker = new Worker(URL.createObjectURL(new Blob([`(${sentlabEncoder})(self).serve(self)`])));
+        globalThis.answers = {};
+        worker.onmessage = event => { answers[event.data.id] = event.data; };
+        worker.postMessage({id: 1, name: "mine", texts: ["too early"]});
+        worker.postMessage({id: 2, name: "mine", load: sentlabEncoders.mine});
+        worker.postMessage({id: 3, name: "mine", texts: ["a man", "a dog"], pooling: "mean"});
+        worker.postMessage({id: 4, name: "mine", tokens: "a man"});
+        }"""
+    )
+    browser.wait("answers[4]")
+    assert browser.get("answers[1].error") == "no encoder mine was loaded"
+    assert browser.get("answers[2].result") is True
+    assert browser.get(
+        "answers[3].result.every((v, i) => v.join() === encoder.encode(['a man', 'a dog'][i], 'mean').join())"
+    )
+    assert browser.get("answers[4].result.places.join()") == "0,1,2,5"
+
+
+def test_the_decoder_says_what_paser_says(browser: Browser, paser: PaSeR, tmp_path: Path) -> None:
+    own = rounded(paser)
+    assert isinstance(own, PaSeR)
+    show(browser, tmp_path, paser)
+    text = "The old farmer sold his brown horse to a kind teacher."
+    phrases = [Phrase(word, text.index(word), text.index(word) + len(word), 1.0) for word in ("brown horse", "teacher")]
+    (said,) = own.reconstruct([text], [phrases])
+    places = [[phrase.start, phrase.end] for phrase in phrases]
+    (found,) = in_page(browser, [text], f"encoder.read(text, {json.dumps(places)})")
+    expected = [own.encoder.tokenizer.tokenize(words) for _, words in said]
+    assert [[best[0][0] for best in row if best[0][0]] for row in found] == expected
+    assert len({best[0][0] for row in found for best in row}) > 3  # not one word again and again
+
+    encoded = own.encoder.tokenizer(text, return_offsets_mapping=True)
+    ids = encoded["input_ids"]
+    hidden, _ = mask_spans(ids, encoded["offset_mapping"], phrases, own.encoder.tokenizer.mask_token_id)
+    assert own.encoder.lm_head is not None
+    with torch.no_grad():
+        mask = torch.ones(1, len(ids))
+        e, copy = own.encoder(torch.tensor([ids]), mask), own.encoder(torch.tensor([hidden]), mask)
+        first = own.encoder.word_embeddings(torch.tensor([[own.encoder.tokenizer.cls_token_id]]))
+        state = own.decoder(decoding_signal(e, copy, own.m, own.n), first)[:, -1]
+        shares = own.encoder.lm_head(state).softmax(-1)[0]
+    top = shares.topk(5)
+    assert [share for _, share in found[0][0]] == pytest.approx(top.values.tolist(), abs=1e-4)
+    assert [piece for piece, _ in found[0][0]] == [
+        "" if piece == "[SEP]" else piece for piece in own.encoder.tokenizer.convert_ids_to_tokens(top.indices.tolist())
+    ]
+
+
+def test_a_phrase_without_pieces_is_not_asked_for(browser: Browser, paser: PaSeR, tmp_path: Path) -> None:
+    show(browser, tmp_path, paser)
+    (found,) = in_page(browser, ["A horse. " + "word " * 80], "encoder.read(text, [[2, 7], [400, 404]])")
+    assert len(found[0]) >= 1
+    assert found[1] == []  # beyond the cut
+    assert in_page(browser, ["A horse."], "encoder.read(text, [])") == [[]]
+
+
+def test_a_script_says_its_name(encoder: Encoder, tmp_path: Path) -> None:
+    assert name_in(export(encoder, tmp_path / "own.js", 'a "b" ü')) == 'a "b" ü'
+    (tmp_path / "other.js").write_text("alert(1)")
+    with pytest.raises(ValueError, match=r"other\.js holds no encoder of a page"):
+        name_in(tmp_path / "other.js")
+
+
+def test_the_script_is_small(encoder: Encoder, tmp_path: Path) -> None:
+    size = export(encoder, tmp_path / "tiny.js", "tiny").stat().st_size
+    assert size < 2.5e6  # bytes, with the vocabulary and all
+
+
+def test_another_shape_of_bert_runs_too(browser: Browser, small_encoder_folder: Path, tmp_path: Path) -> None:
+    own = Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=12, device="cpu")
+    show(browser, tmp_path, own)
+    texts = ["the man plays a guitar by the river and the road", "he is in it"]
+    found = np.array(in_page(browser, texts, "[...encoder.encode(text)]"))
+    assert found == pytest.approx(np.asarray(rounded(own).encode(texts, progress=False)), abs=2e-4)
+
+
+def test_an_encoder_that_the_page_cannot_compute_is_refused(encoder: Encoder, tmp_path: Path) -> None:
+    other = copy.deepcopy(encoder)
+    other.pooling = "first_last"
+    with pytest.raises(ValueError, match="pooling is first_last"):
+        packed(other)
+    other = copy.deepcopy(encoder)
+    other.prompts, other.default_prompt_name = {"query": "query: "}, "query"
+    with pytest.raises(ValueError, match="it puts a prompt before each text"):
+        packed(other)
+    small = {"vocab_size": 8000, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    cases = {
+        "architecture is distilbert": DistilBertForMaskedLM(
+            DistilBertConfig(vocab_size=8000, dim=16, n_layers=1, n_heads=2)
+        ),
+        "activation is relu": BertForMaskedLM(BertConfig(**small, intermediate_size=16, hidden_act="relu")),
+    }
+    for says, model in cases.items():
+        model.save_pretrained(tmp_path / says)
+        encoder.tokenizer.save_pretrained(tmp_path / says)
+        with pytest.raises(ValueError, match=says):
+            export(Encoder.from_pretrained(tmp_path / says, pooling="cls"), tmp_path / "weights.js", "x")
+    assert not (tmp_path / "weights.js").exists()
