@@ -24,8 +24,7 @@ from transformers import BertConfig, BertForMaskedLM
 from sentlab import Encoder, data
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.methods import PaSeR
-from sentlab.methods.paser import decoding_signal
-from sentlab.methods.paser_decoder import IGNORE
+from sentlab.methods.paser import IGNORE, decoding_signal
 
 SMALLEST_RATIO, PLAIN = 5.0, "logits everywhere"
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from experiments import controls
 from torch import Tensor, nn
 from torch import distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -68,7 +69,7 @@ CASES: dict[str, tuple[str, Build, Sequence[Any]]] = {
     "SimCSE, sentences": ("cls", lambda encoder: methods.SimCSE(encoder, view=random_crop), SENTENCES),
     "SimCSE, mlm": ("mean", lambda encoder: methods.SimCSE(encoder, view=random_crop, mlm=0.1), SENTENCES),
     "SimCSE, hard negatives": ("cls", methods.SimCSE, TRIPLES),
-    "StartEnd, in_batch": ("mean", lambda encoder: methods.StartEnd(encoder, in_batch=True), TRIPLES),
+    "StartEnd, in_batch": ("mean", lambda encoder: controls.StartEnd(encoder, in_batch=True), TRIPLES),
     "SupervisedPaSeR": ("cls", lambda encoder: methods.SupervisedPaSeR(encoder, decoder_layers=1), TRIPLES),
     "Universal, nli": ("mean", universal, task(nli=PAIRS)),
     "Universal, pi": ("mean", universal, task(pi=PHRASES)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from experiments import controls
 from torch import nn
 
 from sentlab import methods
@@ -32,8 +33,8 @@ METHODS: dict[str, tuple[str, Callable[[Encoder], nn.Module], Sequence[Any]]] = 
     "PaSeR": ("cls", lambda encoder: methods.PaSeR(encoder, decoder_layers=2), SENTENCES),
     "SLICE": ("mean", methods.SLICE, TRIPLES),
     "SimCSE": ("cls", methods.SimCSE, TRIPLES),
-    "StartEnd": ("mean", methods.StartEnd, TRIPLES),
-    "WholePassage": ("mean", methods.WholePassage, TRIPLES),
+    "StartEnd": ("mean", controls.StartEnd, TRIPLES),
+    "WholePassage": ("mean", controls.WholePassage, TRIPLES),
     "SupervisedPaSeR": ("cls", lambda encoder: methods.SupervisedPaSeR(encoder, decoder_layers=1), TRIPLES),
     "Universal": (
         "mean",

@@ -16,7 +16,7 @@ from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts
 from sentlab.evaluation.dropout import UnderDropout
 from sentlab.methods import MaskedLM
-from sentlab.training import random_state
+from sentlab.training import randomness
 from tqdm import tqdm
 
 from experiments import records
@@ -63,8 +63,8 @@ def masked_lm(encoder: Encoder, texts: Sequence[str], seed: int) -> float:
     """Compute the mean loss over the masked tokens of the texts, in nats, without dropout."""
     method = MaskedLM(encoder).eval()
     total, tokens = 0.0, 0
-    with random_state.kept(), torch.no_grad():
-        random_state.set_seed(seed)
+    with randomness.kept(), torch.no_grad():
+        randomness.set_seed(seed)
         for start in range(0, len(texts), BATCH):
             batch = method.collate(texts[start : start + BATCH])
             count = int(batch["chosen"].sum())

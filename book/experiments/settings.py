@@ -30,12 +30,15 @@ from sentlab.evaluation.mining import Setup
 from sentlab.text import views
 from sentlab.training import TrainConfig
 
+from experiments import controls
+
 MAPS = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
 VIEWS = (
     "synonym_replacement", "random_deletion", "random_swap", "random_duplication", "random_crop", "srl_guided",
 )  # fmt: skip
 _TRAIN_CONFIG = TypeAdapter(TrainConfig)
-TRAINED = frozenset(methods.__all__)
+CONTROLS = {"StartEnd": controls.StartEnd, "WholePassage": controls.WholePassage}
+TRAINED = frozenset([*methods.__all__, *CONTROLS])
 FROM_DATA = {"Universal": {"tasks", "paraphrases"}}  # arguments that the setting `data` gives
 PASSES_ON = {"SupervisedPaSeR": "PaSeR"}  # whose keyword arguments go to another method
 
@@ -69,8 +72,8 @@ def method_class(name: str) -> type:
         return MAPS[name]
     if name not in TRAINED:
         raise ValueError(f"there is no method {name!r}; choose one of {', '.join(sorted({*TRAINED, *MAPS}))}")
-    found: type = getattr(methods, name)
-    return found
+    kind: type = CONTROLS.get(name) or getattr(methods, name)
+    return kind
 
 
 def method_arguments(name: str) -> list[str]:
@@ -122,7 +125,7 @@ class EncoderSettings(Typed):
 
 
 class MethodSettings(Typed):
-    """A class of `sentlab.methods`, or `Whitening` or `Flow`, and its arguments besides the encoder.
+    """A class of `sentlab.methods` or `controls`, or `Whitening` or `Flow`, and its arguments besides the encoder.
 
     Args:
         arguments: PaSeR's `phrases` is a list of kinds of chunks (null: RAKE); a `view` is a list of names in

@@ -11,8 +11,8 @@ import torch
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.batches import checked
-from sentlab.training import random_state
-from sentlab.training.dropout import set_dropout
+from sentlab.training import randomness
+from sentlab.training.randomness import set_dropout
 
 BATCH = 64
 
@@ -49,8 +49,8 @@ class UnderDropout:
         self.encoder.train()
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         vectors = np.zeros((len(texts), self.encoder.dim), dtype=np.float32)
-        with random_state.kept(), torch.no_grad():
-            random_state.set_seed(self.seed)
+        with randomness.kept(), torch.no_grad():
+            randomness.set_seed(self.seed)
             for start in range(0, len(order), BATCH):
                 rows = order[start : start + BATCH]
                 batch = self.encoder.tokenize(self.encoder.prompt + texts[i] for i in rows)

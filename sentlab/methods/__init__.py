@@ -4,11 +4,10 @@ from sentlab.methods.consert import ConSERT
 from sentlab.methods.ct import ContrastiveTension
 from sentlab.methods.masked_lm import MaskedLM
 from sentlab.methods.moco import MoCo
-from sentlab.methods.paser import PaSeR
-from sentlab.methods.paser_supervised import SupervisedPaSeR
+from sentlab.methods.paser import PaSeR, SupervisedPaSeR
 from sentlab.methods.ptbert import PTBERT
 from sentlab.methods.simcse import SimCSE
-from sentlab.methods.slice import SLICE, StartEnd, WholePassage
+from sentlab.methods.slice import SLICE
 from sentlab.methods.universal import Universal
 
 __all__ = [
@@ -20,8 +19,6 @@ __all__ = [
     "MoCo",
     "PaSeR",
     "SimCSE",
-    "StartEnd",
     "SupervisedPaSeR",
     "Universal",
-    "WholePassage",
 ]

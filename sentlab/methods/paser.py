@@ -15,6 +15,7 @@ Differs from the paper:
     embeddings. A new output layer would first have to learn how frequent words are.
   - The stopwords of RAKE are sentlab's own list. With a view (section 3.1.3), the masked copy's masks are left alone.
   - A phrase that truncation cuts is neither masked nor asked for. The next best phrase takes its place.
+  - It does not say which sentences of an NLI triple the generative loss of Eq. 5 reads. Here they are the premises.
 
 Differs from the released code:
   - It takes m (e - e~) and n (e * e~) without the absolute values of Eq. 2, after a linear layer on e~. With the
@@ -29,21 +30,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.encoder.batches import padded
 from sentlab.encoder.inference import evaluating
-from sentlab.methods.arguments import check_above_zero, check_count, check_encoder, check_rows, check_share
-from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder, split_phrases
+from sentlab.methods.arguments import (
+    check_above_zero,
+    check_count,
+    check_encoder,
+    check_not_negative,
+    check_rows,
+    check_share,
+)
+from sentlab.methods.simcse import cls_head, tokenize_triples
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
 from sentlab.training.chunks import Parts, encode_in_parts
-from sentlab.training.dropout import dropout_of
-from sentlab.training.losses import head_cross_entropy, mask_tokens, masked_lm_loss
+from sentlab.training.losses import head_cross_entropy, info_nce, mask_tokens, masked_lm_loss
+from sentlab.training.processes import own_first
+from sentlab.training.randomness import dropout_of
+
+IGNORE = -100  # fills the target rows after their last label
+PREMISES = "premises."  # before the names of the generative loss's tensors in a batch
 
 
 def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
@@ -321,3 +335,163 @@ class PaSeR(nn.Module):
 def _copies(ids: Tensor, masked_ids: Tensor, mask: Tensor, masked_mask: Tensor, special: Tensor) -> dict[str, Tensor]:
     tokens = {"input_ids": ids, "attention_mask": mask, "special": special}
     return tokens | {"masked_ids": masked_ids, "masked_attention_mask": masked_mask}
+
+
+class PhraseDecoder(nn.Module):
+    """A pre-norm transformer decoder whose memory is the decoding signal, for targets of up to `length` tokens."""
+
+    def __init__(self, dim: int, length: int, *, layers: int, heads: int, dropout: float):
+        super().__init__()
+        self.positions = nn.Embedding(length, dim)
+        self.norm = nn.LayerNorm(dim)
+        self.dropout = nn.Dropout(dropout)
+        layer = nn.TransformerDecoderLayer(
+            dim, heads, 4 * dim, dropout, activation="gelu", batch_first=True, norm_first=True
+        )
+        self.transformer = nn.TransformerDecoder(layer, layers, norm=nn.LayerNorm(dim))
+        self.apply(_initialise)
+
+    def forward(self, signal: Tensor, inputs: Tensor) -> Tensor:
+        """Compute a state for each place, from the signal and the words up to it: (B, S, D), (B, T, D) -> (B, T, D)."""
+        length = inputs.shape[1]
+        x = inputs + self.positions(torch.arange(length, device=inputs.device))
+        # padding only ever follows the labels, so this hides it from every place that counts
+        causal = nn.Transformer.generate_square_subsequent_mask(length, device=inputs.device)
+        states: Tensor = self.transformer(self.dropout(self.norm(x)), signal, tgt_mask=causal, tgt_is_causal=True)
+        return states
+
+    def beam_search(
+        self,
+        signal: Tensor,
+        wanted: Tensor,
+        embeddings: nn.Embedding,
+        head: nn.Module,
+        *,
+        start: int,
+        closing: int,
+        beams: int,
+    ) -> tuple[Tensor, Tensor]:
+        """Search the most likely targets under Eq. 3 with a beam.
+
+        Args:
+            signal: (B, S, D).
+            wanted: (B,), how many phrases each sentence has. A hypothesis ends with its last `closing`.
+            embeddings, head: the encoder's word embeddings and masked-LM head, (..., D) -> (..., V).
+            start, closing: token ids of the decoder's first input and of a phrase's end.
+            beams: hypotheses kept for each sentence. With 1 the search is greedy.
+
+        Returns:
+            The best hypotheses' token ids, (B, T), `IGNORE` after their end, and their log-likelihoods, (B,). A
+            hypothesis that ran out of room is returned unfinished.
+        """
+        count, device = len(signal), signal.device
+        memory = signal.repeat_interleave(beams, dim=0)  # (B * K, S, D)
+        said = torch.full((count * beams, 1), start, device=device)
+        scores = torch.full((count, beams), -torch.inf, device=device)
+        scores[:, 0] = 0.0  # all beams start equal: only the first counts
+        left = wanted.unsqueeze(1).repeat(1, beams)  # phrases still to be closed, (B, K)
+        while (left > 0).any() and said.shape[1] <= self.positions.num_embeddings:
+            inputs = said.masked_fill(said == IGNORE, closing)
+            last = self(memory, embeddings(inputs))[:, -1]  # (B * K, D)
+            log_p = head(last).float().log_softmax(-1).view(count, beams, -1)  # (B, K, V)
+            ended = left <= 0
+            log_p = log_p.masked_fill(ended.unsqueeze(-1), -torch.inf)
+            log_p[..., closing] = torch.where(ended, 0.0, log_p[..., closing])  # what has ended goes on unchanged
+            words = log_p.shape[-1]
+            scores, choice = (scores.unsqueeze(-1) + log_p).flatten(1).topk(beams)  # (B, K) each
+            parent, token = choice // words, choice % words
+            rows = (parent + beams * torch.arange(count, device=device).unsqueeze(1)).flatten()
+            left, ended = left.gather(1, parent), ended.gather(1, parent)
+            token = token.masked_fill(ended, IGNORE)
+            left = left - (token == closing).long()
+            said = torch.cat([said[rows], token.flatten().unsqueeze(1)], dim=1)
+        best = scores.argmax(1)  # (B,)
+        rows = best + beams * torch.arange(count, device=device)
+        return said[rows, 1:], scores.gather(1, best.unsqueeze(1)).squeeze(1)
+
+
+def split_phrases(ids: list[int], count: int, closing: int) -> list[list[int]]:
+    """Split the ids that a search returns for one sentence at `closing`, into exactly `count` phrases."""
+    phrases: list[list[int]] = [[]]
+    for token in ids:
+        if token == closing:
+            phrases.append([])
+        elif token != IGNORE:
+            phrases[-1].append(token)
+    return [*phrases, *([[]] * count)][:count]
+
+
+def _initialise(part: nn.Module) -> None:
+    """BERT's initialisation: normal with deviation 0.02, biases zero (Devlin et al. 2019)."""
+    if isinstance(part, nn.Linear | nn.Embedding):
+        nn.init.normal_(part.weight, std=0.02)
+    if isinstance(part, nn.MultiheadAttention):
+        nn.init.normal_(part.in_proj_weight, std=0.02)
+        nn.init.zeros_(part.in_proj_bias)
+    if isinstance(part, nn.Linear) and part.bias is not None:
+        nn.init.zeros_(part.bias)
+
+
+class SupervisedPaSeR(nn.Module):
+    """Train `encoder` with supervised SimCSE on NLI triples, plus `alpha` times the generative loss on their premises.
+
+    Args:
+        encoder: trained in place. The paper starts from one that unsupervised PaSeR has trained.
+        alpha: weight of the generative loss, at least 0. The paper searched it and does not report the result.
+        temperature: of the contrastive loss, above 0.
+        generative: settings of `PaSeR`. Eq. 5 has no masked-LM term.
+
+    Raises:
+        ValueError: names an argument out of range. See also `PaSeR`.
+
+    Source: PaSeR, section 3.3, Eq. 5. The contrastive loss is Eq. 5 of Gao et al. (2021), see `sentlab.methods.simcse`.
+
+    Example:
+        >>> method = sentlab.methods.SupervisedPaSeR(sentlab.Encoder.from_pretrained(), decoder_layers=2)
+        >>> history = sentlab.fit(method, triples, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
+    """
+
+    def __init__(self, encoder: Encoder, *, alpha: float = 0.1, temperature: float = 0.05, **generative: Any):
+        check_encoder(encoder)
+        super().__init__()
+        check_not_negative(alpha=alpha)
+        check_above_zero(temperature=temperature)
+        self.alpha, self.temperature = alpha, temperature
+        self.head = cls_head(encoder).to(encoder.device)
+        self.generative = PaSeR(encoder, mlm=False, **generative)  # the one place that holds the encoder
+
+    @property
+    def encoder(self) -> Encoder:
+        """What is trained."""
+        return self.generative.encoder
+
+    def collate(self, rows: Sequence[Triple]) -> dict[str, Tensor]:
+        """Tokenise B triples.
+
+        Returns:
+            `input_ids` and `attention_mask` (3, B, L) of anchors, positives and negatives. Also the tensors of
+            `PaSeR.collate` for the anchors, whose names begin with `PREMISES`.
+
+        Raises:
+            TypeError: a row that is not a Triple.
+            ValueError: no rows.
+        """
+        check_rows(rows, Triple, "SupervisedPaSeR")
+        premises = self.generative.collate([row.anchor for row in rows])
+        premises = {f"{PREMISES}{name}": tensor for name, tensor in premises.items()}
+        return tokenize_triples(self.encoder, rows) | premises
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return `contrastive` and the weighted `generative`. Their sum is Eq. 5."""
+        count = batch["input_ids"].shape[1]
+        ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)  # (3B, L) each
+        vectors, _ = encode_in_parts(self.encoder, ids, mask)
+        h = self.head(vectors)  # (3B, D)
+        premises = {name.removeprefix(PREMISES): x for name, x in batch.items() if name.startswith(PREMISES)}
+        return {
+            "contrastive": info_nce(h[:count], own_first(h[count:]), self.temperature),
+            "generative": self.alpha * self.generative.loss(premises)["generative"],
+        }
+
+    def after_step(self) -> None:
+        """Change nothing between steps."""

@@ -40,7 +40,7 @@ from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.methods.arguments import check_above_zero, check_count, check_encoder, check_share
 from sentlab.methods.moco import MoCo
 from sentlab.text.views import View
-from sentlab.training.dropout import dropout_of
+from sentlab.training.randomness import dropout_of
 
 
 class PTBERT(MoCo):

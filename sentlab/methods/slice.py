@@ -72,14 +72,14 @@ def find_best_spans(
     for size in range(min_size, min(max_size, most) + 1):
         norms = (cumulated[:, :, size:] - cumulated[:, :, :-size]).norm(dim=-1).unsqueeze(1)  # (G, 1, P, W + 1 - size)
         cosines = (dots[..., size:] - dots[..., :-size]) / norms.clamp(min=torch.finfo(norms.dtype).tiny)
-        score, place = cosines.masked_fill(_outside(units, size), -torch.inf).max(dim=-1)  # (G, Q, P)
+        score, place = cosines.masked_fill(outside(units, size), -torch.inf).max(dim=-1)  # (G, Q, P)
         better = score > best
         best = torch.where(better, score, best)
         start, end = torch.where(better, place, start), torch.where(better, place + size, end)
     return start, end
 
 
-def _outside(units: Tensor, size: int) -> Tensor:
+def outside(units: Tensor, size: int) -> Tensor:
     """Where no span of `size` units starts, since the passage ends before: (G, P, L) -> (G, 1, P, W + 1 - size)."""
     count = units.amax(dim=-1, keepdim=True) + 1  # (G, P, 1)
     return (torch.arange(size, int(count.max()) + 1, device=units.device) > count).unsqueeze(1)
@@ -231,59 +231,3 @@ class SLICE(nn.Module):
 
     def after_step(self) -> None:
         """Change nothing between steps."""
-
-
-class WholePassage(SLICE):
-    """SLICE without spans, as a control: a passage is the mean of all its tokens. Rows and loss stay the same.
-
-    With `in_batch` it decides, beside `SLICE`, what comes from the spans and what from the negatives. `min_size` and
-    `max_size` have no effect.
-
-    Example:
-        >>> method = sentlab.methods.WholePassage(sentlab.Encoder.from_pretrained(pooling="mean"))
-    """
-
-    def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
-        inside = (units >= 0).to(tokens.dtype)  # (G, P, L)
-        sums = torch.einsum("gpl,gpld->gpd", inside, tokens)  # which have the cosine of the means
-        cosines = F.cosine_similarity(queries.unsqueeze(2), sums.unsqueeze(1), dim=-1)  # (G, Q, P)
-        return ((1 + cosines) / 2).masked_fill(~inside.any(-1).unsqueeze(1), 0.0)
-
-
-class StartEnd(SLICE):
-    """SLICE with another span vector, as in DensePhrases: the vectors of its first and its last token side by side.
-
-    Source: Lee et al. (2021), "Learning Dense Representations of Phrases at Scale", section 3; SLICE, section 5.
-
-    Example:
-        >>> method = sentlab.methods.StartEnd(sentlab.Encoder.from_pretrained(pooling="mean"))
-    """
-
-    def _phrases(self, tokens: Tensor, units: Tensor) -> Tensor:
-        first, last = _ends(units >= 0)
-        rows = torch.arange(len(tokens), device=tokens.device)
-        return torch.cat([tokens[rows, first], tokens[rows, last]], dim=-1)  # (B, 2D)
-
-    def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
-        words = torch.arange(int(units.max()) + 1, device=units.device)
-        first, last = _ends(units.unsqueeze(-2) == words.unsqueeze(-1))  # (G, P, W) each
-        starts, ends = (
-            tokens.gather(2, place.unsqueeze(-1).expand(-1, -1, -1, tokens.shape[-1])) for place in (first, last)
-        )  # (G, P, W, D) each
-        left, right = F.normalize(queries, dim=-1).chunk(2, dim=-1)  # (G, Q, D) each
-        from_start, from_end = torch.einsum("gqd,gpwd->gqpw", left, starts), torch.einsum("gqd,gpwd->gqpw", right, ends)
-        start_squares, end_squares = (x.square().sum(-1).unsqueeze(1) for x in (starts, ends))  # (G, 1, P, W) each
-        # with a graph, also where no passage has a span
-        best = (0.0 * queries[..., :1] - 1.0).expand(-1, -1, units.shape[1])  # (G, Q, P)
-        for size in range(self.min_size, min(self.max_size, len(words)) + 1):
-            stop = len(words) + 1 - size
-            norms = (start_squares[..., :stop] + end_squares[..., size - 1 :]).sqrt()
-            cosines = (from_start[..., :stop] + from_end[..., size - 1 :]) / norms.clamp(min=1e-8)
-            best = torch.maximum(best, cosines.masked_fill(_outside(units, size), -1.0).max(dim=-1).values)
-        return (1 + best) / 2
-
-
-def _ends(inside: Tensor) -> tuple[Tensor, Tensor]:
-    """The first and the last true place, (..., L) -> (...) each. They are 0 and L - 1 where nothing is true."""
-    found = inside.to(torch.uint8)
-    return found.argmax(dim=-1), inside.shape[-1] - 1 - found.flip(-1).argmax(dim=-1)

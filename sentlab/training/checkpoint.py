@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from sentlab.files import clear, naming, replacing
-from sentlab.training import random_state
-from sentlab.training.history import History
+from sentlab.training import randomness
+from sentlab.training.config import History
 from sentlab.training.made_by import differences
 
 if TYPE_CHECKING:  # importing it takes a third of a second, which `import sentlab` need not wait for
@@ -44,7 +44,7 @@ def save(run: Run, folder: Path, method: nn.Module, optimizer: Any, accelerator:
     """Write the checkpoint and the history; the random states of all processes go into the one file."""
     from accelerate.utils import gather_object
 
-    random_states = gather_object([random_state.read()])
+    random_states = gather_object([randomness.read()])
     if not accelerator.is_main_process:
         return
     tensors = {f"method.{name}": value for name, value in copy_of(method).items()}
@@ -111,4 +111,4 @@ def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accel
             (weights if part == "method" else run.best)[key] = tensor
     method.load_state_dict(weights)
     optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
-    random_state.restore(about["random"][accelerator.process_index])
+    randomness.restore(about["random"][accelerator.process_index])

@@ -1,12 +1,15 @@
-"""The settings of a training run, each checked when they are made."""
+"""The settings of a training run, and the history of what it did."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Literal
+
+from sentlab.files import write_json
 
 Rule = tuple[type, Callable[[Any], bool], str]  # its type, what holds of it, and that in words
 AT_LEAST_1: Rule = (int, lambda x: x >= 1, "at least 1")
@@ -118,3 +121,48 @@ def _number(name: str, value: Any, rule: Rule) -> Any:
     if not holds(value):  # which nan never does
         raise ValueError(f"{name} must be {wanted}, got {value!r}")
     return of_type(value)
+
+
+@dataclass
+class History:
+    """What a run did.
+
+    Args:
+        settings: the `TrainConfig`, the method's name, and how many rows and steps there were.
+        losses: every few steps, `step` and the mean of each named loss over the rows since the last entry.
+
+        dev: of each evaluation, `step` and `score`; step 0 is the encoder before training.
+        seen: what `on_step` returned, with `step`.
+        kept_step: the step whose weights were kept; 0: training found nothing better than its start.
+
+        seconds: of training, over all interruptions.
+    """
+
+    settings: dict[str, Any]
+    losses: list[dict[str, float]] = field(default_factory=list)
+    dev: list[dict[str, float]] = field(default_factory=list)
+    seen: list[dict[str, float]] = field(default_factory=list)
+    kept_step: int = 0
+    seconds: float = 0.0
+
+    @property
+    def best_dev(self) -> float | None:
+        """The highest dev score, or None without an evaluation."""
+        return max((row["score"] for row in self.dev), default=None)
+
+    def table(self) -> Any:
+        """Return the dev scores by step as a DataFrame, with the losses at each and whether the step was kept.
+
+        Without an evaluation the losses alone.
+        """
+        import pandas as pd
+
+        losses, dev = pd.DataFrame(self.losses), pd.DataFrame(self.dev)
+        if dev.empty:
+            return losses
+        table = dev if losses.empty else pd.merge_asof(dev, losses, on="step")
+        return table.assign(kept=table["step"] == self.kept_step)
+
+    def save(self, path: str | Path) -> None:
+        """Write the history as JSON."""
+        write_json(path, asdict(self))

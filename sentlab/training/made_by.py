@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from sentlab.training.config import TrainConfig
-from sentlab.training.dropout import dropout_of
+from sentlab.training.randomness import dropout_of
 from sentlab.training.tasks import Tasks
 
 SHORT = 60  # characters; a longer part is kept as its hash

@@ -10,7 +10,7 @@ import torch
 
 from sentlab.encoder import Encoder
 from sentlab.evaluation.dropout import UnderDropout
-from sentlab.training.dropout import dropout_of, set_dropout
+from sentlab.training.randomness import dropout_of, set_dropout
 
 TEXTS = ["A man plays a guitar.", "It rains.", "Two dogs run over a wide green field in the sun.", "It rains."]
 

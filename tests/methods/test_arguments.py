@@ -19,10 +19,8 @@ from sentlab.methods import (
     MoCo,
     PaSeR,
     SimCSE,
-    StartEnd,
     SupervisedPaSeR,
     Universal,
-    WholePassage,
 )
 
 NAN, INF = float("nan"), float("inf")
@@ -39,8 +37,6 @@ WRONG: dict[Any, dict[str, tuple[Any, ...]]] = {
     PaSeR: {**PASER, "decoder_heads": COUNT},
     SupervisedPaSeR: {**PASER, "alpha": NOT_NEGATIVE, "temperature": ABOVE_ZERO},
     SLICE: {"scale": ABOVE_ZERO, "min_size": COUNT, "max_size": COUNT},
-    StartEnd: {"scale": ABOVE_ZERO, "min_size": COUNT, "max_size": COUNT},
-    WholePassage: {"scale": ABOVE_ZERO, "min_size": COUNT, "max_size": COUNT},
     ConSERT: {"temperature": ABOVE_ZERO, "cutoff": SHARE},
     ContrastiveTension: {"negatives": COUNT},
     Universal: {"negatives": COUNT},

@@ -10,7 +10,7 @@ from trained import METHODS
 
 import sentlab
 from sentlab.encoder.vector_maps import Whitening
-from sentlab.training.dropout import dropout_of
+from sentlab.training.randomness import dropout_of
 
 
 def test_the_bundled_encoder_says_a_dropout_that_it_can_bear() -> None:

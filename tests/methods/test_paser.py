@@ -16,8 +16,7 @@ from transformers import AutoModel, BertTokenizer
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.methods import PaSeR, SimCSE, SupervisedPaSeR, paser
-from sentlab.methods.paser import decoding_signal, generative_loss
-from sentlab.methods.paser_decoder import IGNORE, PhraseDecoder
+from sentlab.methods.paser import IGNORE, PhraseDecoder, decoding_signal, generative_loss
 from sentlab.text.phrases import Phrase, rake_phrases
 from sentlab.text.views import View, random_deletion, synonym_replacement
 from sentlab.training import TrainConfig, chunks, fit

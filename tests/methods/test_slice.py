@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F
+from experiments.controls import StartEnd, WholePassage
 from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.methods import SLICE, StartEnd, WholePassage
+from sentlab.methods import SLICE
 from sentlab.methods.slice import best_span_similarities, find_best_spans
 from sentlab.text.words import word_boundaries
 from sentlab.training import TrainConfig, fit

@@ -26,7 +26,7 @@ from sentlab.evaluation import dev_score
 from sentlab.methods import MoCo, PaSeR, SimCSE, Universal
 from sentlab.methods.universal import task_rows
 from sentlab.text.views import compose, random_deletion, random_swap
-from sentlab.training import TrainConfig, fit, random_state
+from sentlab.training import TrainConfig, fit, randomness
 from sentlab.training.made_by import describe, made_by
 from sentlab.training.tasks import Tasks
 
@@ -276,8 +276,8 @@ def test_a_users_function_is_its_code_its_defaults_and_what_it_reads() -> None:
 
 
 def test_random_states_of_gpus_that_are_gone_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    state, seen = random_state.read(), []
+    state, seen = randomness.read(), []
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
     monkeypatch.setattr("torch.cuda.set_rng_state", lambda known, device: seen.append((known.tolist(), device)))
-    random_state.restore(state | {"cuda": [[1, 2], [3, 4]]})
+    randomness.restore(state | {"cuda": [[1, 2], [3, 4]]})
     assert seen == [([1, 2], 0)]

@@ -9,7 +9,7 @@ import pytest
 from torch import nn
 
 from sentlab import methods
-from sentlab.training.dropout import dropout_of, set_dropout
+from sentlab.training.randomness import dropout_of, set_dropout
 
 
 def losses(method: Any, rows: Sequence[Any]) -> list[float]:

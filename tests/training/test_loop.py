@@ -22,8 +22,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.training import TrainConfig, fit, loop, set_dropout, set_seed
-from sentlab.training.loop import batch_indices, schedule
+from sentlab.training import TrainConfig, fit, set_dropout, set_seed
+from sentlab.training.fit import batch_indices, schedule
 
 
 class Weights(Encoder):
@@ -165,7 +165,7 @@ def test_resume_of_a_finished_run_changes_nothing(tmp_path: Path) -> None:
 def test_arithmetic_that_auto_chooses_is_not_mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt):
         quiet(Line(), config(), folder=tmp_path, on_step=killed(3))
-    monkeypatch.setattr(loop, "_in_bfloat16", lambda method, config: True)
+    monkeypatch.setattr(sys.modules["sentlab.training.fit"], "_in_bfloat16", lambda method, config: True)
     with pytest.raises(ValueError, match="arithmetic: 'float32' then, 'bfloat16' now"):
         quiet(Line(), config(), folder=tmp_path, resume=True)
 

@@ -21,11 +21,10 @@ from tqdm import tqdm
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.card import training_note
-from sentlab.training import checkpoint, random_state
+from sentlab.training import checkpoint, randomness
 from sentlab.training.arguments import as_rows, check_arguments, check_shares
 from sentlab.training.checkpoint import Run
-from sentlab.training.config import TrainConfig
-from sentlab.training.history import History
+from sentlab.training.config import History, TrainConfig
 from sentlab.training.made_by import made_by
 from sentlab.training.tasks import Tasks
 
@@ -142,7 +141,7 @@ def fit(
         run.made_by = made_by(method, rows, config, dev, processes) | {"arithmetic": settings["arithmetic"]}
     optimizer = _adamw(method, config)
     module = accelerator.prepare(_Losses(method))  # not the optimiser: an accumulation elsewhere would hold its steps
-    random_state.set_seed(config.seed + rank)
+    randomness.set_seed(config.seed + rank)
     folder = None if folder is None else Path(folder).expanduser()
     if folder is not None and checkpoint.prepare(folder, resume, overwrite, accelerator):
         checkpoint.load(run, folder, method, optimizer, accelerator)
@@ -253,7 +252,7 @@ def _evaluate(run: Run, method: Any, config: TrainConfig, dev: Any, accelerator:
     found: list[Any] = [None]
     if accelerator.is_main_process:
         pooling = method.encoder.pooling
-        with random_state.kept():
+        with randomness.kept():
             found = [dev(method.encoder)]
         method.encoder.pooling = pooling  # whatever vector dev has looked at
     if accelerator.num_processes > 1:
