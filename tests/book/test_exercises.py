@@ -26,10 +26,6 @@ CHAPTERS = [
 ]
 
 
-def test_chapters_with_code_in_solutions_are_found() -> None:
-    assert {"pooling", "dropout-trap", "your-data", "ptbert-experiments"} <= set(CHAPTERS)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_solutions_run_after_their_chapter(chapter: str) -> None:
