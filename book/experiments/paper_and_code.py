@@ -1,201 +1,228 @@
 """The tables of the chapter "Paper and code": what paper, released code and sentlab make of a point, read from TOML.
 
 [systems.PaSeR]
-modules = ["sentlab.methods.paser"]      # a row covers every note of their docstrings
 code_released = true
 
 [[systems.PaSeR.rows]]
 point = "Scales"
 paper = "10 and 10 (Appendix A)."
-code = "1 and 1."                        # absent: a dash
+code = "1 and 1."                                  # absent: a dash
 here = "10 and 10."
-lines = [{ name = "sentlab.methods.paser.PaSeR", holds = "m: float = 10.0" }]
-notes = ["It takes m"]                   # how the notes on it begin
-changes = [{ ... }]                      # see `experiments.changes`
+lines = ["sentlab.methods.paser.PaSeR.__init__"]   # what defines it
+changes = [{ ... }]                                # see `change`
 
 [baselines]
-SimCSE = "sentlab.methods.simcse"        # the notes of its docstring are a table of their own
+SimCSE = "sentlab.methods.simcse"                  # the notes of its docstring on paper and code are shown
 """
 
 from __future__ import annotations
 
 import html
+import inspect
 import re
+import textwrap
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from pydoc import locate
 from typing import Any
 
 import pandas as pd
 
-from experiments import changes, records, source_lines, tables
-from experiments.source_lines import Line
+from experiments import records, runs, tables
 
-KEYS = {"point", "paper", "code", "here", "lines", "notes", "changes"}
-REQUIRED = ("point", "paper", "here", "lines")
-STYLE = """<style>
-table.points { table-layout: fixed; width: 100%; min-width: 52em;
-  font-size: 0.78em; }
-table.points th, table.points td { text-align: left; vertical-align: top;
-  white-space: normal; overflow-wrap: break-word; line-height: 1.4;
-  padding: 0.4em 0.5em; border-bottom: 1px solid #8884; }
-table.points tr, table.points tr:nth-child(n) { background: none; }
-table.points code { font-size: 0.95em; padding: 0; border: 0;
-  background: none; color: inherit; }
-table.points .record { white-space: nowrap; opacity: 0.8; }
-</style>"""
-# column -> its width in percent
-RELEASED = {"point": 11, "the paper": 23, "released code": 20, "here": 24, "what it changes, recorded": 22}
-UNRELEASED = {"point": 11, "the paper": 27, "released code": 9, "here": 28, "what it changes, recorded": 25}
+HEADS = ("point", "the paper", "released code", "here", "what it changes, recorded")
+WIDTHS = {True: (11, 23, 20, 24, 22), False: (11, 27, 9, 28, 25)}  # code released -> percent of each column
 
 
-@dataclass(frozen=True)
-class Row:
-    """A point: what the paper, the released code and this package make of it."""
-
-    point: str
-    paper: str
-    code: str
-    here: str
-    lines: tuple[Line, ...]
-    notes: tuple[str, ...]
-    changes: changes.Change
-
-    @property
-    def open(self) -> bool:
-        """Whether the paper leaves something open."""
-        return "Open" in self.paper
-
-
-@dataclass(frozen=True)
-class System:
-    """One paper: its modules and its rows."""
-
-    name: str
-    modules: tuple[str, ...]
-    code_released: bool
-    rows: tuple[Row, ...]
-
-
-@dataclass(frozen=True)
 class Page:
-    """What the chapter shows: systems by name, and baseline -> module."""
-
-    systems: Mapping[str, System]
-    baselines: Mapping[str, str]
-
-    def table(self, system: str) -> str:
-        """Return the rows of a system as HTML, with links to lines and records."""
-        found = self.systems[system]
-        rows = "".join(_row(row, found, first=row is found.rows[0]) for row in found.rows)
-        return _table(RELEASED if found.code_released else UNRELEASED, rows)
-
-    def baseline_notes(self) -> str:
-        """Return how the baselines differ from their papers and code, in the words of their docstrings, as HTML."""
-        rows = (
-            f"<tr><th>{name}</th><td>{heading.removeprefix('Differs from the ')}</td><td>{marked(note)}</td></tr>"
-            for name, module in self.baselines.items()
-            for heading, note in source_lines.notes(module)
-        )
-        return _table({"method": 16, "differs from": 16, "how": 68}, "".join(rows))
-
-    def source(self) -> str:
-        """Return the definitions that the tables link to, as HTML."""
-        return source_lines.listing(
-            line for system in self.systems.values() for row in system.rows for line in row.lines
-        )
-
-    def counts(self) -> pd.DataFrame:
-        """Count the points of each system, and those for which a record says what they change."""
-        counted = {
-            name: {
-                "points": len(system.rows),
-                "the paper leaves something open": sum(row.open for row in system.rows),
-                "of these measured": sum(row.open and bool(row.changes.records) for row in system.rows),
-                "measured in all": sum(bool(row.changes.records) for row in system.rows),
-            }
-            for name, system in self.systems.items()
-        }
-        return pd.DataFrame(counted).T
-
-
-def read(path: str | Path, results: str | Path | None = None) -> Page:
-    """Read the rows, find the lines that they link to, and compute from records what each choice changes.
+    """What the chapter shows.
 
     Args:
         path: a TOML file, as explained above.
         results: the folder of records; None: `records.folder()`.
 
-    Raises:
-        ValueError: the file is no such TOML; names every row with what is wrong with it.
-
     Example:
-        >>> page = read("paper-and-code.toml")                                                 # doctest: +SKIP
+        >>> page = Page("paper-and-code.toml")                                                 # doctest: +SKIP
         >>> IPython.display.HTML(page.table("PaSeR"))                                          # doctest: +SKIP
     """
-    path, results = Path(path), Path(results or records.folder())
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-        entries = {name: dict(entry) for name, entry in content["systems"].items()}
-    except (tomllib.TOMLDecodeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{path} is not TOML with a table `systems`: {error}") from None
-    systems, problems = {}, []
-    for name, entry in entries.items():
-        rows = []
-        for row in entry.get("rows", []):
-            try:
-                rows.append(_read_row(row, results))
-            except (LookupError, ValueError, TypeError) as error:
-                problems.append(f"{path}: {name}, row {row.get('point')!r}: {error}")
-        systems[name] = System(name, tuple(entry["modules"]), bool(entry["code_released"]), tuple(rows))
-    if problems:
-        raise ValueError("\n".join(problems))
-    return Page(systems, content.get("baselines", {}))
+
+    def __init__(self, path: str | Path, results: Path | None = None) -> None:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        self.systems: dict[str, dict[str, Any]] = content["systems"]
+        self.baselines: dict[str, str] = content["baselines"]
+        self.results = results or records.folder()
+
+    def table(self, system: str) -> str:
+        """Return the rows of a system as HTML, with links to definitions and records."""
+        released, rows = self.systems[system]["code_released"], self.systems[system]["rows"]
+        body = ""
+        for number, row in enumerate(rows):
+            code = f"<td>{marked(row.get('code', '–'))}</td>"
+            if not released:  # one cell for all rows
+                code = f'<td rowspan="{len(rows)}">none released</td>' if number == 0 else ""
+            links = ", ".join(f'<a href="#{name}">{_short(name)}</a>' for name in row["lines"])
+            lines, names = changes(row, self.results)
+            changed = [marked(line) for line in lines]
+            changed += [f'<code class="record">{tables.linked(name, name)}</code>' for name in names]
+            body += (
+                f"<tr><th>{marked(row['point'])}</th><td>{marked(row['paper'])}</td>{code}"
+                f"<td>{marked(row['here'])}<br>{links}</td><td>{'<br>'.join(changed)}</td></tr>"
+            )
+        widths = "".join(f'<col style="width: {width}%">' for width in WIDTHS[released])
+        heads = "".join(f"<th>{head}</th>" for head in HEADS)
+        return (
+            f'<table class="points"><colgroup>{widths}</colgroup>'
+            f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+    def baseline_notes(self) -> str:
+        """Return how the baselines differ from their papers and code, in the words of their docstrings, as Markdown."""
+        return "\n\n".join(f"**{name}**\n\n{differences(module)}" for name, module in self.baselines.items())
+
+    def source(self) -> str:
+        """Return the definitions that the tables link to, each folded, as HTML."""
+        from pygments import highlight  # comes with Jupyter: only the book needs it
+        from pygments.formatters import HtmlFormatter
+        from pygments.lexers import PythonLexer
+
+        names = {name for system in self.systems.values() for row in system["rows"] for name in row["lines"]}
+        blocks = (
+            f'<details><summary id="{name}"><code>{name}</code></summary>'
+            f"{highlight(definition(name), PythonLexer(), HtmlFormatter())}</details>"
+            for name in sorted(names)
+        )
+        return "".join(blocks)
+
+    def counts(self) -> pd.DataFrame:
+        """Count the points of each system, and those for which a record says what they change."""
+        counted = {}
+        for name, system in self.systems.items():
+            rows = pd.DataFrame(
+                {"open": "Open" in row["paper"], "measured": _is_measured(row)} for row in system["rows"]
+            )
+            counted[name] = {
+                "points": len(rows),
+                "the paper leaves something open": rows["open"].sum(),
+                "of these measured": (rows["open"] & rows["measured"]).sum(),
+                "measured in all": rows["measured"].sum(),
+            }
+        return pd.DataFrame(counted).T
+
+
+def definition(name: str) -> str:
+    """Return the source of a function or class by its dotted name, or the value of a constant.
+
+    Raises:
+        LookupError: nothing of that name is defined there.
+    """
+    thing = locate(name)
+    if thing is None:
+        raise LookupError(f"{name} is not defined; book/paper-and-code.toml links to it")
+    if inspect.isfunction(thing) or inspect.isclass(thing):
+        return textwrap.dedent(inspect.getsource(thing))
+    return f"{name.rsplit('.', 1)[1]} = {thing!r}"
+
+
+def differences(module: str) -> str:
+    """Return what a module's docstring says on how it differs from paper and code, as Markdown."""
+    docstring = inspect.cleandoc(locate(module).__doc__ or "")
+    return docstring[docstring.index("Differs from the") :].replace(":\n  - ", ":\n\n  - ")
+
+
+def changes(row: Mapping[str, Any], results: Path) -> tuple[list[str], list[str]]:
+    """Return what a choice changes: the lines of all entries, and the names of all records, each once."""
+    parts = [change(entry, results) for entry in row.get("changes", ())] or [(["not measured"], [])]
+    return _joined(lines for lines, _ in parts), _joined(names for _, names in parts)
+
+
+def change(entry: Mapping[str, Any], results: Path) -> tuple[list[str], list[str]]:
+    """Return what one entry says a choice changes: the other choice minus ours, with the noise to exceed.
+
+    Args:
+        entry: one of these keys says of which kind it is.
+            `text`: a line that no record changes.
+            `other`: these runs against those of `ours`, both as for `scores`. `paired`: they belong together in order.
+            `rates`: the record of a sweep over learning rates, of which `ours` is one; `noise` are runs that differ in
+            their seed.
+            `williams`: the record of a comparison, in which `row` has spans of `ours` words, or of `others`.
+
+    Returns:
+        Lines such as `mean +4.1`, and the names of records.
+    """
+    if "text" in entry:
+        return [entry["text"]], []
+    noise = None
+    if "rates" in entry:
+        names, score = [entry["rates"]], entry["score"]
+        by_rate = {run.settings.train["learning_rate"]: runs.scores(run)[score] for run in runs.runs(*names, results)}
+        base = by_rate.pop(entry["ours"])
+        gains = {f"at {rate:g}": value - base for rate, value in by_rate.items()}
+        noise = 2 * scores({"score": score, **entry["noise"]}, results).std()
+    elif "williams" in entry:
+        names, row = [entry["williams"]], entry["row"]
+        record = records.get(*names, results)
+        sizes = (entry["ours"], *entry["others"])
+        base, *others = (float(record.results.table("spans", size).loc[row, "pearson"]) for size in sizes)
+        gains = {f"{size} words": value - base for size, value in zip(sizes[1:], others, strict=True)}
+    else:
+        names = [entry["ours"]["record"], entry["other"]["record"]]
+        ours, other = (scores(entry[side], results) for side in ("ours", "other"))
+        gains = {entry["label"]: float(other.mean() - ours.mean())}
+        if "before" in (entry["ours"].get("when"), entry["other"].get("when")):  # untrained, which has no seed
+            return [f"{entry['label']} {signed(gains[entry['label']])}"], list(dict.fromkeys(names))
+        noise = noise_of_gap(ours, other, paired=entry.get("paired", False))
+    lines = [f"{label} {signed(gain)}" for label, gain in gains.items()]
+    told = "one seed" if noise is None else f"noise\u00a0{noise:.1f}"
+    lines = [f"{lines[0]} ({told})"] if len(lines) == 1 else [*lines, told]
+    return [*([f"{entry['heading']}:"] if "heading" in entry else []), *lines], list(dict.fromkeys(names))
+
+
+def scores(which: Mapping[str, Any], results: Path) -> pd.Series:
+    """Read one score of each run of a record.
+
+    Args:
+        which: `record`, its name; `score`, a key of `runs.scores`; `vector`, a pooling; `when`, before or after
+            training; `only`, positions of the runs that count; `where`, setting -> value of runs of a sweep that count.
+    """
+    chosen = runs.runs(which["record"], results, which.get("where"))
+    chosen = [chosen[i] for i in which["only"]] if "only" in which else chosen
+    score, vector, when = which.get("score", "average"), which.get("vector"), which.get("when", "after")
+    return pd.Series([runs.scores(run, vector, when)[score] for run in chosen])
+
+
+def noise_of_gap(ours: pd.Series, other: pd.Series, *, paired: bool = False) -> float | None:
+    """Compute what a difference of means must exceed; None where each side has one run.
+
+    It is twice the difference's standard error, or twice the deviation of the side with seeds.
+    """
+    if paired:
+        return float(2 * (other - ours).std() / len(ours) ** 0.5)
+    sides = [side for side in (ours, other) if len(side) > 1]
+    if len(sides) == 2:
+        return float(2 * sum(side.var() / len(side) for side in sides) ** 0.5)
+    return float(2 * sides[0].std()) if sides else None
+
+
+def signed(number: float) -> str:
+    """Write a difference with its sign and one decimal: `+4.1`, `−0.3`."""
+    return f"{number:+.1f}".replace("-", "−")
 
 
 def marked(text: str) -> str:
     """Convert text with `code` and [links](#) to HTML."""
-    text = re.sub("`(.+?)`", r"<code>\1</code>", html.escape(text))
+    text = re.sub("`(.+?)`", r"<code>\1</code>", html.escape(" ".join(text.split())))
     return re.sub(r"\[([^]]+)\]\((#.+?)\)", r'<a href="\2">\1</a>', text)
 
 
-def _read_row(row: Mapping[str, Any], results: Path) -> Row:
-    if missing := [key for key in REQUIRED if not row.get(key)]:
-        raise ValueError(f"it needs {', '.join(missing)}")
-    if unknown := sorted(row.keys() - KEYS):
-        raise ValueError(f"it may hold {', '.join(sorted(KEYS))}, and not {', '.join(unknown)}")
-    point, paper, code, here = (" ".join(row.get(key, "–").split()) for key in ("point", "paper", "code", "here"))
-    return Row(
-        point,
-        paper,
-        code,
-        here,
-        tuple(source_lines.find(**line) for line in row["lines"]),
-        tuple(row.get("notes", ())),
-        changes.change(row.get("changes", ()), results),
-    )
+def _is_measured(row: Mapping[str, Any]) -> bool:
+    return any("text" not in entry for entry in row.get("changes", ()))
 
 
-def _row(row: Row, system: System, *, first: bool) -> str:
-    code = f"<td>{marked(row.code)}</td>"
-    if not system.code_released:  # one cell for all rows
-        code = f'<td rowspan="{len(system.rows)}">none released</td>' if first else ""
-    changed = [marked(line) for line in row.changes.lines]
-    changed += [f'<code class="record">{tables.linked(name, name)}</code>' for name in row.changes.records]
-    links = ", ".join(
-        f'<a href="#{line.anchor}">{line.file.rsplit("/", 1)[-1]}:{line.number}</a>' for line in row.lines
-    )
-    return (
-        f"<tr><th>{marked(row.point)}</th><td>{marked(row.paper)}</td>{code}"
-        f"<td>{marked(row.here)}<br>{links}</td><td>{'<br>'.join(changed)}</td></tr>"
-    )
+def _joined(parts: Iterable[list[str]]) -> list[str]:
+    return list(dict.fromkeys(item for part in parts for item in part))
 
 
-def _table(columns: Mapping[str, int], rows: str) -> str:
-    widths = "".join(f'<col style="width: {width}%">' for width in columns.values())
-    heads = "".join(f"<th>{name}</th>" for name in columns)
-    return (
-        f'{STYLE}<table class="points"><colgroup>{widths}</colgroup>'
-        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-    )
+def _short(name: str) -> str:
+    """`PaSeR.loss` of `sentlab.methods.paser.PaSeR.loss`."""
+    return re.sub(r"^([a-z]\w*\.)+(?=\w)", "", name.removesuffix(".__init__"))

@@ -31,7 +31,6 @@ from experiments.records import (
 )
 from experiments.runs import dev_of, scores
 from experiments.settings import RunSettings, method_class
-from experiments.source_lines import OPEN
 from experiments.sweep import shown, varied
 
 KINDS = {
@@ -49,26 +48,6 @@ KINDS = {
 }
 FIRST = ("PaSeR", "SupervisedPaSeR", "Universal", "MoCo", "PTBERT", "SLICE")  # groups of the list, in order
 LAST = ("no training", "Comparisons", "Other", "At the papers' scale")
-STYLE = """<style>
-#all-records { font-size: 0.8em; width: 100%; }
-#all-records td, #all-records th { text-align: left; vertical-align: top; }
-#all-records tr { background: none; }
-#all-records td { border-bottom: none; }
-#all-records .record { border-bottom: 1px solid #8884; }
-#all-records th[colspan] { font-size: 1.2em; padding-top: 1em; }
-#all-records td:nth-child(2) { min-width: 11em; }
-#all-records details { margin-top: 0.3em; }
-#all-records :target { outline: 2px solid; outline-offset: 2px; }
-#all-records [hidden] { display: none; }
-@media (max-width: 600px) {
-  #all-records, #all-records tbody, #all-records tr, #all-records td { display: block; }
-  #all-records thead { display: none; }
-  #all-records td:nth-child(3)::before { content: "dev: "; }
-  #all-records td:nth-child(4)::before { content: "test: "; }
-  #all-records code { overflow-wrap: anywhere; white-space: normal; }
-}
-#find { width: 100%; margin-bottom: 1em; padding: 0.3em; }
-</style>"""
 # shows the records that hold every word
 FIND = """
 const words = this.value.toLowerCase().split(/\\s+/);
@@ -138,10 +117,10 @@ def listing(entries: Sequence[Entry], place: Path) -> str:
         parts += map(listed.record, groups[group])
     heads = "".join(f"<th>{head}</th>" for head in ("record", "what", "dev", "test", "time, date, device"))
     return (
-        f"{STYLE}<input id='find' type='search' oninput=\"{escape(FIND)}\""
+        f"<input id='find' type='search' oninput=\"{escape(FIND)}\""
         " placeholder='find: words such as ptbert, seed or wiki1m'"
         " aria-label='show the records that hold these words'>"
-        f"<table id='all-records'><thead><tr>{heads}</tr></thead>{''.join(parts)}</table>{OPEN}"
+        f"<table id='all-records'><thead><tr>{heads}</tr></thead>{''.join(parts)}</table>"
     )
 
 

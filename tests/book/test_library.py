@@ -29,9 +29,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def test_the_ways_are_measured_and_agree(
-    library: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_ways_are_measured_and_agree(library: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "book.txt").write_text("\n\n".join(data.load("toy-sentences", "train")[:60]), encoding="utf-8")
     monkeypatch.setattr(library, "NGRAM_WORDS", 40)
     monkeypatch.setattr(library, "alone", library.measure)  # a process takes seconds to start

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from experiments import speed
+from experiments import speed_tables as speed
 from experiments.notes import Notes
 from experiments.records import SpeedRecord
 from experiments.results_rows import SpeedResults, SpeedRow

@@ -12,3 +12,14 @@ addEventListener("afterprint", () => {
   page.dataset.theme = theme;
   for (const one of folded) one.open = false;
 });
+
+// A link into a folded block opens it.
+const unfold = () => {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const block = target && target.closest("details");
+  if (!block || block.open) return;
+  block.open = true;
+  target.scrollIntoView();
+};
+addEventListener("hashchange", unfold);
+addEventListener("DOMContentLoaded", unfold);
