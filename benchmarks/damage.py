@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 
 import torch
 from experiments import records
+from experiments.word_vectors import WordVectors
 from promises import Promise, contents, sentences, small_encoder, told
 from tqdm import tqdm
 
@@ -43,8 +44,7 @@ from sentlab import __main__ as command
 from sentlab.data import from_file
 from sentlab.data.readers import lexical, pairs, texts
 from sentlab.encoder import Encoder
-from sentlab.encoder.vector_maps import Whitening, postprocessed
-from sentlab.encoder.word_vectors import WordVectors
+from sentlab.encoder.maps import Whitening, postprocessed
 from sentlab.methods import SimCSE
 from sentlab.search import PhraseIndex
 from sentlab.training import TrainConfig, fit

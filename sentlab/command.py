@@ -66,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def train(asked: argparse.Namespace) -> None:
     from sentlab import methods
-    from sentlab.encoder.saving import check_target, target_of
+    from sentlab.encoder.storage import check_target, target_of
     from sentlab.evaluation import dev_score
     from sentlab.training import TrainConfig, fit, set_seed
 

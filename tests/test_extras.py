@@ -57,7 +57,7 @@ def test_the_core_trains_encodes_and_searches() -> None:
         ("sentlab.metrics.williams_test(0.5, 0.4, 0.3, 100)", "eval"),
         ("sentlab.plots", "plots"),
         ("records", "experiments"),
-        ("from sentlab.encoder.static import load; load({'source': STATIC})", "static"),
+        ("from experiments.static import load; load({'source': STATIC})", "static"),
     ],
 )
 def test_what_is_absent_is_named_with_its_extra(code: str, extra: str, tmp_path: Path) -> None:

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from sentlab.encoder import Encoder
-from sentlab.encoder.static import load
-from sentlab.encoder.vector_maps import postprocessed
+from sentlab.encoder.maps import postprocessed
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 from tqdm import tqdm
 
@@ -32,6 +31,7 @@ from experiments.notes import Notes
 from experiments.records import CostRecord
 from experiments.run import build_method, training_rows
 from experiments.settings import RunSettings
+from experiments.static import load
 
 WARM = 3  # first steps, which reserve memory
 STATUS = Path("/proc/self/status")

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from sentlab.data import Corpus
-from sentlab.encoder.files import locate
-from sentlab.encoder.static import WORDS, load
+from sentlab.encoder.storage import locate
 from sentlab.evaluation import Evaluation, evaluate, gold_of, scores_over
 from sentlab.files import replacing
 from tqdm import tqdm
@@ -33,6 +32,7 @@ from experiments.notes import Notes
 from experiments.records import ITEMS, LeaderboardRecord
 from experiments.settings_rows import TestSettings
 from experiments.significance import Drawn, estimate, holm, items_of, resample
+from experiments.static import WORDS, load
 
 KEPT = Path("runs/items")
 

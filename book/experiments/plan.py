@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from filelock import FileLock, Timeout
 from sentlab import data
-from sentlab.encoder.files import locate
+from sentlab.encoder.storage import locate
 from tqdm import tqdm
 
 from experiments import records

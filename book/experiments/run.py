@@ -22,8 +22,7 @@ from accelerate import Accelerator
 from sentlab import data, methods
 from sentlab.data import Corpus, PhraseInContext, ScoredPair, toy
 from sentlab.encoder import Encoder
-from sentlab.encoder.static import load
-from sentlab.encoder.vector_maps import postprocessed
+from sentlab.encoder.maps import postprocessed
 from sentlab.evaluation import dev_score, evaluate, watch_geometry
 from sentlab.evaluation.inputs import encode_groups
 from sentlab.evaluation.metrics import cosine_similarity
@@ -42,6 +41,7 @@ from experiments import results as found
 from experiments.notes import Notes
 from experiments.records import ENCODER, ITEMS, SWEEPS, RunRecord
 from experiments.settings import MAPS, MethodSettings, RunSettings, method_class, view_and_rate
+from experiments.static import load
 from experiments.weights import weights_fingerprint
 
 SENTENCES, BEAMS = 500, 4  # to reconstruct the phrases of: drawn from a corpus, and of the search

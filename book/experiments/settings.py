@@ -25,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 from sentlab import methods
-from sentlab.encoder.vector_maps import Flow, Whitening
+from sentlab.encoder.maps import Flow, Whitening
 from sentlab.evaluation.mining import Setup
 from sentlab.text import views
 from sentlab.training import TrainConfig

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 from sentlab.encoder import Encoder
-from sentlab.encoder.files import BUNDLED
-from sentlab.encoder.static import BagOfWords, StaticEncoder, load
+from sentlab.encoder.storage import BUNDLED
+
+from experiments.static import BagOfWords, StaticEncoder, load
 
 
 def weights_fingerprint(encoder: Encoder | StaticEncoder | BagOfWords) -> str:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
-from sentlab.encoder.word_vectors import WordVectors
 from sentlab.evaluation.metrics import spearman
 from sentlab.evaluation.mining import bm25, evaluate_mining, williams
 from tqdm import tqdm
@@ -28,6 +27,7 @@ from experiments.leaderboard import kept_evaluation
 from experiments.notes import Notes
 from experiments.records import WilliamsRecord
 from experiments.settings_rows import RowSettings, TestSettings, WilliamsRow, WilliamsTable
+from experiments.word_vectors import WordVectors
 
 
 def williams_tests(path: Path) -> WilliamsRecord:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sentlab.encoder.vector_maps import Whitening
+from sentlab.encoder.maps import Whitening
 
 if TYPE_CHECKING:
     from sentlab.encoder import Encoder

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from sentlab.encoder.card import model_card
 from sentlab.encoder.inference import default_tokens
-from sentlab.encoder.vector_maps import Flow
+from sentlab.encoder.maps import Flow
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -12,16 +12,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sentlab.encoder.batches import TokenBatch, checked, distinct, padded
 from sentlab.encoder.compatible import Compatible, takes_their_keywords
-from sentlab.encoder.files import BUNDLED, load_parts, locate, naming_settings
-from sentlab.encoder.fingerprint import fingerprint
-from sentlab.encoder.inference import allow_recording, computed, without_recording_hooks
-from sentlab.encoder.model_parts import lm_head_of, positions
+from sentlab.encoder.inference import (
+    TokenBatch,
+    allow_recording,
+    checked,
+    computed,
+    distinct,
+    padded,
+    without_recording_hooks,
+)
+from sentlab.encoder.maps import Flow, Whitening
 from sentlab.encoder.pooling import POOLINGS, unknown_pooling
 from sentlab.encoder.pseudo_tokens import PseudoTokens
-from sentlab.encoder.saving import save
-from sentlab.encoder.vector_maps import Flow, Whitening
+from sentlab.encoder.storage import BUNDLED, fingerprint, load_parts, locate, naming_settings, save
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["Encoder", "checked"]
 
 DEFAULT_POOLING, DEFAULT_MAX_LENGTH = "cls", 64
+# In most masked-LM models the head is what is left without the backbone; in this one a bare function sits in between.
+HEAD_MODULES = {"distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")}
 
 
 class Encoder(Compatible):
@@ -40,7 +46,7 @@ class Encoder(Compatible):
         pooling: a name in `sentlab.encoder.pooling.POOLINGS`, or "pseudo" for what `pseudo` makes of the last layer.
         max_length: tokens a text, special tokens included. Longer texts are cut at the end.
         post: a fitted map that every pooled vector goes through, or None. It refuses another pooling. After a change of
-            the weights, fit again (`sentlab.encoder.vector_maps.postprocessed`).
+            the weights, fit again (`sentlab.encoder.maps.postprocessed`).
         pseudo: the pseudo tokens that PT-BERT has trained with this model, or None.
         normalize: `encode` scales vectors to length 1 unless it is told otherwise. `forward` does not.
         prompts: name -> words to put before a text.
@@ -348,3 +354,23 @@ class Encoder(Compatible):
         """Take what `__getstate__` has given, also in another process."""
         super().__setstate__(state)
         allow_recording(self.model)
+
+
+def lm_head_of(model: PreTrainedModel, backbone: nn.Module) -> nn.Module | None:
+    """Return the masked-LM head, which shares its modules with the model; None if the model is its backbone alone."""
+    if model is backbone:
+        return None
+    rest = {name: part for name, part in model.named_children() if part is not backbone}
+    names = HEAD_MODULES.get(model.config.model_type) or [n for n in rest if list(rest[n].parameters())]
+    return rest[names[0]] if len(names) == 1 else nn.Sequential(*(rest[name] for name in names))
+
+
+def positions(backbone: nn.Module) -> int:
+    """Return the longest input.
+
+    RoBERTa and MPNet count positions from padding_idx + 1 on, so they have fewer than rows.
+    """
+    table = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
+    if isinstance(table, nn.Embedding):
+        return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
+    return backbone.config.max_position_embeddings  # type: ignore[union-attr,return-value]

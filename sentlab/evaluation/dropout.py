@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import checked
+from sentlab.encoder.inference import checked
 from sentlab.training import randomness
 from sentlab.training.randomness import set_dropout
 

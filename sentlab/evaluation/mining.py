@@ -32,7 +32,7 @@ import numpy as np
 from sentlab.data.hard_pairs import POSITIVE
 from sentlab.data.rows import Corpus, PhraseInContext
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import tokenized
+from sentlab.encoder.inference import tokenized
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corpus
 from sentlab.evaluation.results import Result

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
-from sentlab.encoder.batches import checked
+from sentlab.encoder.inference import checked
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corpus
 from sentlab.evaluation.results import Result

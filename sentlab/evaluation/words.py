@@ -23,7 +23,7 @@ import numpy as np
 
 from sentlab.data.rows import Corpus, PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import tokenized
+from sentlab.encoder.inference import tokenized
 from sentlab.evaluation import metrics
 from sentlab.evaluation.inputs import Rows, TextEncoder, encode_pairs, one_corpus, several_corpora, sides
 from sentlab.evaluation.results import CorporaResult

@@ -38,8 +38,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import padded
-from sentlab.encoder.inference import evaluating
+from sentlab.encoder.inference import evaluating, padded
 from sentlab.methods.arguments import (
     check_above_zero,
     check_count,

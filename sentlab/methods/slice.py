@@ -33,7 +33,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import padded
+from sentlab.encoder.inference import padded
 from sentlab.encoder.pooling import masked_mean
 from sentlab.methods.arguments import check_above_zero, check_count, check_encoder, check_rows
 from sentlab.text.words import word_boundaries

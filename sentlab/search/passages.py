@@ -9,8 +9,7 @@ from unicodedata import category
 import numpy as np
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import tokenized
-from sentlab.encoder.quiet import quiet
+from sentlab.encoder.inference import tokenized
 from sentlab.text.words import tight, token_starts, word_boundaries
 
 PASSAGES = 1024  # encoded at a time
@@ -71,10 +70,9 @@ def passages(encoder: Encoder, texts: list[str]) -> list[tuple[int, int, int]]:
     places = [(number, 0, len(text)) for number, text in enumerate(texts)]
     whole: list[tuple[int, int, int]] = []
     while places:
-        with quiet():  # about texts that are too long, which is what this is for
-            encodings = tokenized(
-                encoder, [texts[number][start:end] for number, start, end in places], add_special_tokens=False
-            ).encodings
+        unplaced = [texts[number][start:end] for number, start, end in places]
+        # verbose=False: no warning of texts that are too long, as finding them is what this is for
+        encodings = tokenized(encoder, unplaced, add_special_tokens=False, verbose=False).encodings
         again: list[tuple[int, int, int]] = []
         for place, encoding in zip(places, encodings, strict=True):
             number, start, end = place

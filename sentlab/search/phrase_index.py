@@ -30,8 +30,7 @@ import torch
 from torch.nn import functional as F
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.batches import checked, strings
-from sentlab.encoder.inference import progress_bar
+from sentlab.encoder.inference import checked, progress_bar, strings
 from sentlab.files import KEPT, stage_for, unstage
 from sentlab.search import edges
 from sentlab.search import phrase_index_files as files

@@ -14,7 +14,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from sentlab.encoder.batches import checked
+from sentlab.encoder.inference import checked
 from sentlab.search.hits import Found
 from sentlab.search.phrase_index import PhraseIndex
 from sentlab.search.phrase_index_files import check_alike

@@ -13,8 +13,8 @@ import sentlab
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
 from sentlab.encoder.card import MARK
+from sentlab.encoder.maps import Whitening, postprocessed
 from sentlab.encoder.pooling import POOLINGS
-from sentlab.encoder.vector_maps import Whitening, postprocessed
 
 TEXTS = ["a man plays", "the old dog runs in the garden", "bread", "who is it?", "a boy reads the book"]
 

@@ -14,8 +14,8 @@ import torch
 import sentlab
 from sentlab.encoder import Encoder, inference
 from sentlab.encoder.compatible import _same
+from sentlab.encoder.maps import Flow, Whitening, postprocessed
 from sentlab.encoder.pseudo_tokens import PseudoTokens
-from sentlab.encoder.vector_maps import Flow, Whitening, postprocessed
 
 TEXTS = [
     "a man plays the guitar",

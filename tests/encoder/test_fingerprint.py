@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.maps import Whitening
 from sentlab.encoder.pseudo_tokens import PseudoTokens
-from sentlab.encoder.vector_maps import Whitening
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import sys, types
 package = types.ModuleType("sentlab")
 package.__path__ = [sys.argv[1]]
 sys.modules["sentlab"] = package
-import sentlab.encoder.word_vectors
+import sentlab.encoder
 print([name for name in ("transformers", "accelerate", "huggingface_hub") if name in sys.modules])
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transformers.utils import logging
 
-from sentlab.encoder.quiet import quiet
+from sentlab.encoder.storage import quiet
 
 
 def test_threads_that_silence_transformers_at_once_give_back_its_settings() -> None:

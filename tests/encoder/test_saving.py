@@ -15,10 +15,10 @@ import pytest
 import torch
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.maps import Flow, Whitening, postprocessed
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
-from sentlab.encoder.saving import check_target
-from sentlab.encoder.vector_maps import Flow, Whitening, postprocessed
+from sentlab.encoder.storage import check_target
 
 TEXTS = ["a man plays the guitar", "the dog runs", "", "who is the old teacher in the city?", "the dog runs", "bread"]
 
@@ -322,7 +322,7 @@ def test_a_saved_flow_loads_here_and_sentence_transformers_refuses_it(encoder: E
     again = Encoder.from_pretrained(tmp_path / "saved", device="cpu")
     assert np.array_equal(again.encode(SCENES), flow.encode(SCENES))
     assert not np.allclose(again.encode(SCENES), encoder.encode(SCENES), atol=0.1)
-    with pytest.raises(ValueError, match=r"sentlab\.encoder\.vector_maps\.Flow"):
+    with pytest.raises(ValueError, match=r"sentlab\.encoder\.maps\.Flow"):
         SentenceTransformer(str(tmp_path / "saved"), device="cpu")
     with pytest.raises(AttributeError, match="Flow"):  # also one that may import whatever the folder names
         SentenceTransformer(str(tmp_path / "saved"), device="cpu", trust_remote_code=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.vector_maps import Whitening, postprocessed
+from sentlab.encoder.maps import Whitening, postprocessed
 
 SENTENCES = [f"the {a} {b} {c}" for a in ("old", "young", "red") for b in ("man", "dog") for c in ("runs", "eats")]
 

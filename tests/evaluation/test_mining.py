@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.word_vectors import WordVectors
 
 from sentlab import data
 from sentlab.data.rows import Corpus, PhraseInContext, ScoredPair
 from sentlab.encoder import Encoder
-from sentlab.encoder.word_vectors import WordVectors
 from sentlab.evaluation import metrics, mining
 from sentlab.evaluation.mining import MiningResult, bm25, evaluate_mining, williams
 

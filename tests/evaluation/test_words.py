@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.word_vectors import WordVectors
 from scipy import stats
 
 from sentlab.data.rows import Corpus, PhrasePair, ScoredPair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
-from sentlab.encoder.word_vectors import WordVectors
 from sentlab.evaluation.words import evaluate_in_context, evaluate_similarity, vectors_in_context
 
 

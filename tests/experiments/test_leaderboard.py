@@ -14,12 +14,12 @@ from experiments.leaderboard import compare_rows
 from experiments.results_rows import LeaderboardResults
 from experiments.settings_rows import LeaderboardSettings, RowSettings, TestSettings
 from experiments.significance import resample
+from experiments.static import BagOfWords
 from experiments.sweep import run_sweep
 
 from sentlab import data
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
-from sentlab.encoder.static import BagOfWords
 from sentlab.evaluation import Evaluation, scores_over
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import evaluate_sts

@@ -21,7 +21,7 @@ from filelock import FileLock
 from pydantic import ValidationError
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.files import BUNDLED
+from sentlab.encoder.storage import BUNDLED
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
 SETTINGS = {

@@ -14,11 +14,11 @@ from experiments.leaderboard import kept_evaluation
 from experiments.settings_rows import RowSettings, TestSettings
 from experiments.sweep import run_sweep
 from experiments.williams import williams_tests
+from experiments.word_vectors import WordVectors
 
 from sentlab import data
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
-from sentlab.encoder.word_vectors import WordVectors
 from sentlab.evaluation.mining import bm25, evaluate_mining, williams
 
 

@@ -9,7 +9,7 @@ import torch
 from trained import METHODS
 
 import sentlab
-from sentlab.encoder.vector_maps import Whitening
+from sentlab.encoder.maps import Whitening
 from sentlab.training.randomness import dropout_of
 
 

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import inspect
 import json
+import os
+import re
+import shutil
 from collections.abc import Iterable, Iterator
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path, PureWindowsPath
+from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
-from torch import Tensor
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
 
+from sentlab.encoder.card import MARK, model_card
+from sentlab.encoder.maps import Flow, Whitening, describe, restore
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
-from sentlab.encoder.quiet import quiet
-from sentlab.encoder.vector_maps import restore
-from sentlab.files import clear
+from sentlab.files import clear, replacing
 
 if TYPE_CHECKING:  # it takes seconds to import, and only loading and saving need it
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+    from sentlab.encoder import Encoder
 
 BUNDLED = {name: Path(__file__).parents[1] / "assets" / name for name in ("tiny", "small")}
 UNFIT = {  # kinds of models whose vectors would come out wrong
@@ -337,3 +347,213 @@ def _pooling(place: str, config: dict[str, Any], saved: dict[str, Any]) -> str:
             "to count them"
         )
     return mode
+
+
+# Files of a saved encoder that a new one may lack: of another pooling or size, or written by sentence-transformers.
+OTHER_SAVED = re.compile(
+    r"vocab\.txt|model-\d+-of-\d+\.safetensors|model\.safetensors(\.index\.json)?"
+    r"|\d_(Pooling|WeightedLayerPooling|Normalize)(/(config\.json|model\.safetensors))?"
+    r"|(post|pseudo)/(config\.json|model\.safetensors|README\.md)"
+)
+NOTE = """# {name} behind a sentence encoder
+
+Load the folder above with `sentlab.Encoder.from_pretrained`, which applies what is here. sentence_transformers does not
+know it and refuses the folder. The model loaded alone, as by transformers, gives vectors without it.
+"""
+
+
+def save(encoder: Encoder, folder: str | Path) -> None:
+    """Write an encoder to a folder; see `Encoder.save`."""
+    target = target_of(folder)
+    _ = encoder.prompt  # a default prompt name without its prompt could not be loaded again
+    require_finite("the encoder cannot be saved", encoder.named_parameters())  # nor could weights that are not finite
+    with replacing(target, full=True) as new:
+        _write(encoder, new)
+        (new / "README.md").write_text(model_card(encoder, target.name), encoding="utf-8")
+        mode = (new / "modules.json").stat().st_mode
+        for weights in new.rglob("*.safetensors"):  # safetensors hides its files from all other users
+            weights.chmod(mode)
+        if target.exists():
+            _check_replaced(target, new)
+
+
+def check_target(encoder: Encoder, folder: str | Path) -> None:
+    """Refuse a folder that `save` would refuse, before an encoder is trained."""
+    target = target_of(folder)
+    if target.exists():
+        with TemporaryDirectory() as scratch:
+            _write(encoder, Path(scratch), weights={})  # the names of the files are enough
+            _check_replaced(target, Path(scratch))
+
+
+def target_of(folder: str | Path) -> Path:
+    """Return where `save` writes, and refuse the working directory, which it would replace, and names of our own."""
+    if str(folder) in (*BUNDLED, *INSTALLED):
+        raise ValueError(f"from_pretrained takes {str(folder)!r} for an encoder of its own; choose another folder")
+    target = Path(os.path.realpath(Path(folder).expanduser()))
+    if Path.cwd().is_relative_to(target):
+        raise FileExistsError(f"{target} is or holds the working directory, which save would replace; choose a new one")
+    return target
+
+
+def _write(encoder: Encoder, folder: Path, weights: dict[str, Tensor] | None = None) -> None:
+    """Write all but the model card, with the weights of the model or those given."""
+    with quiet():
+        encoder.model.save_pretrained(folder, state_dict=weights)
+        encoder.tokenizer.save_pretrained(folder)
+    write_sentence_transformers(encoder, folder)
+
+
+def write_sentence_transformers(encoder: Encoder, folder: Path) -> None:
+    """Write beside the model what `SentenceTransformer(folder)` reads: its modules, by which a Whitening is a Dense.
+
+    A Flow, and pseudo tokens where they make the vector, go by our classes, which it refuses to load.
+    """
+    modules = [("", "sentence_transformers.models.Transformer")]
+
+    def write(name: str, content: Any) -> None:
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+    def add(kind: str | type, config: Any, tensors: dict[str, Tensor] | None = None, path: str | None = None) -> None:
+        path = path or f"{len(modules)}_{kind}"
+        write(f"{path}/config.json", config)
+        if tensors is not None:
+            save_file(tensors, folder / path / "model.safetensors")
+        if isinstance(kind, type):
+            (folder / path / "README.md").write_text(NOTE.format(name=kind.__name__), encoding="utf-8")
+            modules.append((path, f"{kind.__module__}.{kind.__name__}"))
+        else:
+            modules.append((path, f"sentence_transformers.models.{kind}"))
+
+    layers, width = encoder.backbone.config.num_hidden_layers, encoder.backbone.config.hidden_size
+    settings: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.max_length}
+    if encoder.trainings:
+        settings["trainings"] = encoder.trainings
+    averaged = {"last2": layers - 1, "first_last": 1, "embedding_last": 0}.get(encoder.pooling)
+    if averaged is not None:
+        weights = torch.zeros(layers + 1)
+        weights[averaged] += 1
+        weights[layers] += 1
+        sizes = {"word_embedding_dimension": width, "layer_start": 0, "num_hidden_layers": layers}
+        add("WeightedLayerPooling", sizes, {"layer_weights": weights})
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        write("config.json", config | {"output_hidden_states": True})
+    if (pseudo := encoder.pseudo) is not None:
+        settings["pseudo"] = pseudo.settings
+        (folder / "pseudo").mkdir()
+        save_file(pseudo.state_dict(), folder / "pseudo" / "model.safetensors")
+    if encoder.pooling == "pseudo":
+        add(PseudoTokens, settings["pseudo"], path="pseudo")
+    else:
+        mode = encoder.pooling if averaged is None else "mean"
+        flags = {f"pooling_mode_{flag}": name == mode for flag, name in LEGACY_POOLINGS.items()}
+        add("Pooling", {"word_embedding_dimension": width} | flags)
+    if (post := encoder.post) is not None:
+        settings["post"] = describe(post)
+        if isinstance(post, Whitening):
+            dense = {"in_features": post.in_dim, "out_features": post.out_dim, "bias": True}
+            activation = {"activation_function": "torch.nn.modules.linear.Identity"}
+            add("Dense", dense | activation, post.state_dict(), "post")
+        else:
+            add(Flow, settings["post"], post.state_dict(), "post")
+    if encoder.normalize:
+        add("Normalize", {})
+    prompts = {"prompts": encoder.prompts, "default_prompt_name": encoder.default_prompt_name}
+    versions = {"transformers": version("transformers"), "pytorch": torch.__version__}
+    write("config_sentence_transformers.json", {"__version__": versions} | prompts)
+    write("sentence_bert_config.json", {"max_seq_length": encoder.max_length, "do_lower_case": False})
+    entries = [{"idx": i, "name": str(i), "path": path, "type": kind} for i, (path, kind) in enumerate(modules)]
+    write("modules.json", entries)
+    write("sentlab.json", settings)
+
+
+def _check_replaced(target: Path, new: Path) -> None:
+    """Refuse to replace anything but a saved encoder; keep the user's own card."""
+    held = _names(target) if target.is_dir() else {"a file"}
+    strange = sorted(name for name in held - _names(new) - {"README.md"} if not OTHER_SAVED.fullmatch(name))
+    if held and (strange or "modules.json" not in held):
+        what = f"it holds {', '.join(strange[:5])}" if strange else "it has no modules.json"
+        raise FileExistsError(f"{target} is no saved encoder alone ({what}); choose a new folder or empty this one")
+    if "README.md" in held and MARK not in (target / "README.md").read_text(encoding="utf-8", errors="replace"):
+        shutil.copy2(target / "README.md", new / "README.md")
+
+
+def _names(folder: Path) -> set[str]:
+    """The files and links under a folder and its empty folders, each by its path from there."""
+    found = (path for path in folder.rglob("*") if path.is_symlink() or path.is_file() or not any(path.iterdir()))
+    return {path.relative_to(folder).as_posix() for path in found}
+
+
+# Entries of config.json that decide no vector: where a model comes from, how it is trained, and what else it returns.
+NO_PART = """
+_name_or_path architectures bos_token_id dtype eos_token_id initializer_range output_hidden_states tie_word_embeddings
+torch_dtype transformers_version use_cache
+""".split()
+
+
+def fingerprint(encoder: Encoder, *, tokens: bool = False) -> str:
+    """Return the first 16 hexadecimal digits of a SHA-256; see `Encoder.fingerprint`."""
+    settings: dict[str, Any] = {
+        "config": _architecture(encoder.backbone.config),
+        "max_length": encoder.max_length,
+        "truncation_side": encoder.tokenizer.truncation_side,
+    }
+    parts: dict[str, nn.Module | None] = {"backbone": encoder.backbone}
+    if not tokens:
+        settings |= {"pooling": encoder.pooling, "normalize": encoder.normalize, "prompt": encoder.prompt}
+        settings |= {name: part.settings for name in ("post", "pseudo") if (part := getattr(encoder, name)) is not None}
+        parts |= {"post": encoder.post, "pseudo": encoder.pseudo}
+    # The backend also remembers how the last call cut and padded, which is no part of the tokenizer.
+    backend = json.loads(encoder.tokenizer.backend_tokenizer.to_str()) | {"truncation": None, "padding": None}
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
+    digest.update(json.dumps(backend).encode())  # in its fixed order: sorting takes 35 ms
+    for part, module in parts.items():
+        for name, value in sorted(module.state_dict().items()) if module is not None else ():
+            digest.update(f"{part}.{name} {tuple(value.shape)}".encode())
+            digest.update(_bytes(value))
+    return digest.hexdigest()[:16]
+
+
+def _architecture(config: PreTrainedConfig) -> dict[str, Any]:
+    """The entries that decide vectors (dropout does not) and differ from their defaults, as new ones should not."""
+    defaults = type(config)().to_dict()
+    return {"model_type": config.model_type} | {
+        key: value
+        for key, value in config.to_dict().items()
+        if key not in NO_PART and "drop" not in key and value != defaults.get(key)
+    }
+
+
+def _bytes(value: Tensor) -> memoryview:
+    """The numbers as float32, the same on all devices and for all precisions that hold them exactly."""
+    value = value.detach().cpu()
+    exact = value.to(torch.float32) if value.is_floating_point() else value
+    return exact.contiguous().numpy().reshape(-1).view(np.uint8).data
+
+
+_LOCK = Lock()
+_FOUND: list[tuple[int, bool]] = []  # transformers' verbosity and bars, as each `quiet` that is open has found them
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Silence transformers' bars and reports on loading and saving: what matters in them is raised as an error here.
+
+    Threads may do so at once: the last gives back what the first has found, and those before it another's silence.
+    """
+    from transformers.utils import logging as transformers_logging
+
+    with _LOCK:
+        _FOUND.append((transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()))
+        transformers_logging.set_verbosity_error()
+        transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        with _LOCK:
+            verbosity, bars = _FOUND.pop()
+            transformers_logging.set_verbosity(verbosity)
+            if bars:
+                transformers_logging.enable_progress_bar()

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from experiments.run import run
+from experiments.static import BagOfWords, StaticEncoder, load
 from model2vec import StaticModel
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
@@ -17,7 +18,6 @@ from tokenizers.pre_tokenizers import Whitespace
 from sentlab import data
 from sentlab.data.rows import Corpus, ScoredPair
 from sentlab.encoder import Encoder
-from sentlab.encoder.static import BagOfWords, StaticEncoder, load
 from sentlab.evaluation.sts import evaluate_sts
 
 KNOWN = {"dog": (2, 0), "cat": (1.5, 0.5), "runs": (0, 4)}

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from sentlab.encoder.batches import checked
 from sentlab.encoder.encoder import Encoder
+from sentlab.encoder.inference import checked
 
 MODULES, KIND = "modules.json", "StaticEmbedding"
 WORDS = "words"

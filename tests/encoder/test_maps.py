@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.vector_maps import Flow, Whitening, describe, postprocessed, restore
+from sentlab.encoder.maps import Flow, Whitening, describe, postprocessed, restore
 
 
 def skewed(count: int, dim: int, seed: int = 0) -> np.ndarray:

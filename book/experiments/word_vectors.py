@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
 from sentlab.data.readers.files import streamed
 from sentlab.encoder.encoder import checked
 from sentlab.text.words import tokens

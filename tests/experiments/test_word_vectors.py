@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments.word_vectors import WordVectors
 
 from sentlab.data.rows import Corpus, ScoredPair
-from sentlab.encoder.word_vectors import WordVectors
 from sentlab.evaluation.sts import evaluate_sts, pair_cosines
 from sentlab.text.words import tokens
 
