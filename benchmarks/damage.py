@@ -40,7 +40,7 @@ from experiments.word_vectors import WordVectors
 from promises import Promise, contents, sentences, small_encoder, told
 from tqdm import tqdm
 
-from sentlab import __main__ as command
+from sentlab import cli as command
 from sentlab.data import from_file
 from sentlab.data.readers import lexical, pairs, texts
 from sentlab.encoder import Encoder

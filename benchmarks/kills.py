@@ -33,11 +33,11 @@ from random import Random
 from typing import Any
 
 import torch
+from experiments import __main__ as command
 from promises import Promise, contents, sentences, small_encoder, told
 from safetensors.torch import load_file
 from tqdm import tqdm
 
-from sentlab import __main__ as command
 from sentlab.encoder import Encoder
 from sentlab.methods import SimCSE
 from sentlab.search import PhraseIndex, passages

@@ -22,7 +22,7 @@ from typing import Any
 
 import pandas as pd
 from accelerate import Accelerator
-from sentlab.command import FAILURES, one_line
+from sentlab.cli import FAILURES, one_line
 from sentlab.encoder import Encoder
 from sentlab.files import clear, replacing
 

@@ -294,5 +294,5 @@ def load(pattern: str = "*", place: str | Path | None = None) -> list[AnyRecord]
     wanted = [p for p in paths(place) if fnmatch.fnmatchcase(p.relative_to(place).with_suffix("").as_posix(), pattern)]
     done = [record for path in wanted if (record := read(path)).done]
     if not done:
-        raise FileNotFoundError(f"no finished record {pattern!r} in {place}; see `python -m sentlab --help`")
+        raise FileNotFoundError(f"no finished record {pattern!r} in {place}; see `python -m experiments --help`")
     return done

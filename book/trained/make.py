@@ -1,8 +1,8 @@
 """What widgets hold of recorded runs: `python book/trained/make.py [NAME]`.
 
 It writes the encoders of the first page as scripts, and the cosines that the
-bootstrap in Measuring draws from. The runs must be there: `python -m sentlab
-run book/results/page/*.json` leaves each encoder in runs/page/NAME/encoder.
+bootstrap in Measuring draws from. The runs must be there: in book, `python -m
+experiments run results/page/*.json` leaves each in runs/page/NAME/encoder.
 With names of runs, it writes the scripts of their encoders alone.
 """
 

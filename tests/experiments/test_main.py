@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiments import __main__ as command
 from experiments import __main__ as recorded
 from experiments import records
-
-from sentlab import __main__ as command
 
 
 def write(path: Path, settings: dict[str, Any], kind: str = "run", **more: Any) -> str:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiments import __main__ as command
 from experiments import __main__ as recorded
 from experiments import plan, records
 from filelock import FileLock
-
-from sentlab import __main__ as command
 
 BOOK = Path(__file__).resolve().parents[2] / records.FOLDER
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from experiments import records
 from experiments import sweep as sweeps
+from experiments.__main__ import main
 from experiments.encoders import encoders_of, trained_rows
 from experiments.leaderboard import kept_evaluation
 from experiments.notes import Notes
@@ -27,7 +28,6 @@ from experiments.sweep import runs_of
 from filelock import FileLock
 
 from sentlab import data
-from sentlab.__main__ import main
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate
 
