@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from datasets import Dataset
 from encode import PEER, sentences
-from experiments.pretraining.pretrain import MaskedLM, Sheets, new_encoder
+from experiments.pretrain import MaskedLM, Sheets, new_encoder
 from experiments.results_rows import SpeedRow
 from sentence_transformers import (
     SentenceTransformer,

@@ -1,6 +1,6 @@
 """Pre-train a small uncased BERT by masked-language modelling alone: how the bundled encoders were made.
 
-    python -m experiments.pretraining --text FOLDER --out FOLDER [--tokens 88e6] [--start FOLDER] [--resume]
+    python -m experiments.pretrain --text FOLDER --out FOLDER [--tokens 88e6] [--start FOLDER] [--resume]
 
 FOLDER holds plain text (`*.txt` or `*.txt.xz`, a paragraph a line). Toy-world sentences of the training split are
 added. There is no objective on sentences, so that whatever a sentence vector is good for comes from elsewhere.
@@ -16,29 +16,36 @@ import lzma
 import math
 import random
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from sentlab import data, plots
 from sentlab.data import toy
 from sentlab.data.readers.texts import SENTENCE_END
 from sentlab.encoder import Encoder
+from sentlab.evaluation.sts import evaluate_sts
 from sentlab.files import replacing, write_json
-from sentlab.training import TrainConfig, checkpoint, fit, set_dropout, set_seed
+from sentlab.training import History, TrainConfig, checkpoint, fit, set_dropout, set_seed
 from sentlab.training.losses import corrupt, masked_lm_loss
 from tokenizers.implementations import BertWordPieceTokenizer
 from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
-from experiments.pretraining.model_card import write_card
-
 SHEET = 1024  # default tokens of one optimiser step
 # A sheet is cut into blocks of one of these lengths, in turn; from the short ones attention is learned soonest.
 LENGTHS = (32, 64, 32, 128, 32, 64, 32, 256)
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # ids 0 to 4
 METHOD_DROPOUT = 0.02  # what the saved configuration names: sentence vectors of these encoders bear no more
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+CARD = Path(__file__).parent / "assets" / "model-card.md"  # its numbers come from the run, or are measured then
+LICENCES = {
+    "wikipedia-core": "English Wikipedia, core articles; CC BY-SA 4.0",
+    "english-novels": "English novels of 1838 to 1930; public domain",
+    "openstax-biology": "Biology, OpenStax; CC BY 3.0",
+}
 
 
 class MaskedLM(nn.Module):
@@ -108,29 +115,12 @@ def text_files(folder: Path) -> list[Path]:
 
 def documents(folder: Path) -> Iterator[str]:
     """Yield the paragraphs of all text files in `folder`, long ones in pieces of about a hundred sentences."""
-    files = text_files(folder)
-    if not files:
-        raise FileNotFoundError(f"no *.txt or *.txt.xz in {folder}")
-    for path in files:
+    for path in text_files(folder):
         with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as lines:
             for line in lines:
                 if line.strip():
                     sentences = SENTENCE_END.split(line.strip())
                     yield from (" ".join(sentences[i : i + 100]) for i in range(0, len(sentences), 100))
-
-
-def make_vocabulary(texts: Sequence[str], size: int) -> dict[str, int]:
-    """Train a WordPiece vocabulary of `size` pieces, special tokens first (ids 0 to 4)."""
-    trainer = BertWordPieceTokenizer(lowercase=True)
-    trainer.train_from_iterator(
-        iter(texts),
-        vocab_size=size,
-        min_frequency=5,
-        limit_alphabet=120,
-        special_tokens=[*SPECIAL],
-        show_progress=False,
-    )
-    return dict(sorted(trainer.get_vocab().items(), key=lambda item: item[1]))
 
 
 def tokenise(texts: Sequence[str], tokenizer: BertTokenizer) -> tuple[np.ndarray, np.ndarray]:
@@ -147,27 +137,33 @@ def tokenise(texts: Sequence[str], tokenizer: BertTokenizer) -> tuple[np.ndarray
     return np.concatenate(ids), np.asarray(starts, dtype=np.int64)
 
 
-def prepare(text: Path, work: Path, vocabulary: int | str, seed: int) -> tuple[BertTokenizer, np.ndarray, np.ndarray]:
+def prepare(text: Path, work: Path, vocabulary: str, seed: int) -> tuple[BertTokenizer, np.ndarray, np.ndarray]:
     """Make vocabulary and token ids once, and keep them in `work`.
 
     `vocabulary` is a number of pieces, or the saved encoder whose vocabulary to take.
+
+    Raises:
+        ValueError: `work` holds those of other texts or settings, or ids do not fit into 16 bits.
     """
     done = work / "prepared.json"
     files = {path.name: path.stat().st_size for path in text_files(text)}
     about = {"text": files, "vocabulary": vocabulary, "seed": seed}
     if done.exists():
-        if any(json.loads(done.read_text(encoding="utf-8")).get(key) != value for key, value in about.items()):
+        known = json.loads(done.read_text(encoding="utf-8"))
+        if any(known.get(key) != value for key, value in about.items()):
             raise ValueError(f"{work} was prepared from other text or settings; choose another --work folder")
     else:
         work.mkdir(parents=True, exist_ok=True)
         sentences = toy.load("toy-sentences", "train")
         texts = [*documents(text), *(" ".join(sentences[i : i + 20]) for i in range(0, len(sentences), 20))]
         random.Random(seed).shuffle(texts)
-        if isinstance(vocabulary, int):
-            words = make_vocabulary(texts[::8], vocabulary)
+        if vocabulary.isdigit():
+            source = BertWordPieceTokenizer(lowercase=True)
+            limits: dict[str, Any] = {"vocab_size": int(vocabulary), "min_frequency": 5, "limit_alphabet": 120}
+            source.train_from_iterator(iter(texts[::8]), special_tokens=SPECIAL, show_progress=False, **limits)
         else:
-            words = dict(Encoder.from_pretrained(vocabulary).tokenizer.get_vocab())
-            words = dict(sorted(words.items(), key=lambda item: item[1]))
+            source = Encoder.from_pretrained(vocabulary).tokenizer
+        words = dict(sorted(source.get_vocab().items(), key=lambda item: item[1]))
         if len(words) > np.iinfo(np.uint16).max:
             raise ValueError(f"the vocabulary has {len(words):,} pieces; ids are kept in 16 bits: choose a smaller one")
         write_json(work / "vocabulary.json", words)
@@ -176,9 +172,8 @@ def prepare(text: Path, work: Path, vocabulary: int | str, seed: int) -> tuple[B
             with replacing(work / f"{name}.npy") as temporary, temporary.open("wb") as file:
                 np.save(file, array)
         write_json(done, about | {"toy": sentences.fingerprint, "tokens": len(ids), "sentences": len(starts)})
-    tokenizer = BertTokenizer(
-        vocab=json.loads((work / "vocabulary.json").read_text(encoding="utf-8")), do_lower_case=True
-    )
+    words = json.loads((work / "vocabulary.json").read_text(encoding="utf-8"))
+    tokenizer = BertTokenizer(vocab=words, do_lower_case=True)
     return tokenizer, np.load(work / "ids.npy", mmap_mode="r"), np.load(work / "starts.npy")
 
 
@@ -221,77 +216,131 @@ def export(encoder: Encoder, out: Path) -> None:
     encoder.tokenizer.save_pretrained(out)
 
 
-def command(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> str:
-    """Return the command line that makes this encoder: the options that differ from their defaults, no resuming."""
-    given = {name: value for name, value in vars(asked).items() if value != parser.get_default(name)}
-    given = given | {"text": asked.text.name}
-    if not torch.cuda.is_available():
-        given["threads"] = torch.get_num_threads()
+def write_card(folder: Path, work: Path, history: History, command: str) -> None:
+    """Write README.md and loss.png into the model's folder; STS needs SENTLAB_DATA or the hub.
+
+    Args:
+        folder: the exported model.
+        work: where pre-training kept its state (`prepared.json`).
+        history: of the pre-training.
+        command: that made the model.
+    """
+    prepared = json.loads((work / "prepared.json").read_text(encoding="utf-8"))
+    encoder = Encoder.from_pretrained(folder, max_length=64)
+    losses = np.array([row["mlm"] for row in history.losses])
+    settings = history.settings
+    texts = [f"| `{name}` | {LICENCES.get(name.split('.')[0], 'see its source')} |" for name in prepared["text"]]
+    content = CARD.read_text(encoding="utf-8").format(
+        name=folder.name,
+        config=encoder.backbone.config,
+        settings=settings,
+        prepared=prepared,
+        start=f"`{settings['start']}`" if settings["start"] else "nothing",
+        parameters=sum(weight.numel() for weight in encoder.parameters()),
+        texts="\n".join(texts),
+        seen=settings["steps"] * settings["sheet"],
+        command=command,
+        lengths=", ".join(map(str, sorted(set(settings["lengths"])))),
+        decay=1 if settings["decay"] is None else settings["decay"],
+        hours=history.seconds / 3600,
+        device=torch.cuda.get_device_name()
+        if torch.cuda.is_available()
+        else f"{torch.get_num_threads()} CPU thread(s)",
+        torch=torch.__version__,
+        transformers=version("transformers"),
+        first=losses[0],
+        last=losses[-10:].mean(),
+        scores=sts_table(encoder),
+    )
+    plots.training_losses(history.losses, ["mlm"], "masked-LM loss").savefig(folder / "loss.png", bbox_inches="tight")
+    with replacing(folder / "README.md") as temporary:
+        temporary.write_text(content, encoding="utf-8")
+
+
+def sts_table(encoder: Encoder) -> str:
+    """Measure STS scores for a card, or say why there are none: a lacking test set costs no hours of training."""
+    tasks = [*data.STS_TASKS, "toy-sts"]
+    lines = [f"| pooling | {' | '.join([*data.STS_TASKS, 'average of 7', 'toy-sts'])} |", "|---" * 10 + "|"]
+    try:
+        for pooling in ("cls", "mean"):
+            encoder.pooling = pooling
+            scores = evaluate_sts(encoder, tasks).scores
+            seven = [scores[task] for task in data.STS_TASKS]
+            row = [*seven, sum(seven) / len(seven), scores["toy-sts"]]
+            lines.append(f"| {pooling} | {' | '.join(f'{value:.2f}' for value in row)} |")
+    except FileNotFoundError as error:
+        return f"Not measured, because a test set was not at hand: {str(error).splitlines()[0]}"
+    return "\n".join(lines)
+
+
+def parser() -> argparse.ArgumentParser:
+    options = argparse.ArgumentParser(prog="python -m experiments.pretrain", description=(__doc__ or "").split("\n")[0])
+    options.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
+    options.add_argument("--out", type=Path, required=True, help="folder for the finished model")
+    options.add_argument("--work", type=Path, default=Path("runs/pretrain"), help="folder for ids and checkpoints")
+    options.add_argument("--tokens", type=float, default=88e6, help="tokens to train on")
+    options.add_argument("--layers", type=int, default=3)
+    options.add_argument("--width", type=int, default=128)
+    options.add_argument(
+        "--vocabulary", default="8000", help="number of pieces, or a saved encoder with the vocabulary"
+    )
+    options.add_argument("--sheet", type=int, default=SHEET, help="tokens of one optimiser step")
+    options.add_argument("--start", type=Path, help="saved encoder to continue from; default: a new one")
+    options.add_argument("--learning-rate", type=float, default=1e-3, help="the peak")
+    options.add_argument("--decay", type=float, help="share of the steps in which the learning rate falls to zero")
+    options.add_argument("--dropout", type=float, default=0.0, help="of all layers while pre-training")
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--threads", type=int, help="CPU threads; default: all cores")
+    options.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --work")
+    return options
+
+
+def command_line(arguments: argparse.Namespace) -> str:
+    """Return the command that makes this encoder: the options that differ from their defaults, without folders."""
+    given = {name: value for name, value in vars(arguments).items() if value != parser().get_default(name)}
+    given = {name: value.name if isinstance(value, Path) else value for name, value in given.items()}
     options = [f"--{name.replace('_', '-')} {value}" for name, value in given.items() if name not in ("work", "resume")]
-    return " ".join(["python -m experiments.pretraining", *options])
+    return " ".join(["python -m experiments.pretrain", *options])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments.pretraining", description=__doc__.split("\n")[0])
-    parser.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
-    parser.add_argument("--out", type=Path, required=True, help="folder for the finished model")
-    parser.add_argument("--work", type=Path, default=Path("runs/pretrain"), help="folder for ids and checkpoints")
-    parser.add_argument("--tokens", type=float, default=88e6, help="tokens to train on")
-    parser.add_argument("--layers", type=int, default=3)
-    parser.add_argument("--width", type=int, default=128)
-    parser.add_argument(
-        "--vocabulary",
-        type=lambda value: int(value) if value.isdigit() else value,
-        default=8000,
-        help="number of pieces, or a saved encoder (or 'tiny') whose vocabulary to take",
-    )
-    parser.add_argument("--sheet", type=int, default=SHEET, help="tokens of one optimiser step")
-    parser.add_argument("--start", type=Path, default=None, help="saved encoder to continue from; default: a new one")
-    parser.add_argument("--learning-rate", type=float, default=1e-3, help="the peak")
-    parser.add_argument("--decay", type=float, default=None, help="share of the steps in which the rate falls to zero")
-    parser.add_argument("--dropout", type=float, default=0.0, help="of all layers while pre-training")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=None, help="CPU threads; default: all cores")
-    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --work")
-    asked = parser.parse_args()
-    if (asked.work / checkpoint.FILE).exists() and not asked.resume:
-        parser.error(f"{asked.work} holds a checkpoint: add --resume to go on from it, or choose another --work")
-    if asked.threads:
-        torch.set_num_threads(asked.threads)
-    tokenizer, ids, starts = prepare(asked.text, asked.work, asked.vocabulary, asked.seed)
-    sheets = Sheets(ids, starts, tokenizer.cls_token_id, tokenizer.sep_token_id, asked.sheet)
-    print(f"{len(ids):,} tokens of text in {len(starts):,} sentences, {len(sheets):,} sheets of {asked.sheet:,} tokens")
-    set_seed(asked.seed)
-    if asked.start:
-        encoder = Encoder.from_pretrained(asked.start, max_length=max(LENGTHS))
+    arguments = parser().parse_args()
+    if (arguments.work / checkpoint.FILE).exists() and not arguments.resume:
+        parser().error(f"{arguments.work} holds a checkpoint: add --resume, or choose another --work")
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    tokenizer, ids, starts = prepare(arguments.text, arguments.work, arguments.vocabulary, arguments.seed)
+    sheets = Sheets(ids, starts, tokenizer.cls_token_id, tokenizer.sep_token_id, arguments.sheet)
+    print(f"{len(ids):,} tokens of text in {len(starts):,} sentences, {len(sheets):,} sheets")
+    set_seed(arguments.seed)
+    if arguments.start:
+        encoder = Encoder.from_pretrained(arguments.start, max_length=max(LENGTHS))
         if encoder.tokenizer.get_vocab() != tokenizer.get_vocab():
-            raise ValueError(f"{asked.start} has another vocabulary than {asked.work}: pass --vocabulary {asked.start}")
+            raise ValueError(f"{arguments.start} has another vocabulary: pass --vocabulary {arguments.start}")
     else:
-        encoder = new_encoder(tokenizer, asked.layers, asked.width, asked.work / "untrained")
-    set_dropout(encoder, asked.dropout)
+        encoder = new_encoder(tokenizer, arguments.layers, arguments.width, arguments.work / "untrained")
+    set_dropout(encoder, arguments.dropout)
     if encoder.device.type == "cpu":
         encoder.model.set_attn_implementation("eager")  # a third faster to train than sdpa at these lengths
     config = TrainConfig(
-        steps=round(asked.tokens / asked.sheet),
+        steps=round(arguments.tokens / arguments.sheet),
         batch_size=1,
-        learning_rate=asked.learning_rate,
+        learning_rate=arguments.learning_rate,
         betas=(0.9, 0.98),
         warmup=0.02,
-        decay=asked.decay,
+        decay=arguments.decay,
         precision="bfloat16",
         checkpoint_every=1000,
-        seed=asked.seed,
+        seed=arguments.seed,
     )
-    history = fit(MaskedLM(encoder), sheets, config, folder=asked.work, resume=asked.resume)
-    export(encoder, asked.out)
-    history.settings |= {
-        "sheet": asked.sheet,
-        "dropout": asked.dropout,
-        "start": asked.start.name if asked.start else None,  # no path of this machine
-        "lengths": LENGTHS,
-        "layers": asked.layers,
-        "width": asked.width,
-    }
-    history.save(asked.out / "pretraining.json")
-    write_card(asked.out, asked.work, history, command(parser, asked))
-    print(f"{asked.out}: masked-LM loss {history.losses[-1]['mlm']:.3f} after {history.kept_step:,} steps")
+    history = fit(MaskedLM(encoder), sheets, config, folder=arguments.work, resume=arguments.resume)
+    export(encoder, arguments.out)
+    history.settings |= {name: getattr(arguments, name) for name in ("sheet", "dropout", "layers", "width")}
+    history.settings |= {"start": arguments.start.name if arguments.start else None, "lengths": LENGTHS}
+    history.save(arguments.out / "pretraining.json")
+    write_card(arguments.out, arguments.work, history, command_line(arguments))
+    print(f"{arguments.out}: masked-LM loss {history.losses[-1]['mlm']:.3f} after {history.kept_step:,} steps")
+
+
+if __name__ == "__main__":
+    main()

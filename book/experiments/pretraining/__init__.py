@@ -1,1 +1,0 @@
-"""How the bundled encoders were made."""
