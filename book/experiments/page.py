@@ -48,7 +48,7 @@ def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
         name: the key of the encoder in `sentlabEncoders`.
 
     Raises:
-        ValueError: an encoder of another kind; says in what it differs.
+        ValueError: an encoder of another kind.
 
     Example:
         >>> from experiments import page
@@ -64,16 +64,12 @@ def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
 
 
 def name_in(script: str | Path) -> str:
-    """Read the name under which a script of `export` gives its encoder to a page.
-
-    Raises:
-        ValueError: another kind of file.
-    """
+    """Read the name under which a script of `export` gives its encoder to a page."""
     with Path(script).open(encoding="utf-8") as lines:
-        found = re.match(r'\(globalThis\.sentlabEncoders \?\?= \{\}\)\[("(?:[^"\\]|\\.)*")\]', lines.read(1000))
-    if not found:
+        start = re.match(r'\(globalThis\.sentlabEncoders \?\?= \{\}\)\[("(?:[^"\\]|\\.)*")\]', lines.read(1000))
+    if not start:
         raise ValueError(f"{script} holds no encoder of a page: write one with experiments.page.export")
-    return str(json.loads(found[1]))
+    return str(json.loads(start[1]))
 
 
 def packed(model: Encoder | PaSeR) -> dict[str, Any]:
@@ -100,10 +96,9 @@ def packed(model: Encoder | PaSeR) -> dict[str, Any]:
     }
     tensors = _of_encoder(encoder)
     if isinstance(model, PaSeR):
-        layers = list(model.decoder.transformer.layers)
-        heads = layers[0].self_attn.num_heads
-        epsilon = model.decoder.norm.eps
-        about["decoder"] = {"layers": len(layers), "heads": heads, "epsilon": epsilon, "m": model.m, "n": model.n}
+        layers: Any = list(model.decoder.transformer.layers)
+        about["decoder"] = {"layers": len(layers), "heads": layers[0].self_attn.num_heads}
+        about["decoder"] |= {"epsilon": model.decoder.norm.eps, "m": model.m, "n": model.n}
         tensors |= _of_decoder(model)
     shapes, large, small = [], [], []
     for name, tensor in tensors.items():
@@ -125,21 +120,18 @@ def packed(model: Encoder | PaSeR) -> dict[str, Any]:
 
 
 def _of_encoder(encoder: Encoder) -> dict[str, Tensor]:
-    config: Any = encoder.backbone.config
     weights = dict(encoder.backbone.named_parameters())
     positions = weights["embeddings.position_embeddings.weight"][: encoder.max_length]
-    positions = positions + weights["embeddings.token_type_embeddings.weight"][0]
     tensors = {
         "embeddings.word": weights["embeddings.word_embeddings.weight"],
-        "embeddings.position": positions,
+        "embeddings.position": positions + weights["embeddings.token_type_embeddings.weight"][0],
         "embeddings_norm": weights["embeddings.LayerNorm.weight"],
         "embeddings_norm.bias": weights["embeddings.LayerNorm.bias"],
     }
-    for layer in range(config.num_hidden_layers):
+    for layer in range(encoder.backbone.config.num_hidden_layers):
         for ours, theirs in PARTS.items():
-            place = f"encoder.layer.{layer}.{theirs}"
-            tensors[f"layers.{layer}.{ours}"] = weights[f"{place}.weight"]
-            tensors[f"layers.{layer}.{ours}.bias"] = weights[f"{place}.bias"]
+            tensors[f"layers.{layer}.{ours}"] = weights[f"encoder.layer.{layer}.{theirs}.weight"]
+            tensors[f"layers.{layer}.{ours}.bias"] = weights[f"encoder.layer.{layer}.{theirs}.bias"]
     return tensors
 
 
@@ -179,19 +171,19 @@ def quantised(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 def rounded(model: Encoder | PaSeR) -> Encoder | PaSeR:
     """Return a copy with the weights that its script holds: what the page computes, but for the last digits."""
-    own = copy.deepcopy(model)
-    encoder = own.encoder if isinstance(own, PaSeR) else own
+    copied = copy.deepcopy(model)
+    encoder = copied.encoder if isinstance(copied, PaSeR) else copied
     inside = "embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight"
     matrices = [weight for name, weight in encoder.backbone.named_parameters() if name not in inside]
-    if isinstance(own, PaSeR):
-        matrices += [*own.decoder.parameters(), *encoder.lm_head.predictions.transform.parameters()]  # type: ignore[union-attr]
+    if isinstance(copied, PaSeR):
+        matrices += [*copied.decoder.parameters(), *encoder.lm_head.predictions.transform.parameters()]  # type: ignore[union-attr]
     with torch.no_grad():
         for weight in matrices:
             if weight.ndim == 2:
                 weight.copy_(_unquantised(weight))
         places, kinds = (encoder.backbone.get_parameter(name) for name in inside)
         places.copy_(_unquantised(places + kinds[0]) - kinds[0])
-    return own
+    return copied
 
 
 def _unquantised(matrix: Tensor) -> Tensor:
@@ -200,25 +192,24 @@ def _unquantised(matrix: Tensor) -> Tensor:
 
 
 def refuse_what_the_page_cannot_compute(encoder: Encoder) -> None:
-    """Raise ValueError for an encoder whose vectors `encoder.js` would not give."""
+    """Raise ValueError for an encoder of which `encoder.js` would compute other vectors."""
     config: Any = encoder.backbone.config
-    activation = getattr(config, "hidden_act", "gelu")
     rules: Any = json.loads(encoder.tokenizer.backend_tokenizer.to_str())
     normalizer = rules["normalizer"] or {}
-    pieces = sorted(encoder.tokenizer.get_vocab().values())
-    wrong = {
-        f"its architecture is {config.model_type}, not bert": config.model_type != "bert",
-        f"its activation is {activation}, not gelu": activation != "gelu",
-        f"its pooling is {encoder.pooling}, not cls or mean": encoder.pooling not in ("cls", "mean"),
-        "its vectors are changed after pooling (post)": encoder.post is not None,
-        f"it puts a prompt before each text ({encoder.prompt!r})": bool(encoder.prompt),
-        "its tokenizer is not BERT's WordPiece": rules["model"]["type"] != "WordPiece",
-        "its tokenizer is cased or keeps accents": not normalizer.get("lowercase")
-        or normalizer.get("strip_accents") is False,
-        "its vocabulary has gaps": pieces != list(range(len(pieces))),
+    needs = {
+        "the architecture bert": config.model_type == "bert",
+        "the activation gelu": getattr(config, "hidden_act", "gelu") == "gelu",
+        "the pooling cls or mean": encoder.pooling in ("cls", "mean"),
+        "vectors that nothing changes after pooling (post)": encoder.post is None,
+        "no prompt": not encoder.prompt,
+        "a WordPiece tokenizer, uncased and without accents": rules["model"]["type"] == "WordPiece"
+        and normalizer.get("lowercase")
+        and normalizer.get("strip_accents") is not False,
+        "a vocabulary without gaps": sorted(encoder.tokenizer.get_vocab().values())
+        == list(range(len(encoder.tokenizer))),
     }
-    if found := [what for what, holds in wrong.items() if holds]:
-        raise ValueError(f"this encoder cannot run inside a page: {'; '.join(found)}")
+    if missing := [need for need, met in needs.items() if not met]:
+        raise ValueError(f"this encoder cannot run inside a page, which needs {'; '.join(missing)}")
 
 
 def _numbers(tensor: Tensor) -> np.ndarray:

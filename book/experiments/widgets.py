@@ -17,6 +17,7 @@ from sentlab.encoder import Encoder
 from sentlab.methods import PaSeR
 
 from experiments.page import ASSETS, export, name_in, packed
+from experiments.records import MapRecord
 
 WITHOUT = "This picture needs JavaScript, which is off in this browser."
 PAIRS = (
@@ -39,24 +40,23 @@ def compare(
     Args:
         rows: label -> encoder, or the path of its script (`experiments.page.export`), and pooling (`cls` or
             `mean`). The page fetches a script when a reader begins. Rows that share an encoder share its weights.
-
         pairs: label, first and second sentence of each example; the first is shown at the start.
         folder: beside the page. The first encoder is included, and the others are scripts in that folder, which the
             page fetches when a reader begins. None includes all of them, 2.3 MB for each encoder of the size of `tiny`.
 
     Raises:
-        ValueError: a pooling that is neither, or an encoder that a page cannot compute (`experiments.page.export`).
+        ValueError: a page cannot compute an encoder (`experiments.page.export`).
 
     Example:
         >>> tiny = sentlab.Encoder.from_pretrained()
         >>> IPython.display.HTML(widgets.compare({"raw [CLS]": (tiny, "cls"), "raw mean": (tiny, "mean")}))
     """
-    if wrong := [pooling for _, pooling in rows.values() if pooling not in ("cls", "mean")]:
-        raise ValueError(f"this widget pools by cls or mean, not by {wrong[0]!r}")
-    encoders = [own for own, _ in rows.values() if isinstance(own, Encoder)]
+    encoders = [model for model, _ in rows.values() if isinstance(model, Encoder)]
     files = _files(_all_but_first(encoders), folder)
     data = {
-        "rows": [{"label": label, "pooling": pooling, **_named(own, files)} for label, (own, pooling) in rows.items()],
+        "rows": [
+            {"label": label, "pooling": pooling, **_named(model, files)} for label, (model, pooling) in rows.items()
+        ],
         "pairs": [{"label": label, "first": first, "second": second} for label, first, second in pairs],
     }
     return widget("compare", data, encoders, files)
@@ -80,16 +80,13 @@ def spans(
         passage, phrase: shown at the start.
         longest: words of the longest span that one can choose.
         weights: include the encoders; a later widget of the page with the same encoders needs them no more.
-
         folder: as in `compare`.
-
-    Example:
-        >>> IPython.display.HTML(widgets.spans({"raw": encoder}, "The view is great, the room small.", "nice view"))
     """
-    files = _files(_all_but_first(list(encoders.values())), folder)
-    rows = [{"label": label, **_named(own, files)} for label, own in encoders.items()]
+    models = list(encoders.values())
+    files = _files(_all_but_first(models), folder)
+    rows = [{"label": label, **_named(model, files)} for label, model in encoders.items()]
     data = {"rows": rows, "passage": passage, "phrase": phrase, "longest": longest}
-    return widget("spans", data, list(encoders.values()) if weights else [], files)
+    return widget("spans", data, models if weights else [], files)
 
 
 def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> str:
@@ -98,16 +95,9 @@ def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> 
     Args:
         gold: the human score of each pair, (n,).
         cosines: label -> the cosine of each pair, (n,). Differences are from the first.
-
-    Raises:
-        ValueError: lengths that differ.
-
-    Example:
-        >>> IPython.display.HTML(widgets.bootstrap([row.score for row in corpus], {"raw": cosines}))
     """
-    for label, values in cosines.items():
-        if len(values) != len(gold):
-            raise ValueError(f"{label} has {len(values)} cosines for {len(gold)} gold scores: give one for each pair")
+    if any(len(values) != len(gold) for values in cosines.values()):
+        raise ValueError(f"give one cosine for each of the {len(gold)} gold scores")
     rows = [{"label": label, "cosines": [round(float(x), 5) for x in values]} for label, values in cosines.items()]
     return widget("bootstrap", {"gold": [float(x) for x in gold], "rows": rows}, [])
 
@@ -119,9 +109,6 @@ def dropout(encoder: Encoder, sentence: str, others: Sequence[str]) -> str:
         encoder: its pooling makes the vectors.
         sentence: shown at the start.
         others: sentences to compare with.
-
-    Example:
-        >>> IPython.display.HTML(widgets.dropout(encoder, "A man plays a guitar.", ["A dog runs.", "It rains."]))
     """
     data = {"encoder": _key(encoder), "pooling": encoder.pooling, "sentence": sentence, "others": list(others)}
     return widget("dropout", data, [encoder])
@@ -138,16 +125,35 @@ def decoder(
         checkpoints: label -> the method at that time of its training, in order. The last is shown at the start.
         sentence: shown at the start.
         chosen: numbers of its words that are masked at the start.
-
         folder: as in `compare`, but all checkpoints are scripts, fetched when a reader asks.
-
-    Example:
-        >>> IPython.display.HTML(widgets.decoder({"300": method}, "The old farmer sold his horse.", [1, 2]))
     """
     models = list(checkpoints.values())
     files = _files(models, folder)
     rows = [{"label": label, **_named(model, files)} for label, model in checkpoints.items()]
     return widget("decoder", {"rows": rows, "sentence": sentence, "chosen": list(chosen)}, models, files)
+
+
+def sentence_map(record: MapRecord) -> str:
+    """Return a widget with the points of a record of the kind `map`, encoder by encoder.
+
+    Hovering over a point, or going there with the arrow keys, shows its sentence. A click or Enter lists its
+    neighbours under each encoder.
+    """
+    results = record.results
+    rows = [
+        {"label": label, "numbers": map_numbers(record, label), **drawing.model_dump()}
+        for label, drawing in results.drawings.items()
+    ]
+    data = {"topics": record.settings.topics, "wordings": record.settings.wordings}
+    return widget("map", data | {"texts": results.texts, "topic": results.topic, "scene": results.scene, "rows": rows})
+
+
+def map_numbers(record: MapRecord, label: str) -> dict[str, float]:
+    """Return the numbers of an encoder of a map by the names that pictures and tables show."""
+    numbers = record.results.numbers[label]
+    names = {"same_scene": "same scene", "same_topic": "same topic"}
+    names |= {"kept_by_pca": "kept by PCA", "kept_by_umap": "kept by UMAP"}
+    return {shown: getattr(numbers, name) for name, shown in names.items()}
 
 
 def whole_page(title: str, *parts: str) -> str:
@@ -161,6 +167,38 @@ def whole_page(title: str, *parts: str) -> str:
     style = "<style>body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem }</style>"
     head = f"{view}<title>{escape(title)}</title>{style}"
     return f"<!doctype html><html lang=en>{head}<h1>{escape(title)}</h1>{''.join(parts)}\n"
+
+
+def widget(
+    kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR] = (), files: Mapping[str, str] | None = None
+) -> str:
+    """Return HTML that holds all it needs but the files. What the data says cannot end an element early.
+
+    Args:
+        kind: a function of `widgets.js`, or the name of a script beside it that adds one.
+        data: for that function.
+        models: whose weights are included, except those in `files`.
+        files: key of a model -> the path of its script.
+    """
+    parts = []
+    for key, model in {_key(model): model for model in models}.items():
+        if key not in (files or {}):
+            parts.append(f"(globalThis.sentlabEncoders ??= {{}})[{_json(key)}] ??= {_json(packed(model))};")
+    for name, function in (("encoder", "sentlabEncoder"), ("widgets", "sentlabWidgets")):
+        source = (ASSETS / f"{name}.js").read_text(encoding="utf-8")
+        parts.append(f"globalThis.{function} ??= (() => {{ {source}\nreturn {function}; }})();")
+    if (script := ASSETS / f"{kind}.js").exists():
+        parts.append(script.read_text(encoding="utf-8"))
+    place = f"sentlab-{uuid4().hex[:12]}"  # JupyterLab runs scripts without saying where they are
+    parts.append(
+        f"{{ const root = document.getElementById('{place}'); root.querySelector('p').remove();"
+        f" root.onkeydown = event => event.stopPropagation();"  # JupyterLab has shortcuts of its own
+        f" sentlabWidgets.{kind}(root, {_json(data)}); }}"
+    )
+    styles = [path for name in ("widgets", kind) if (path := ASSETS / f"{name}.css").exists()]
+    style = "".join(path.read_text(encoding="utf-8") for path in styles)
+    scripts = "".join(f"<script>{part}</script>" for part in parts)
+    return f'<div class="sentlab-widget" id="{place}"><style>{style}</style><p>{WITHOUT}</p></div>{scripts}'
 
 
 def _key(model: Encoder | PaSeR) -> str:
@@ -181,7 +219,7 @@ def _files(models: Sequence[Encoder | PaSeR], folder: str | Path | None) -> dict
     """The key of a model -> the script in the folder into which it was written."""
     if folder is None:
         return {}
-    return {key: export(own, Path(folder) / f"{key}.js", key).as_posix() for own in models if (key := _key(own))}
+    return {key: export(model, Path(folder) / f"{key}.js", key).as_posix() for model in models if (key := _key(model))}
 
 
 def _named(model: Encoder | PaSeR | str | Path, files: Mapping[str, str]) -> dict[str, str]:
@@ -190,39 +228,6 @@ def _named(model: Encoder | PaSeR | str | Path, files: Mapping[str, str]) -> dic
         return {"encoder": name_in(model), "file": Path(model).as_posix()}
     key = _key(model)
     return {"encoder": key, "file": files[key]} if key in files else {"encoder": key}
-
-
-def widget(
-    kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR] = (), files: Mapping[str, str] | None = None
-) -> str:
-    """Return HTML that holds all it needs but the files. What the data says cannot end an element early.
-
-    Args:
-        kind: a function of `widgets.js`, or the name of a script beside it that adds one.
-        data: for that function.
-        models: whose weights are included, except those in `files`.
-
-        files: key of a model -> the path of its script.
-    """
-    parts = []
-    for key, model in {_key(model): model for model in models}.items():
-        if key not in (files or {}):
-            parts.append(f"(globalThis.sentlabEncoders ??= {{}})[{_json(key)}] ??= {_json(packed(model))};")
-    for name, made in (("encoder", "sentlabEncoder"), ("widgets", "sentlabWidgets")):
-        source = (ASSETS / f"{name}.js").read_text(encoding="utf-8")
-        parts.append(f"globalThis.{made} ??= (() => {{ {source}\nreturn {made}; }})();")
-    if (own := ASSETS / f"{kind}.js").exists():
-        parts.append(own.read_text(encoding="utf-8"))
-    place = f"sentlab-{uuid4().hex[:12]}"  # JupyterLab runs scripts without saying where they are
-    parts.append(
-        f"{{ const root = document.getElementById('{place}'); root.querySelector('p').remove();"
-        f" root.onkeydown = event => event.stopPropagation();"  # JupyterLab has shortcuts of its own
-        f" sentlabWidgets.{kind}(root, {_json(data)}); }}"
-    )
-    styles = [path for name in ("widgets", kind) if (path := ASSETS / f"{name}.css").exists()]
-    style = "".join(path.read_text(encoding="utf-8") for path in styles)
-    scripts = "".join(f"<script>{part}</script>" for part in parts)
-    return f'<div class="sentlab-widget" id="{place}"><style>{style}</style><p>{WITHOUT}</p></div>{scripts}'
 
 
 def _json(content: Any) -> str:

@@ -6,20 +6,14 @@ import re
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 from browser import Browser
-from experiments import records_page, tables, widgets
-from experiments.plan import entries
-from hostile import HOSTILE, RUN, fuzzed
-from markdown_it import MarkdownIt
+from experiments import tables, widgets
+from hostile import HOSTILE, fuzzed
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.card import model_card
-from sentlab.evaluation.results import Result
-from sentlab.search.hits import Found, Hit
 
 TEXTS = list(dict.fromkeys([*HOSTILE, *fuzzed(60)]))
 STRANGE = """
@@ -56,14 +50,6 @@ def test_the_fuzz_would_be_seen(browser: Browser, tmp_path: Path) -> None:
         browser.open(page, until="globalThis.ran === 1")
 
 
-def test_hits_are_shown_as_they_are(shown: Callable[..., list[str]]) -> None:
-    hits = [Hit.of(0, text, len(text) // 3, 2 * len(text) // 3, 0.5) for text in TEXTS]
-    cells = shown(Found(TEXTS, [[hit] for hit in hits])._repr_html_(), "td")
-    assert cells[0::4] == TEXTS
-    assert cells[2::4] == [hit.before + hit.words + hit.after for hit in hits]
-    assert "".join(shown(hits[1]._repr_html_(), "mark")) == hits[1].words
-
-
 def test_tables_show_foreign_tags_as_text(shown: Callable[..., list[str]]) -> None:
     known = re.compile(r"</?(b|br|code|em|mark)>")
     texts = [text for text in TEXTS if not known.search(text)]
@@ -76,35 +62,6 @@ def test_tables_show_foreign_tags_as_text(shown: Callable[..., list[str]]) -> No
     assert links == TEXTS
     table = pd.DataFrame({"a": [tables.linked("12", "x/y"), "<b>1</b>"]})
     assert shown(tables.left(table).to_html(), "td a, td b") == ["12", "1"]
-
-
-def test_results_and_records_show_names_as_they_are(
-    shown: Callable[..., list[str]], save: Callable[..., None], results: Path
-) -> None:
-    class Named(Result):
-        def _row(self) -> tuple[str, dict[str, Any]]:
-            return HOSTILE[3], dict.fromkeys(HOSTILE, 1.0)
-
-    assert shown(Named()._repr_html_(), "th")[1:] == [*HOSTILE, HOSTILE[3]]
-    names = [text.replace("/", "-") for text in HOSTILE if len(text) < 80]
-    for name in names:
-        save(name, None)
-    assert {*shown(records_page.listing(entries(results), results), "td b a")} == {*names}
-
-
-def test_a_model_card_shows_names_and_notes_as_they_are(
-    shown: Callable[..., list[str]], small_encoder_folder: Path
-) -> None:
-    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
-    encoder.trainings.append(dict(zip(TEXTS, reversed(TEXTS), strict=True)))
-    read = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    for name in HOSTILE[::4]:
-        content = read.render(model_card(encoder, name).split("---\n", 2)[2])
-        assert shown(content, "h1")[1] == " ".join(name.split())
-        assert RUN not in "".join(re.findall("<[^>]*>", content))
-    cells = shown(content, "td")[-2 * len(TEXTS) :]
-    assert cells[0::2] == [" ".join(text.split()) for text in TEXTS]
-    assert cells[1::2] == [" ".join(text.split()) for text in reversed(TEXTS)]
 
 
 def test_widgets_show_labels_and_texts_as_they_are(shown: Callable[..., list[str]]) -> None:

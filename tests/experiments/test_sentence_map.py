@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import plan, records
-from experiments.interactive import numbers_in_words
 from experiments.sentence_map import (
     Told,
     held,
@@ -23,6 +22,7 @@ from experiments.sentence_map import (
     sentences,
     turned,
 )
+from experiments.widgets import map_numbers
 from sklearn.decomposition import PCA
 
 from sentlab.data.toy import Scene, scenes
@@ -194,7 +194,7 @@ def test_a_record_is_filled_row_by_row(small_encoder_folder: Path, tmp_path: Pat
         encoder.pooling = pooling
         vectors = encoder.encode(found.texts)
         cosines, order = neighbours(vectors)
-        drawn, numbers = found.drawings[label], numbers_in_words(found.numbers[label])
+        drawn, numbers = found.drawings[label], map_numbers(record, label)
         assert drawn.neighbours == order[:, :4].T.tolist()
         np.testing.assert_allclose(drawn.cosines, cosines[:, :4].T, atol=6e-3)
         planes[label] = {name: np.array(plane).T for name, plane in drawn.planes.items()}

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from itertools import pairwise
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pytest
 import torch
-from browser import Browser, Chromium, chromium, firefox
-from experiments import widgets
-from experiments.page import export, rounded
+from browser import Browser
+from experiments import records, widgets
+from experiments.page import rounded
 
 from sentlab.encoder import Encoder
 from sentlab.evaluation.metrics import cosine_similarity, spearman
@@ -27,6 +21,7 @@ from sentlab.text.phrases import Phrase
 from sentlab.text.words import word_boundaries
 from sentlab.training import set_seed
 
+RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 PASSAGE = "We had booked a double room. The staff weren't friendly, but the breakfast was excellent and the bed soft."
 COPIES = 'circle[fill="#d55e00"]'
 DONE = "document.querySelector('.sentlab-widget').dataset.done"
@@ -39,15 +34,19 @@ def slide_to(browser: Browser, value: float) -> None:
     )
 
 
-@pytest.fixture(scope="module", params=[chromium, firefox])
-def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with request.param(tmp_path_factory.mktemp("profile")) as found:
-        yield found
-
-
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
     return rounded(Encoder.from_pretrained("tiny"))
+
+
+@pytest.fixture(scope="module")
+def paser() -> PaSeR:
+    set_seed(0)
+    method = PaSeR(Encoder.from_pretrained("tiny", pooling="cls"), decoder_layers=2, m=1.0, n=1.0)
+    with torch.no_grad():
+        for weight in method.decoder.parameters():
+            weight.add_(0.3 * torch.randn_like(weight))
+    return rounded(method)
 
 
 def show(browser: Browser, folder: Path, content: str, *, width: int = 1000, until: str = DONE) -> None:
@@ -90,33 +89,6 @@ def test_two_sentences_are_compared_while_one_types(browser: Browser, encoder: E
     browser.wait(f"{DONE} !== {json.dumps(before)}")
     assert numbers() == pytest.approx(expected(*widgets.PAIRS[1][1:]), abs=0.006)
     assert widgets.WITHOUT not in browser.get("document.body.textContent")
-    assert browser.problems == []
-
-
-def test_spans_have_the_similarities_of_the_package(browser: Browser, encoder: Encoder, tmp_path: Path) -> None:
-    show(browser, tmp_path, widgets.spans({"raw": encoder}, PASSAGE, "good breakfast", longest=6))
-    (query, _), (tokens, places) = encoder.encode_tokens(["good breakfast", PASSAGE])
-    edges = word_boundaries(PASSAGE, places)
-    scores = span_scores(np.asarray(query).mean(0), np.asarray(tokens), max_size=6, boundaries=edges)
-    words = [(int(places[i][0]), int(places[j - 1][1])) for i, j in pairwise(edges)]
-    assert browser.get("document.querySelectorAll('.sw-cell').length") == np.isfinite(scores).sum()
-    start, size = np.unravel_index(np.where(np.isfinite(scores), scores, -9).argmax(), scores.shape)
-    best = PASSAGE[words[start][0] : words[start + size][1]]
-    assert browser.texts("mark") == [best]
-    for key, step in (("ArrowRight", (1, 0)), ("ArrowDown", (0, 1)), ("ArrowUp", (0, -1)), ("ArrowLeft", (-1, 0))):
-        browser.get("document.querySelector('svg').focus()")
-        browser.press(key)
-        start, size = max(0, start + step[0]), max(0, size + step[1])
-        size = min(size, np.isfinite(scores[start]).sum() - 1)
-        here = PASSAGE[words[start][0] : words[start + size][1]]
-        assert browser.texts("mark") == [here]
-        (told,) = browser.texts("p[aria-live]")
-        assert float(told.rsplit(" ", 1)[1].replace("−", "-")) == pytest.approx(scores[start, size], abs=0.006)
-    type_into(browser, "input[aria-label='phrase']", "unfriendly staff")
-    type_into(browser, "textarea", "The staff was rude.")
-    assert browser.get("document.querySelectorAll('.sw-cell').length") == 5 + 4 + 3 + 2 + 1
-    type_into(browser, "textarea", " ")
-    assert browser.get("document.querySelectorAll('.sw-cell').length") == 0
     assert browser.problems == []
 
 
@@ -208,54 +180,6 @@ def test_other_encoders_are_fetched_when_a_reader_begins(
     assert browser.problems == []
 
 
-def test_an_encoder_that_is_not_there_is_told(
-    browser: Browser, encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    other = copy.deepcopy(encoder)
-    other.word_embeddings.weight.data.mul_(-1)
-    show(browser, tmp_path, widgets.spans({"raw": encoder, "other": other}, PASSAGE, "food", folder="encoders"))
-    for script in (tmp_path / "encoders").iterdir():
-        script.unlink()
-    browser.get("{ const s = document.querySelector('select'); s.value = 1; s.dispatchEvent(new Event('change')); }")
-    browser.wait("!document.querySelector('[role=alert]').hidden")
-    (told,) = browser.texts("[role=alert]")
-    assert "is not there" in told
-
-
-@pytest.mark.parametrize("width", [390, 1000])
-def test_nothing_is_wider_than_the_page(
-    browser: Browser, encoder: Encoder, paser: PaSeR, tmp_path: Path, width: int
-) -> None:
-    rows = {"raw [CLS]": (encoder, "cls"), "raw mean over all tokens": (encoder, "mean")}
-    parts = [
-        widgets.compare(rows),
-        widgets.spans({"raw": encoder}, PASSAGE * 3, "good breakfast", weights=False),
-        widgets.bootstrap([1.0, 2.0, 3.0] * 20, {"a": [1.0, 2.0, 3.0] * 20, "b": [1.0, 3.0, 2.0] * 20}),
-        widgets.dropout(encoder, "A man is playing a guitar.", ["A dog runs."]),
-        widgets.decoder({"300": paser}, "The old farmer sold his brown horse to a kind teacher.", [1, 2, 9]),
-    ]
-    show(browser, tmp_path, "".join(parts), width=width)
-    browser.wait("[...document.querySelectorAll('.sentlab-widget')].every(node => node.dataset.done)")
-    assert browser.get("document.documentElement.scrollWidth") <= width
-    assert browser.problems == []
-
-
-def test_cosines_and_golds_must_fit() -> None:
-    with pytest.raises(ValueError, match="raw has 2 cosines for 1 gold scores"):
-        widgets.bootstrap([1.0], {"raw": [0.1, 0.2]})
-
-
-@pytest.fixture(scope="module")
-def paser() -> PaSeR:
-    set_seed(0)
-    method = PaSeR(Encoder.from_pretrained("tiny", pooling="cls"), decoder_layers=2, m=1.0, n=1.0)
-    with torch.no_grad():
-        for weight in method.decoder.parameters():
-            weight.add_(0.3 * torch.randn_like(weight))
-    return rounded(method)
-
-
 def test_the_decoder_says_what_a_reader_hides(
     browser: Browser, paser: PaSeR, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,57 +215,33 @@ def test_the_decoder_says_what_a_reader_hides(
     assert browser.problems == []
 
 
-def test_all_widgets_work_over_http_and_by_keys(
-    browser: Browser, encoder: Encoder, paser: PaSeR, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_map_lists_the_recorded_neighbours_of_a_sentence(browser: Browser, tmp_path: Path) -> None:
+    record = records.get("leaderboard/map", RESULTS)
+    html = widgets.sentence_map(record)
+    assert html.count("</script>") == html.count("<script>")  # and none of a sentence
+    show(browser, tmp_path, html, until="document.querySelector('.sl-points > [transform]')")
+    browser.hover(*browser.centre(".sl-points > *", 7))
+    assert browser.texts(".sl-tip")[0].startswith(record.results.texts[7])
+    browser.click(*browser.centre(".sl-points > *", 7))
+    assert record.results.texts[7] in browser.texts(".sl-head")[0]
+    for number, drawing in enumerate(record.results.drawings.values()):
+        neighbours = [record.results.texts[rank[7]] for rank in drawing.neighbours]
+        assert browser.texts(f".sl-cards table:nth-child({number + 1}) .sl-sentence") == neighbours
+    assert browser.problems == []
+
+
+@pytest.mark.parametrize("width", [390, 1000])
+def test_nothing_is_wider_than_the_page(
+    browser: Browser, encoder: Encoder, paser: PaSeR, tmp_path: Path, width: int
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    other = copy.deepcopy(encoder)
-    other.word_embeddings.weight.data.mul_(-1)
-    gold = [1.0, 2.0, 3.0] * 20
     parts = [
-        widgets.spans({"raw": encoder, "other": other}, PASSAGE, "food", folder="encoders"),
-        widgets.compare({"raw": (encoder, "cls"), "other": (other, "mean")}, folder="encoders"),
-        widgets.bootstrap(gold, {"a": gold, "b": gold[::-1]}),
+        widgets.compare({"raw [CLS]": (encoder, "cls"), "raw mean over all tokens": (encoder, "mean")}),
+        widgets.spans({"raw": encoder}, PASSAGE * 3, "good breakfast", weights=False),
+        widgets.bootstrap([1.0, 2.0, 3.0] * 20, {"a": [1.0, 2.0, 3.0] * 20, "b": [1.0, 3.0, 2.0] * 20}),
         widgets.dropout(encoder, "A man is playing a guitar.", ["A dog runs."]),
-        widgets.decoder({"0": paser, "300": paser}, "The old farmer sold his horse.", [1, 2], folder="encoders"),
+        widgets.decoder({"300": paser}, "The old farmer sold his brown horse to a kind teacher.", [1, 2, 9]),
     ]
-    (tmp_path / "page.html").write_text(f"<!doctype html><meta charset='utf-8'><body>{''.join(parts)}")
-    served = partial(SimpleHTTPRequestHandler, directory=tmp_path)
-    monkeypatch.setattr(SimpleHTTPRequestHandler, "log_message", lambda *_: None)
-    with ThreadingHTTPServer(("127.0.0.1", 0), served) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        browser.problems.clear()
-        browser.open(f"http://127.0.0.1:{server.server_port}/page.html", until=DONE)
-        browser.click(*browser.centre("input[aria-label='first sentence']"))
-        browser.wait("[...document.querySelectorAll('.sw-bars .sw-number')].every(node => node.textContent !== '–')")
-        browser.click(*browser.centre(".sentlab-widget:last-of-type .sw-row ~ div button"))
-        browser.wait("document.querySelector('.sw-said')")
-        done = "[...document.querySelectorAll('.sentlab-widget')].map(node => Number(node.dataset.done))"
-        assert all(browser.get(done))
-        if isinstance(browser, Chromium):  # without a window Firefox gives no button the focus of keys
-            for number, control in enumerate(("svg", "select", "button", "input[type=range]", ".sw-words button")):
-                own = f"document.querySelectorAll('.sentlab-widget')[{number}]"
-                before = browser.get(f"{own}.innerText + {own}.querySelectorAll('circle').length + {own}.dataset.done")
-                browser.get(f"{own}.querySelector({json.dumps(control)}).focus()")
-                browser.press(
-                    {"svg": "ArrowRight", "select": "ArrowDown", "input[type=range]": "End"}.get(control, "Enter")
-                )
-                browser.wait(
-                    f"{own}.innerText + {own}.querySelectorAll('circle').length + {own}.dataset.done"
-                    f" !== {json.dumps(before)}"
-                )
-        server.shutdown()
-    assert [problem for problem in browser.problems if "favicon" not in problem] == []
-
-
-def test_an_encoder_may_be_a_script(browser: Browser, encoder: Encoder, tmp_path: Path) -> None:
-    export(encoder, tmp_path / "mine.js", "mine")
-    rows: dict[str, tuple[Encoder | str | Path, str]] = {"raw": (encoder, "mean"), "mine": ("mine.js", "mean")}
-    with contextlib.chdir(tmp_path):
-        html = widgets.compare(rows)
-    show(browser, tmp_path, html)
-    browser.click(*browser.centre("input"))
-    browser.wait("document.querySelectorAll('.sw-number')[1].textContent !== '–'")
-    first, second = browser.texts(".sw-number")
-    assert first == second
+    show(browser, tmp_path, "".join(parts), width=width)
+    browser.wait("[...document.querySelectorAll('.sentlab-widget')].every(node => node.dataset.done)")
+    assert browser.get("document.documentElement.scrollWidth") <= width
     assert browser.problems == []
