@@ -22,6 +22,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -34,9 +35,8 @@ from experiments.notes import Notes
 from library import PHRASES, Library, load_encoder, make_index, most_memory, seconds, text_files
 
 from sentlab import PhraseIndex
-from sentlab.search.hits import Found
-from sentlab.search.phrase_index_files import Segment, commit, read_manifest, staging, write_segment
-from sentlab.search.scale import span_vectors
+from sentlab.search import Hit
+from sentlab.search.index_files import Segment, write_segment, writing
 
 HITS, DRAWN, TIMED = 10, 32, 4  # hits a phrase; phrases that are drawn; phrases that are timed one at a time
 CELLS, PROBED, BYTES = 1024, 128, 32  # of FAISS: cells, those that are searched, bytes a vector
@@ -70,36 +70,37 @@ def noisy(segment: Segment, copy: int) -> Iterator[tuple[int, np.ndarray, np.nda
 def grow(folder: Path, copies: int, out: Path) -> None:
     """An index of the segments of another, and of copies of them with noise."""
     PhraseIndex.merge([folder], out)
-    opened = read_manifest(out)
-    for copy in range(1, copies):
-        with staging(out) as stage:
-            for number, extent in enumerate(opened.segments):
-                segment = Segment(out, extent, opened, first_word=number)
+    with writing(out) as manifest:
+        segments = [*manifest.segments]
+        for copy in range(1, copies):
+            for number, extent in enumerate(manifest.segments):
+                segment = Segment(out, extent, manifest, first_word=number)
                 texts = [segment.text(number) for number in range(extent.texts)]
-                commit(out, stage, write_segment(stage, texts, noisy(segment, copy), opened, 0), opened)
+                segments.append(write_segment(out, texts, noisy(segment, copy), manifest))
+        replace(manifest, segments=tuple(segments)).write(out)
 
 
 def make_engine(index: PhraseIndex, size: int, out: Path) -> None:
     random, parts = np.random.default_rng(0), []
-    for _, vectors in span_vectors(index, size):
+    for _, vectors in index.span_vectors(size):
         parts.append(vectors[random.random(len(vectors)) < SAMPLE / index.words])
     engine = faiss.index_factory(parts[0].shape[1], f"IVF{CELLS},PQ{BYTES}", faiss.METRIC_INNER_PRODUCT)
     engine.train(np.concatenate(parts))
-    for words, vectors in span_vectors(index, size):
+    for words, vectors in index.span_vectors(size):
         engine.add_with_ids(vectors, words)
     faiss.write_index(engine, str(out))
 
 
-def open_exact(place: Path, encoder: Any, asked: argparse.Namespace) -> Callable[[Sequence[str]], Found]:
+def open_exact(place: Path, encoder: Any, asked: argparse.Namespace) -> Callable[[Sequence[str]], list[list[Hit]]]:
     index = PhraseIndex.load(place / asked.index, encoder)
     return lambda phrases: index.search(phrases, HITS)
 
 
-def open_engine(place: Path, encoder: Any, asked: argparse.Namespace) -> Callable[[Sequence[str]], Found]:
+def open_engine(place: Path, encoder: Any, asked: argparse.Namespace) -> Callable[[Sequence[str]], list[list[Hit]]]:
     index, engine = PhraseIndex.load(place / asked.index, encoder), faiss.read_index(str(place / engine_name(asked)))
     engine.nprobe = PROBED
 
-    def search(phrases: Sequence[str]) -> Found:
+    def search(phrases: Sequence[str]) -> list[list[Hit]]:
         _, words = engine.search(index.phrase_vectors(phrases), asked.candidates)  # (Q, n)
         return index.search(phrases, HITS, starts=(words[:, :, None] + AROUND).reshape(len(words), -1))
 

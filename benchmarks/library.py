@@ -52,11 +52,9 @@ from experiments.weights import weights_fingerprint
 
 from sentlab.data.readers.files import streamed
 from sentlab.encoder import Encoder
-from sentlab.search.passages import passages
-from sentlab.search.phrase_index import PhraseIndex
-from sentlab.search.phrase_index_files import Segment, read_manifest
-from sentlab.text.bm25 import K1, B
-from sentlab.text.words import tokens
+from sentlab.search.index_files import Manifest, Segment
+from sentlab.search.phrase_index import PhraseIndex, passages
+from sentlab.text.words import K1, B, tokens
 
 PHRASES = (
     "a storm at sea",
@@ -199,7 +197,7 @@ def make_span_vectors(place: Path) -> None:
 
 def indexed_words(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Of each paragraph of an index its words: their vectors (w, D) and characters (w, 2)."""
-    manifest = read_manifest(folder)
+    manifest = Manifest.read(folder)
     for extent in manifest.segments:
         segment = Segment(folder, extent, manifest)
         edges = segment.words[1:-1]

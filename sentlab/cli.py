@@ -198,14 +198,16 @@ def search(args: Namespace) -> None:
     phrases = [*args.phrase, *(read(args, args.phrases, "texts", args.columns) if args.phrases else ())]
     phrase_index = sentlab.PhraseIndex.load(args.index, sentlab.Encoder.from_pretrained(args.encoder))
     results = phrase_index.search(phrases, args.k, trim=not args.all_spans)
+    table = phrase_index.table(phrases, results)
     if args.out:
-        write_table(results.table(), args.out)
+        write_table(table, args.out)
         print(f"wrote {sum(map(len, results)):,} hits of {len(results):,} phrases to {args.out}")
         return
     left, right = ("\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("[", "]")
+    rows = table.itertuples()
     for phrase, hits in zip(phrases, results, strict=True):
         print(phrase if hits else f"{phrase}\n  nothing found")
-        for hit in hits:
+        for _, hit in zip(hits, rows, strict=False):
             before, words, after = (one_line(part) for part in (hit.before + "|", hit.words, "|" + hit.after))
             print(f"  {hit.similarity:.3f}  text {hit.text}: {before[:-1]}{left}{words}{right}{after[1:]}")
 

@@ -84,7 +84,7 @@ def test_an_index_grows_and_is_searched(files: str, capsys: pytest.CaptureFixtur
     assert "\x1b" not in shown
     assert "[the old dog]" in shown
     Path("phrases.txt").write_text("the old dog\na red horse\n")
-    words = index.search(["the old dog", "a red horse"], 2).table()["words"].tolist()
+    words = [hit.words for hits in index.search(["the old dog", "a red horse"], 2) for hit in hits]
     for ending in ("csv", "jsonl"):
         assert main(["search", "my.index", "--phrases", "phrases.txt", "-k", "2", "--out", f"h.{ending}", *shared]) == 0
     for table in (pd.read_csv("h.csv"), pd.read_json("h.jsonl", lines=True)):

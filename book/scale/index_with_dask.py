@@ -15,37 +15,35 @@ from dask.distributed import Client
 import sentlab
 
 
-def add(number, asked, parts):
+def add(number, args, parts):
     folder = parts / str(number)
     if not folder.exists():  # Dask repeats the tasks of a worker that died
-        with open(asked.texts, encoding="utf-8") as lines:
-            first = number * asked.lines
+        with open(args.texts, encoding="utf-8") as lines:
+            first = number * args.lines
             texts = [
-                x.strip() for x in islice(lines, first, first + asked.lines)
+                x.strip() for x in islice(lines, first, first + args.lines)
             ]
         index = sentlab.PhraseIndex(
-            sentlab.Encoder.from_pretrained(asked.encoder)
+            sentlab.Encoder.from_pretrained(args.encoder)
         )
         index.add(texts, progress=False)
         index.save(folder)  # whole or not at all
     return folder
 
 
-def main(asked):
-    with open(asked.texts, encoding="utf-8") as lines:
-        count = -(-sum(1 for _ in lines) // asked.lines)
-    parts = Path(f"{asked.out}.parts").resolve()
+def main(args):
+    with open(args.texts, encoding="utf-8") as lines:
+        count = -(-sum(1 for _ in lines) // args.lines)
+    parts = Path(f"{args.out}.parts").resolve()
     parts.mkdir(exist_ok=True)  # with the same --lines it goes on
     here = {
         "n_workers": 2,
         "threads_per_worker": 1,
         "dashboard_address": None,
     }
-    with Client(
-        asked.scheduler, **({} if asked.scheduler else here)
-    ) as client:
-        tasks = client.map(add, range(count), asked=asked, parts=parts)
-        sentlab.PhraseIndex.merge(client.gather(tasks), asked.out)
+    with Client(args.scheduler, **({} if args.scheduler else here)) as client:
+        tasks = client.map(add, range(count), args=args, parts=parts)
+        sentlab.PhraseIndex.merge(client.gather(tasks), args.out)
 
 
 if __name__ == "__main__":
@@ -57,6 +55,6 @@ if __name__ == "__main__":
         "--lines", type=int, default=100_000, help="of a task"
     )
     parser.add_argument("--scheduler", help="of a cluster")
-    asked = parser.parse_args()
-    asked.texts = asked.texts.resolve()
-    main(asked)
+    args = parser.parse_args()
+    args.texts = args.texts.resolve()
+    main(args)

@@ -24,7 +24,7 @@ import numpy as np
 
 from sentlab.data.hard_pairs import POSITIVE
 from sentlab.data.rows import Corpus, LabelledPair, PhraseInContext, ScoredPair, Triple, added_up, check_rows
-from sentlab.text.bm25 import BM25
+from sentlab.text.words import BM25
 
 PROMPT = (  # SLICE, section 4.2
     "Please provide a context to the given phrase, insert it into a long sentence, place it as part of the larger "

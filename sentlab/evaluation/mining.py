@@ -38,8 +38,7 @@ from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corp
 from sentlab.evaluation.results import Result
 from sentlab.extras import need
 from sentlab.search.spans import best_spans
-from sentlab.text.bm25 import BM25
-from sentlab.text.words import tight, word_boundaries, word_places
+from sentlab.text.words import BM25, tight, word_boundaries, word_places
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,7 +139,7 @@ def evaluate_mining(
 def bm25(corpus: Rows = "stsb-context", *, folder: str | Path | None = None) -> MiningResult:
     """Score the baseline without vectors: Okapi BM25 of each context, asked for the words of its phrase.
 
-    Frequencies and lengths are those of the corpus's contexts (`sentlab.text.bm25`); the paper has them from
+    Frequencies and lengths are those of the corpus's contexts (`sentlab.text.words.BM25`); the paper has them from
     wikitext-103.
 
     Args and Raises: as in `evaluate_mining`.

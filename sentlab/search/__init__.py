@@ -1,6 +1,5 @@
 """Search: the best span of a text for a phrase, and an index of phrases in context."""
 
-from sentlab.search.hits import Found, Hit
-from sentlab.search.phrase_index import PhraseIndex
+from sentlab.search.phrase_index import Hit, PhraseIndex, join
 
-__all__ = ["Found", "Hit", "PhraseIndex"]
+__all__ = ["Hit", "PhraseIndex", "join"]

@@ -3,62 +3,70 @@
     index = sentlab.PhraseIndex(encoder)
     index.add(texts)
     index.save("novels.index")
-    found = index.search(["a walk by the sea"], k=5)
+    hits = index.search(["a walk by the sea"], k=5)  # a list of hits for each phrase
 
-`found` is a list of hits for each phrase. `found.table()` is a DataFrame, a notebook shows each hit with the words
-around it, and `index[number]` is a whole text.
-
-We keep one vector a word, the sum of its tokens' vectors, beside the texts, and how long the sums of words are.
-The module shortlist finds the best of all spans with them. Spans are of whole words, a punctuation mark is one, and
-never cross the end of a text. The module phrase_index_files describes the files.
+We keep one vector a word, the sum of its tokens' vectors. `sentlab.search.shortlist` finds the best of all spans with
+them, and `sentlab.search.index_files` describes the files. Spans are of whole words, a punctuation mark is one, and
+never cross the end of a text.
 """
 
 from __future__ import annotations
 
 import operator
 import os
-import warnings
+import shutil
 import weakref
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence, Sized
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from dataclasses import replace
+from itertools import accumulate, pairwise
 from pathlib import Path
-from tempfile import gettempdir
-from typing import Any
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import category
 
 import numpy as np
 import torch
 from torch.nn import functional as F
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.inference import checked, progress_bar, strings
-from sentlab.files import KEPT, stage_for, unstage
-from sentlab.search import edges
-from sentlab.search import phrase_index_files as files
-from sentlab.search.hits import Found, Hit
-from sentlab.search.passages import encode_words, groups
-from sentlab.search.phrase_index_files import DTYPES, Manifest, Segment
-from sentlab.search.shortlist import Texts, best_in
+from sentlab.encoder.inference import checked, progress_bar, strings, tokenized
+from sentlab.search import index_files as files
+from sentlab.search.index_files import NEVER_FIRST, NEVER_LAST, PUNCTUATION, Manifest, Segment, word_kind
+from sentlab.search.shortlist import WORDS, Group, Texts, best_in
 from sentlab.search.spans import check_sizes
+from sentlab.text.words import tight, token_starts, word_boundaries
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PASSAGES = 1024  # encoded at a time
+CHARACTERS = 2**20  # of text in a segment: about 200,000 words, some minutes of work on one core
+
+
+class Hit(NamedTuple):
+    """A span of words that was found: the characters [start, end) of a text."""
+
+    text: int  # counted from 0 in the order in which texts were added
+    start: int
+    end: int
+    words: str
+    similarity: float  # cosine with the phrase
 
 
 class PhraseIndex:
     """All spans of the texts that are added, to be searched by meaning.
 
-    A text longer than the encoder's max_length is encoded in passages, so nothing is left out.
-
-    An index is in a temporary folder until it is saved. From then on what is added is committed where it was saved or
-    loaded from, a segment of about a million characters at a time. Several processes may add to one folder. Each of
-    them sees the segments of the others once it has added or loaded again.
+    A text longer than the encoder's max_length is encoded in passages, so nothing is left out. An index is in a
+    temporary folder until it is saved. From then on what is added is written where it was saved or loaded from, a
+    segment of about a million characters at a time.
 
     Args:
         encoder: gives each token its vector. SLICE trains one for this.
         min_size: words a span has at least.
         max_size: and at most.
-
         dtype: `float16` or `float32`. The former takes half the space and changes a similarity by about 0.0002.
-
-    Raises:
-        ValueError: sizes or a dtype that there are not.
 
     Example:
         >>> index = sentlab.PhraseIndex(sentlab.Encoder.from_pretrained(pooling="mean"))
@@ -71,42 +79,35 @@ class PhraseIndex:
 
     def __init__(self, encoder: Encoder, *, min_size: int = 1, max_size: int = 20, dtype: str = "float16") -> None:
         check_sizes(min_size, max_size)
-        if dtype not in DTYPES:
-            raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
-        place = Path(gettempdir()).resolve() / "sentlab-phrases"
-        folder, lock = stage_for(place)
-        self._scratch = weakref.finalize(self, unstage, folder, lock, place, os.getpid())
+        if dtype not in files.DTYPES:
+            raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(files.DTYPES)}")
+        folder = Path(mkdtemp(prefix="sentlab-phrases-")).resolve()
+        self._scratch = weakref.finalize(self, _remove, folder, os.getpid())
         dim = encoder.backbone.config.hidden_size
         manifest = Manifest(encoder.fingerprint(tokens=True), int(min_size), int(max_size), dtype, dim)
         manifest.write(folder)
         self._open(folder, manifest, encoder)
 
     @classmethod
-    def load(cls, folder: str | Path, encoder: Encoder, *, skip_damaged: bool = False) -> PhraseIndex:
-        """Open a saved index: its files are mapped into memory, and read where they are needed; small ones are read.
+    def load(cls, folder: str | Path, encoder: Encoder) -> PhraseIndex:
+        """Open a saved index: large files are mapped into memory, and read where they are needed.
 
         We check the sizes of the files here. The first search reads them all and compares their checksums.
 
         Args:
             encoder: with the weights, the tokenizer and the max_length that it was made with.
 
-            skip_damaged: True leaves damaged segments out, with a warning that names them. The texts of the others keep
-                their numbers. False: a damaged segment is an error, here or in the first search.
-
         Raises:
-            ValueError: the folder is no phrase index, it is damaged, or it was made with another encoder.
-            OSError: this process has too many files open.
+            FileNotFoundError: the folder is no phrase index.
+            ValueError: the index is damaged, or was made with another encoder.
         """
         folder = Path(folder).expanduser().resolve()
         index = cls.__new__(cls)
-        with files.enough_files(folder):
-            index._open(folder, files.read_manifest(folder), encoder, skip_damaged)
+        index._open(folder, Manifest.read(folder), encoder)
         index._check_encoder()
-        index._sound(read=False)
         return index
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what pickle and copy keep: of an index that is saved, so that its folder outlives this process."""
         if self._scratch is not None and self._scratch.alive:
             raise TypeError("this index is not saved, and its folder goes with it: save(folder) before you copy it")
         return self.__dict__ | {"_scratch": None}
@@ -116,20 +117,10 @@ class PhraseIndex:
         return sum(segment.extent.texts for segment in self._segments)
 
     def __getitem__(self, number: int) -> str:
-        """A text as it was added, by its number; a loop over the index gives all of them.
-
-        Raises:
-            IndexError: there is no such text.
-            ValueError: the segment that holds it is damaged.
-        """
-        number = operator.index(number)
-        if not -len(self) <= number < len(self):
-            raise IndexError(f"there is no text {number}: the index holds {len(self)}")
-        number %= len(self)
+        """A text as it was added, by its number; a loop over the index gives all of them."""
+        number = range(len(self))[operator.index(number)]
         segment = self._segments[bisect_right(self._segments, number, key=lambda segment: segment.first_text) - 1]
-        if damage := segment.check():
-            raise ValueError(f"the phrase index in {self.folder} is damaged: {damage}")
-        return segment.text(number - segment.first_text)
+        return segment.check().text(number - segment.first_text)
 
     @property
     def words(self) -> int:
@@ -141,39 +132,40 @@ class PhraseIndex:
         return f"PhraseIndex({len(self):,} texts, {self.words:,} words, {sizes}, {self.dtype}; {self.folder})"
 
     def add(self, texts: Iterable[str], *, precision: str | None = None, progress: bool | None = None) -> None:
-        """Add texts after those that are there.
+        """Add texts after those that are there, and after those that other processes have added since.
 
-        A kill costs the segment that is being written, and nothing else. Segments of several processes follow each
-        other in the order in which they are committed.
+        A kill costs the segment that is being written, and nothing else. One process at a time can add to a folder;
+        others wait for a minute.
 
         Args:
-            texts: any iterable; it is read as it is encoded. An empty text counts, and is never found. A text that is
-                there already is added once more, and found twice.
+            texts: any iterable; it is read as it is encoded. An empty text counts, and is never found.
             precision: of the encoder's arithmetic, as in `Encoder.encode`: `bfloat16` is quicker where the CPU has AMX.
-
             progress: True shows a bar, False none; None shows one once the work has taken three seconds.
 
         Raises:
             TypeError: an item is not a string. Texts before it may have been added: `len(index)` tells.
             ValueError: the encoder has changed, the precision is unknown, or float16 cannot hold a text's vector.
             RuntimeError: the folder holds another index since this one was opened.
-            TimeoutError: another process holds the lock of the index for a minute.
-            OSError: this process has too many files open, or the disk is full.
+            TimeoutError: another process is adding texts.
         """
         self._check_encoder()
         total = len(texts) if isinstance(texts, Sized) else None
-        with progress_bar(total, progress, unit=" texts", desc="add") as bar, files.staging(self.folder) as stage:
-            first = 0
+        with files.writing(self.folder) as now, progress_bar(total, progress, unit=" texts", desc="add") as bar:
+            if replace(now, segments=now.segments[: len(self._segments)]) != self._manifest:
+                raise RuntimeError(f"{self.folder} holds another index since this one was opened: load it again")
+            self._follow(now)
             for group in groups(strings(texts)):
-                words = encode_words(self.encoder, group, precision)
-                extent = files.write_segment(stage, group, words, self._manifest, first)
-                self._follow(files.commit(self.folder, stage, extent, self._manifest))
-                first += len(group)
+                extent = files.write_segment(self.folder, group, encode_words(self.encoder, group, precision), now)
+                now = replace(now, segments=(*now.segments, extent))
+                segment = Segment(self.folder, extent, now, len(self), self.words)  # before the manifest names it
+                now.write(self.folder)
+                self._segments.append(segment)
+                self._manifest = now
                 bar.update(len(group))
 
     def search(
         self, phrases: Iterable[str], k: int = 10, *, trim: bool = True, starts: Sequence[Any] | None = None
-    ) -> Found:
+    ) -> list[list[Hit]]:
         """Return the spans most similar to each phrase; no two hits of a phrase overlap.
 
         A phrase's vector is the mean of its own tokens' vectors, as a span's is (SLICE, section 3.1). Every span of
@@ -183,60 +175,89 @@ class PhraseIndex:
         Args:
             phrases: Q texts.
             k: hits a phrase; fewer only where there is nothing left that does not overlap.
-
             trim: compare only spans that begin and end as a phrase does: not "of a king,", but "king". Punctuation
-                and some English words are left out at the edges, unless the phrase has one there too.
-                `sentlab.search.edges` lists them. False compares all spans.
-
+                and some English words are left out at the edges, unless the phrase has one there too
+                (`sentlab.search.index_files.word_kind`). False compares all spans.
             starts: for each phrase, the words at which its hits may begin, as integers; words are counted from 0
                 through the whole index, and numbers of no word are ignored. None: any word. Candidates that another
-                library has found are scored exactly by this, see `sentlab.search.scale.span_vectors`.
+                library has found are scored exactly by this, see `span_vectors`.
 
         Returns:
-            For each phrase its hits by falling similarity, of equals the first text's first: a list, which has a
-            `table()` and shows itself in a notebook.
+            For each phrase its hits by falling similarity, of equals the first text's first.
 
         Raises:
             ValueError: a phrase without any word, k below 1, starts not of each phrase, an encoder that has changed
-                since the texts were added, or a damaged segment (see `load`).
+                since the texts were added, or a damaged segment.
         """
         phrases = checked(phrases)
         if starts is not None and len(starts) != len(phrases):
             raise ValueError(f"starts must be of each of the {len(phrases)} phrases, and are of {len(starts)}")
-        queries, ends = self._read(phrases)
-        allowed = (
-            [(first & edges.FIRST, last & edges.LAST) for first, last in ends] if trim else [(0, 0)] * len(phrases)
-        )
-        order = sorted(range(len(phrases)), key=allowed.__getitem__)  # phrases with equal edges are searched together
+        queries, words = self._read(phrases)
+        # what the spans of each phrase must not begin and end with; phrases with equal edges are searched together
+        barred = [
+            ((PUNCTUATION | NEVER_FIRST) & ~word_kind(own[0]), (PUNCTUATION | NEVER_LAST) & ~word_kind(own[-1]))
+            if trim
+            else (0, 0)
+            for own in words
+        ]
+        order = sorted(range(len(phrases)), key=barred.__getitem__)
         begins = None if starts is None else [np.asarray(starts[number], np.int64) for number in order]
         texts = [
-            Texts(
-                own.vectors,
-                own.words,
-                own.lengths,
-                own.extent.scale,
-                own.first_word,
-                edges.groups(own.kinds, allowed, trim),
-            )
-            for own in self._sound(read=True)
+            Texts(s.vectors, s.words, s.lengths, s.extent.scale, s.first_word, _groups(s, barred))
+            for s in (segment.check() for segment in self._segments)
         ]
-        found: list[list[Hit]] = [[]] * len(phrases)
         best = best_in(texts, queries[order], k, self.min_size, self.max_size, begins)
-        for number, spans in zip(order, best, strict=True):
-            found[number] = [self._hit(*span) for span in spans]
-        return Found(phrases, found)
+        hits = {number: [self._hit(*span) for span in spans] for number, spans in zip(order, best, strict=True)}
+        return [hits[number] for number in range(len(phrases))]
+
+    def table(self, phrases: Iterable[str], hits: Sequence[Sequence[Hit]], around: int = 60) -> pd.DataFrame:
+        """Return a row for each hit that `search` has found for the phrases, with `around` characters on either side.
+
+        Returns:
+            The columns phrase, similarity, words, before, after, text, start and end.
+        """
+        import pandas as pd  # slow to import
+
+        rows = []
+        for phrase, own in zip(phrases, hits, strict=True):
+            for hit in own:
+                text = self[hit.text]
+                context = {"before": text[max(0, hit.start - around) : hit.start], "after": text[hit.end :][:around]}
+                rows.append({"phrase": phrase} | hit._asdict() | context)
+        return pd.DataFrame(rows, columns=["phrase", "similarity", "words", "before", "after", "text", "start", "end"])
 
     def phrase_vectors(self, phrases: Iterable[str]) -> np.ndarray:
         """Return the vectors of length 1 that phrases are searched by, float32 (Q, D)."""
         return self._read(checked(phrases))[0].numpy()
+
+    def span_vectors(self, size: int = 1) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Give a vector for each word, some thousands at a time, for a library that finds nearest neighbours.
+
+        The vector is that of the span of `size` words from there on, or of fewer where the text ends. Search them with
+        `phrase_vectors`, and pass the words found, and those around them, to `search(..., starts=...)`.
+
+        Yields:
+            The words, int64 (n,), counted through the whole index, and their vectors of length 1 or 0, float32 (n, D).
+        """
+        for segment in self._segments:
+            segment.check()
+            ends = np.repeat(segment.words[1:], np.diff(segment.words))  # of each word's text
+            for first in range(0, len(ends), WORDS):
+                starts = np.arange(first, min(first + WORDS, len(ends)))
+                sums = np.zeros((len(starts), segment.vectors.shape[1]), np.float32)
+                for further in range(size):
+                    inside = starts + further < ends[starts]
+                    sums[inside] += segment.vectors[starts[inside] + further]
+                lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+                yield segment.first_word + starts, np.divide(sums, lengths, out=sums, where=lengths > 0)
 
     @staticmethod
     def merge(folders: Iterable[str | Path], out: str | Path) -> None:
         """Make one index of several saved ones, such as processes or machines have made of a part of the texts each.
 
         The new folder shares the files of segments with the old ones by hard links, so nothing is encoded or copied;
-        on another disk they are copied. Either way the old folders stay whole, and may be removed. Texts are numbered
-        in the order of the folders. After a kill there is the whole index or none.
+        on another disk they are copied. The old folders stay whole, and may be removed. Texts are numbered in the order
+        of the folders. After a kill there is the whole index or none.
 
         Args:
             folders: of indexes that were made with the same encoder, sizes and dtype.
@@ -244,47 +265,41 @@ class PhraseIndex:
 
         Raises:
             FileExistsError: `out` holds something; nothing is changed.
-            ValueError: no folder, or one that holds no phrase index, another encoder's, or one that is damaged; two
-                that hold the same texts.
-
-        Example:
-            >>> PhraseIndex.merge(["part-0.index", "part-1.index"], "whole.index")             # doctest: +SKIP
-            >>> index = PhraseIndex.load("whole.index", encoder)                               # doctest: +SKIP
+            ValueError: indexes that differ, that hold the same texts, or are damaged.
         """
         files.merge([Path(folder).expanduser().resolve() for folder in folders], Path(out).expanduser().resolve())
 
     def save(self, folder: str | Path) -> None:
-        """Keep the index in a folder, which it is in from then on: what is added later is committed there.
+        """Keep the index in a folder, which it is in from then on: what is added later is written there.
 
         Raises:
             FileExistsError: the folder holds something; nothing is changed.
-            ValueError: a segment is damaged, or the folder is inside the index.
+            ValueError: a segment is damaged.
         """
         target = Path(folder).expanduser().resolve()
         if target == self.folder:  # all that was added is there
             if self._scratch is not None:
                 self._scratch.detach()
-                (self.folder / KEPT).touch()
             return
-        if target.is_relative_to(self.folder):
-            raise ValueError(f"{target} is inside the index itself; choose another folder")
-        if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            raise FileExistsError(
-                f"{target} is not empty; choose a new folder, or add to the index that it holds after PhraseIndex.load"
-            )
-        if damaged := self.verify():
-            raise ValueError(f"cannot save the phrase index in {self.folder}, which is damaged: {'; '.join(damaged)}")
+        if target.is_relative_to(self.folder) or (target.exists() and (target.is_file() or any(target.iterdir()))):
+            raise FileExistsError(f"{target} is not empty, or inside the index itself; choose a new folder")
+        self.verify()
         files.copy_index([(self.folder, self._manifest)], target)
         if self._scratch is not None:
             self._scratch()
         self._open(target, self._manifest, self.encoder)
 
-    def verify(self) -> list[str]:
-        """Read all files, compare their checksums, and return a line for each damaged segment."""
-        return [damage for segment in self._segments if (damage := segment.check(again=True))]
+    def verify(self) -> None:
+        """Read all files again and compare their checksums.
 
-    def _open(self, folder: Path, manifest: Manifest, encoder: Encoder, skip_damaged: bool = False) -> None:
-        self.encoder, self.folder, self._skip_damaged = encoder, folder, skip_damaged
+        Raises:
+            ValueError: names a damaged segment and its texts.
+        """
+        for segment in self._segments:
+            segment.check(again=True)
+
+    def _open(self, folder: Path, manifest: Manifest, encoder: Encoder) -> None:
+        self.encoder, self.folder, self._manifest = encoder, folder, manifest
         self.min_size, self.max_size, self.dtype = manifest.min_size, manifest.max_size, manifest.dtype
         self._segments: list[Segment] = []
         self._follow(manifest)
@@ -295,43 +310,24 @@ class PhraseIndex:
             self._segments.append(Segment(self.folder, extent, manifest, len(self), self.words))
         self._manifest = manifest
 
-    def _read(self, phrases: list[str]) -> tuple[torch.Tensor, list[tuple[int, int]]]:
-        """Of each phrase its vector, of length 1, and the kinds of its first and last word."""
+    def _read(self, phrases: list[str]) -> tuple[torch.Tensor, list[list[str]]]:
+        """Return the vectors of phrases (Q, D), of length 1, and the words of each."""
         self._check_encoder()
         queries = np.zeros((len(phrases), self._manifest.dim), dtype=np.float32)
-        seen = np.zeros(len(phrases), dtype=bool)
-        ends: list[tuple[int, int]] = [(0, 0)] * len(phrases)
-        for number, vectors, places in encode_words(self.encoder, phrases):
+        words: list[list[str]] = [[] for _ in phrases]
+        for number, vectors, spans in encode_words(self.encoder, phrases):
             queries[number] += vectors.sum(0)
-            first, last = edges.phrase_kinds(phrases[number], places)
-            ends[number] = (ends[number][0] if seen[number] else first, last)
-            seen[number] |= len(vectors) > 0
-        if not seen.all():
-            raise ValueError(f"phrases[{seen.argmin()}] has no words to search for: {phrases[seen.argmin()]!r:.60}")
-        return F.normalize(torch.from_numpy(queries), dim=1), ends
+            words[number] += [phrases[number][start:end] for start, end in spans]
+        if [] in words:
+            raise ValueError(f"phrases[{words.index([])}] has no words to search for: {phrases[words.index([])]!r:.60}")
+        return F.normalize(torch.from_numpy(queries), dim=1), words
 
     def _check_encoder(self) -> None:
         if (now := self.encoder.fingerprint(tokens=True)) != self._manifest.encoder:
             raise ValueError(
                 f"{self.folder} was made with another encoder (fingerprint {self._manifest.encoder}, this one has "
-                f"{now}): weights, tokenizer or max_length differ, perhaps by training. Load the index with the "
-                "encoder that made it, or make a new index"
+                f"{now}): weights, tokenizer or max_length differ, perhaps by training. Make a new index"
             )
-
-    def _sound(self, *, read: bool) -> list[Segment]:
-        """The segments that can be searched, by what we know or `read`; a damaged one is an error or a warning."""
-        sound = []
-        for segment in self._segments:
-            if damage := segment.check() if read else segment.damage:
-                what = f"the phrase index in {self.folder} is damaged: {damage}"
-                if not self._skip_damaged:
-                    raise ValueError(
-                        f"{what}. Load it with skip_damaged=True to search the other texts, or make it anew"
-                    )
-                warnings.warn(f"{what}, which are left out", stacklevel=3)
-            else:
-                sound.append(segment)
-        return sound
 
     def _hit(self, similarity: float, start: int, end: int) -> Hit:
         """The hit that the words [start, end) of the whole index are."""
@@ -339,4 +335,117 @@ class PhraseIndex:
         first, last = start - segment.first_word, end - segment.first_word - 1
         text = int(np.searchsorted(segment.words, first, side="right")) - 1
         begin, stop = int(segment.spans[first, 0]), int(segment.spans[last, 1])
-        return Hit.of(segment.first_text + text, segment.text(text), begin, stop, similarity)
+        return Hit(segment.first_text + text, begin, stop, segment.text(text)[begin:stop], similarity)
+
+
+def join(found: Sequence[Sequence[Sequence[Hit]]], texts: Sequence[int], k: int) -> list[list[Hit]]:
+    """Return the best k hits for each phrase of searches in several indexes, which may be on several machines.
+
+    Args:
+        found: of each index, what `PhraseIndex.search` returns for the same phrases, with the same k or a larger one.
+        texts: the number of texts of each index, `len(index)`. Texts are counted through all of them, as by `merge`.
+        k: hits a phrase.
+    """
+    firsts = list(accumulate(texts, initial=0))
+    best = []
+    for lists in zip(*found, strict=True):  # of one phrase; spans of two texts never overlap
+        hits = [hit._replace(text=first + hit.text) for first, own in zip(firsts, lists, strict=False) for hit in own]
+        best.append(sorted(hits, key=lambda hit: -hit.similarity)[:k])  # of equals the first text's stays first
+    return best
+
+
+def groups(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Give the texts in order, about CHARACTERS of characters at a time."""
+    group: list[str] = []
+    size = 0
+    for text in texts:
+        group.append(text)
+        size += len(text)
+        if size >= CHARACTERS:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def encode_words(
+    encoder: Encoder, texts: list[str], precision: str | None = None
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Give of each passage the number of its text, its words' vectors (w, D) and their characters in the text (w, 2).
+
+    A word's vector is the sum of its tokens' vectors. A passage without words is left out.
+    """
+    places = passages(encoder, texts)
+    for first in range(0, len(places), PASSAGES):
+        batch = places[first : first + PASSAGES]
+        cut = [texts[number][start:end] for number, start, end in batch]
+        encoded = encoder.encode_tokens(cut, precision=precision, progress=False)
+        for (number, start, _), passage, (vectors, offsets) in zip(batch, cut, encoded, strict=True):
+            edges = word_boundaries(passage, offsets)
+            if len(edges) > 1:
+                spans = zip(offsets[edges[:-1], 0].tolist(), offsets[edges[1:] - 1, 1].tolist(), strict=True)
+                spans = np.array([tight(passage, begin, _behind_marks(passage, end)) for begin, end in spans])
+                words = spans[:, 0] < spans[:, 1]  # for some tokenizers a line break is a token
+                if words.any():
+                    yield number, np.add.reduceat(vectors, edges[:-1])[words], spans[words] + start
+
+
+def passages(encoder: Encoder, texts: list[str]) -> list[tuple[int, int, int]]:
+    """Find where to cut texts so the encoder's max_length cuts nothing off: (text, start, end) in characters, in order.
+
+    A text that fits is one passage. The others are cut in the second half of what fits: best behind a sentence, else at
+    white space, else between words.
+    """
+    room = encoder.max_length - encoder.tokenizer.num_special_tokens_to_add()
+    places = [(number, 0, len(text)) for number, text in enumerate(texts)]
+    whole: list[tuple[int, int, int]] = []
+    while places:
+        cut = [texts[number][start:end] for number, start, end in places]
+        encodings = tokenized(encoder, cut, add_special_tokens=False, verbose=False).encodings
+        again: list[tuple[int, int, int]] = []
+        for (number, start, end), text, encoding in zip(places, cut, encodings, strict=True):
+            cuts = _cuts(text, np.array(encoding.offsets), room) if len(encoding) > room else []
+            parts = [(number, a, b) for a, b in pairwise([start, *(start + place for place in cuts), end])]
+            # cut off from its neighbours a passage may have a token more, so it is measured again
+            (whole if len(parts) == 1 else again).extend(parts)
+        places = again
+    return sorted(whole)
+
+
+def _cuts(text: str, offsets: np.ndarray, room: int) -> list[int]:
+    """The characters where to cut a text, whose tokens are at `offsets` (T, 2), into parts of at most `room` tokens."""
+    starts, ends = token_starts(text, offsets), offsets[:, 1]
+    rank = np.zeros(len(offsets), dtype=np.int64)  # of a cut before each token
+    rank[word_boundaries(text, offsets)[:-1]] = 1
+    rank[1:][starts[1:] > ends[:-1]] = 2
+    behind = np.array([text[end - 1] in ".!?…" for end in ends[:-1]])
+    rank[1:][behind & (rank[1:] == 2)] = 3
+    cuts, first = [], 0
+    while len(offsets) - first > room:
+        nearest = np.arange(first + room, first + room // 2, -1)
+        first = int(nearest[rank[nearest].argmax()])
+        cuts.append(int(starts[first]))
+    return [cut for cut in dict.fromkeys(cuts) if 0 < cut < len(text)]
+
+
+def _behind_marks(text: str, end: int) -> int:
+    """Return the end of a word with the marks of its last letter, which some tokenizers leave out."""
+    while end < len(text) and category(text[end]).startswith("M"):
+        end += 1
+    return end
+
+
+def _groups(segment: Segment, barred: Sequence[tuple[int, int]]) -> list[Group]:
+    """Return what spans may begin and end with, for each group of phrases with the same edges; `barred` in order."""
+    groups, first = [], 0
+    for edges, count in sorted(Counter(barred).items()):
+        allowed = [(segment.kinds & kinds) == 0 for kinds in edges] if any(edges) else [None, None]
+        groups.append(Group(slice(first, first + count), *allowed))
+        first += count
+    return groups
+
+
+def _remove(folder: Path, process: int) -> None:
+    """Remove the folder of an index that was not saved; a fork of its process leaves it alone."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)

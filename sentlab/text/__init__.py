@@ -1,1 +1,1 @@
-"""What works on plain text: phrases, views, semantic roles, words and BM25."""
+"""What works on plain text: phrases, views, semantic roles and words."""

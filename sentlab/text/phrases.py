@@ -22,8 +22,6 @@ from typing import Any
 
 import regex
 
-from sentlab.extras import nltk_data
-
 # English function words carry grammar rather than content, so they end a phrase. Numbers are content, and so is "us",
 # because lower-casing cannot distinguish it from "US".
 _WORDS = Path(__file__).resolve().parents[1] / "assets" / "stopwords.txt"
@@ -229,9 +227,7 @@ def _perceptron() -> Tagger:
     """NLTK's tagger of English."""
     from nltk.tag.perceptron import PerceptronTagger
 
-    instead = "pass tag=, for example sentlab.data.toy.tag for sentences of the toy world"
-    with nltk_data("averaged_perceptron_tagger_eng", instead):
-        tagger = PerceptronTagger()
+    tagger = PerceptronTagger()
     return lambda words: [name for _, name in tagger.tag(words)]
 
 

@@ -22,7 +22,6 @@ from random import Random
 
 import torch
 
-from sentlab.extras import nltk_data
 from sentlab.text.phrases import STOPWORDS
 
 View = Callable[[Sequence[str], Random], list[str]]
@@ -74,8 +73,7 @@ def wordnet_synonyms(word: str) -> tuple[str, ...]:
     """
     from nltk.corpus import wordnet
 
-    with nltk_data("wordnet", "pass synonyms=sentlab.data.toy.synonyms, which needs no data"):
-        lemmas = [name.replace("_", " ") for sense in wordnet.synsets(word) for name in sense.lemma_names()]
+    lemmas = [name.replace("_", " ") for sense in wordnet.synsets(word) for name in sense.lemma_names()]
     own = {word.lower(), *(wordnet.morphy(word.lower(), part) for part in "nvar")}
     return tuple(dict.fromkeys(lemma for lemma in lemmas if lemma.lower() not in own))
 

@@ -1,8 +1,9 @@
-"""Words in a text, and where they begin among its tokens."""
+"""What a word is, where words begin among the tokens of a text, and BM25, which counts them."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 import numpy as np
 import regex
@@ -17,6 +18,7 @@ _WORD = regex.compile(rf"{_RUN}(?:['’]{_RUN})*|[{_UNSPACED}]\w*?\b|(?!\s)\X", 
 # As GloVe and FastText were trained: a clitic is a word of its own ("do n't", "dog 's"), and so is a number ("3.5").
 _LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*"
 _TOKEN = regex.compile(rf"\d+(?:[.,]\d+)+|{_LETTERS}?(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|{_LETTERS}")
+K1, B = 1.5, 0.75  # of BM25: how soon repeated words count less, and how much a longer text counts less
 
 
 def tight(text: str, start: int, end: int) -> tuple[int, int]:
@@ -83,3 +85,34 @@ def tokens(text: str) -> list[str]:
     Punctuation is left out, and hyphens divide: "A well-known dog's 3.5 kg!" is a, well, known, dog, 's, 3.5, kg.
     """
     return _TOKEN.findall(unicodedata.normalize("NFC", text.lower()).replace("’", "'"))
+
+
+class BM25:
+    """Okapi BM25: how well texts fit the words of a query, without vectors.
+
+    Words are those of `tokens`. A word in more than half of the texts weighs nothing. Frequencies and lengths are those
+    of the texts, and a text scores 0 without a word of the query.
+
+    Args:
+        texts: N of them.
+
+    Source: Robertson et al. (1994), "Okapi at TREC-3".
+
+    Example:
+        >>> int(BM25(["a cat sleeps", "a dog barks", "it rains"]).scores("Does a dog sleep?").argmax())
+        1
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        import bm25s  # slow to import
+
+        words = [tokens(text) for text in texts]
+        if not any(words):
+            raise ValueError("no text has a letter or a digit, so BM25 finds no word")
+        self._size, self._index = len(words), bm25s.BM25(k1=K1, b=B, method="robertson")
+        self._index.index(words, show_progress=False)
+
+    def scores(self, query: str) -> np.ndarray:
+        """Return the score of each text, float32 (N,)."""
+        words = tokens(query)
+        return self._index.get_scores(words) if words else np.zeros(self._size, np.float32)

@@ -24,7 +24,7 @@ from tqdm.utils import envwrap
 
 from sentlab.encoder import Encoder, inference
 from sentlab.encoder.pooling import POOLINGS
-from sentlab.search.passages import passages
+from sentlab.search.phrase_index import passages
 
 TEXTS = ["a man plays the guitar", "the dog runs", "", "who is the old teacher in the city?", "the dog runs", "bread"]
 

@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerFast
 from sentlab import TrainConfig, fit, methods
 from sentlab.encoder import Encoder
 from sentlab.evaluation.words import _windows
-from sentlab.search.passages import passages
+from sentlab.search.phrase_index import passages
 
 TEXTS = ["a man plays the guitar", "", "who is the old teacher in the city?", "Two  dogs, réd!", "the dog runs " * 20]
 BERT = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]"}

@@ -13,7 +13,6 @@ import pytest
 from sentlab.data import toy
 from sentlab.data.toy.grammar import render
 from sentlab.data.toy.scene import scenes
-from sentlab.text import phrases as module
 from sentlab.text.phrases import STOPWORDS, Phrase, Tagger, chunk_phrases, mask_spans, rake_phrases
 
 
@@ -269,16 +268,6 @@ def test_bad_arguments_of_chunks() -> None:
             chunk_phrases("a dog", kinds, tag=toy.tag)
     with pytest.raises(ValueError, match="1 tags for 2 tokens"):
         chunk_phrases("a dog", tag=tagger("DT"))
-
-
-def test_without_nltk_data_chunks_say_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    import nltk
-
-    monkeypatch.setattr(nltk.data, "path", [])
-    module._perceptron.cache_clear()
-    with pytest.raises(LookupError, match=r"averaged_perceptron_tagger_eng.*NLTK_DATA.*sentlab\.data\.toy\.tag"):
-        chunk_phrases("a dog")
-    assert chunks("a dog") == ["a dog"]
 
 
 @pytest.mark.realdata

@@ -11,7 +11,6 @@ import pytest
 from sentlab.data import toy
 from sentlab.data.toy.grammar import frame, render
 from sentlab.data.toy.scene import scenes
-from sentlab.text import phrases
 from sentlab.text.phrases import Tagger
 from sentlab.text.roles import label_roles
 
@@ -87,15 +86,6 @@ def test_results_are_fresh() -> None:
 def test_a_tagger_must_tag_every_token() -> None:
     with pytest.raises(ValueError, match="1 tags for 2 tokens"):
         label_roles("dogs bark", tag=tagger("NNS"))
-
-
-def test_without_nltk_data_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    import nltk
-
-    monkeypatch.setattr(nltk.data, "path", [])
-    phrases._perceptron.cache_clear()
-    with pytest.raises(LookupError, match=r"averaged_perceptron_tagger_eng.*NLTK_DATA.*sentlab\.data\.toy\.tag"):
-        label_roles("nobody has seen this sentence")
 
 
 def test_rules_find_the_roles_of_the_toy_world() -> None:

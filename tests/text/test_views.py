@@ -261,17 +261,6 @@ def test_toy_sentences_keep_their_words_under_synonyms() -> None:
     assert replaced > 180
 
 
-def test_without_wordnet_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    import nltk.corpus
-    from nltk.corpus import LazyCorpusLoader, WordNetCorpusReader
-
-    monkeypatch.setattr(nltk.data, "path", [])
-    monkeypatch.setattr(nltk.corpus, "wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
-    wordnet_synonyms.cache_clear()
-    with pytest.raises(LookupError, match=r"wordnet.*NLTK_DATA.*sentlab\.data\.toy\.synonyms"):
-        synonym_replacement(["dog"], Random(0))
-
-
 @pytest.mark.realdata
 def test_wordnet_s_synonyms(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import nltk.corpus
