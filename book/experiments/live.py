@@ -13,12 +13,7 @@ from experiments.presets import Preset
 
 
 def encoder(preset: Preset, pooling: str = "cls", max_length: int = 32) -> Encoder:
-    """Load the preset's encoder.
-
-    Args:
-        preset: of the chapter.
-        pooling, max_length: as of `Encoder.from_pretrained`; the length is in tokens.
-    """
+    """Load the preset's encoder with a pooling and a maximum length in tokens."""
     return Encoder.from_pretrained(preset.encoder, pooling=pooling, max_length=max_length)
 
 
@@ -50,13 +45,6 @@ def train(
         encoder: is trained in place.
         config: its seed counts for the method, too.
         rows, dev, on_step: as of `sentlab.fit`.
-
-    Returns:
-        The method and the history of its training.
-
-    Example:
-        >>> settings = config(preset, quick={"steps": 8})                                      # doctest: +SKIP
-        >>> method, history = train(SimCSE, encoder(preset), sentences, settings)              # doctest: +SKIP
     """
     set_seed(config.seed)
     method = kind(encoder, **arguments)

@@ -10,15 +10,10 @@ import io
 import re
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from sentlab.extras import need
-
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 ASSETS = Path(__file__).parent / "assets" / "published"
-_HEADING = re.compile(r"# Table (\w+):.*\n")
 
 
 def table(paper: str, number: int | str) -> pd.DataFrame:
@@ -32,25 +27,20 @@ def table(paper: str, number: int | str) -> pd.DataFrame:
         Numbers as floats, as printed (STS columns: Spearman x 100; SLICE's correlations: not times 100); the cells of a
         table of examples are strings.
 
-    Raises:
-        KeyError: the table is not here; names those that are.
+    Example:
+        >>> published.table("paser", 1).loc["BERT-flow", "sts12"]
+        np.float64(58.4)
     """
-    tables, key = _tables(), (paper, str(number))
-    if key not in tables:
-        there = ", ".join(f"{name} {what}" for name, what in tables)
-        raise KeyError(f"table {number} of {paper!r} is not here; there is {there}")
-    return tables[key].copy()
+    return _tables(paper)[str(number)].copy()
 
 
 @cache
-def _tables() -> dict[tuple[str, str], pd.DataFrame]:
-    """Every table of every file, by paper and number."""
-    pandas = need("pandas", "data")
+def _tables(paper: str) -> dict[str, pd.DataFrame]:
+    text = (ASSETS / f"{paper}.tsv").read_text(encoding="utf-8")
+    _, *parts = re.split(r"# Table (\w+):.*\n", text)  # number, lines, number, lines ...
     tables = {}
-    for file in sorted(ASSETS.glob("*.tsv")):
-        _, *parts = _HEADING.split(file.read_text(encoding="utf-8"))  # number, lines, number, lines ...
-        for number, lines in zip(parts[::2], parts[1::2], strict=True):
-            form = {"sep": "\t", "index_col": 0, "na_values": "-", "keep_default_na": False, "quoting": csv.QUOTE_NONE}
-            found = pandas.read_csv(io.StringIO(lines), **form)
-            tables[file.stem, number] = found.astype(dict.fromkeys(found.select_dtypes("number"), float))
+    for number, lines in zip(parts[::2], parts[1::2], strict=True):
+        form = {"sep": "\t", "index_col": 0, "na_values": "-", "keep_default_na": False, "quoting": csv.QUOTE_NONE}
+        printed = pd.read_csv(io.StringIO(lines), **form)
+        tables[number] = printed.astype(dict.fromkeys(printed.select_dtypes("number"), float))
     return tables

@@ -9,14 +9,15 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.records import Record
+from experiments.records import Record, ScorecardRecord, SpeedRecord
+from experiments.results_rows import NOT_RUN, ClaimResult
 
 # a link as `linked` makes it, or what opens a tag that tables do not have: texts of users are in cells, too
 LINK = r'<a class="sentlab-record" href="records\.ipynb#record-[^"<>]*" title="[^"<>]*">[^<>]*</a>'
+FOREIGN = re.compile(rf"({LINK})|<(?!/?(?:b|br|code|em|mark)>)")
 # of verdicts, as in the book's theme, light and dark; elsewhere what reads on white and on black
 GOOD, BAD = "var(--pst-color-success, #0f8a5f)", "var(--pst-color-danger, #c8552b)"
 COLOURS = {"holds": GOOD, "met": GOOD, "fails": BAD, "missed": BAD}
-FOREIGN = re.compile(rf"({LINK})|<(?!/?(?:b|br|code|em|mark)>)")
 
 
 def linked(text: str, name: str) -> str:
@@ -28,15 +29,13 @@ def linked(text: str, name: str) -> str:
         text: the number as it is shown, such as `54.3 ± 0.6`.
         name: of its record; of its sweep where several runs are behind it.
     """
-    shown = "one run of a sweep" if name.startswith("sweeps/") else f"record {name}"  # whose name is a hash
+    title = "one run of a sweep" if name.startswith("sweeps/") else f"record {name}"  # whose name is a hash
     address = f"records.ipynb#record-{escape(name)}"
-    return f'<a class="sentlab-record" href="{address}" title="{escape(shown)}">{escape(text)}</a>'
+    return f'<a class="sentlab-record" href="{address}" title="{escape(title)}">{escape(text)}</a>'
 
 
 def origin(runs: Sequence[Record]) -> str:
-    """Return the name that a number of these runs links to.
-
-    It is the run's own for one run; for several it is their sweep's, or else the first's.
+    """Return the name that a number of these runs links to: the run's own, or for several that of their sweep.
 
     Args:
         runs: one or more, of one sweep, or none of a sweep and of names that follow each other.
@@ -61,18 +60,17 @@ def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Record] = ()) -> p
     return pd.DataFrame({"mean": table.mean(skipna=False), "std": table.std(skipna=False)}).T.apply(text)
 
 
-def side_by_side(parts: Mapping[str, pd.DataFrame], caption: str, *, best: Sequence[str] | None = None) -> Any:
+def side_by_side(parts: Mapping[str, pd.DataFrame], caption: str, *, best: Sequence[str] = ()) -> Any:
     """Make a table for a page in which numbers of different origin stand in separate blocks.
 
     Args:
         parts: origin, such as `the paper` -> its numbers, with equal names of rows for equal things. Numbers are shown
             with one decimal, text as in `left`, and what a part does not have as a dash.
         caption: what the numbers are.
-
-        best: names of columns whose highest number is bold, in each block; None: no column.
+        best: names of columns whose highest number is bold, in each block.
     """
     table = _only_known_tags(pd.concat(parts, axis=1))
-    for column in [place for place in table if place[-1] in (best or ())]:
+    for column in [place for place in table if place[-1] in best]:
         table[column] = _highest_bold(table[column])
     size = "font-size: 0.82em" if table.shape[1] > 8 else "font-size: 0.95em"  # a wide table has to fit the page
     look = [
@@ -100,8 +98,71 @@ def left(table: pd.DataFrame, caption: str = "") -> Any:
         caption: what it shows.
     """
     style = [{"selector": "th, td", "props": "text-align: left; vertical-align: top; padding-right: 0.8em"}]
-    shown = _only_known_tags(table.rename_axis(index=None)).style.set_table_styles(style)
-    return shown.set_caption(_known(caption)) if caption else shown
+    styled = _only_known_tags(table.rename_axis(index=None)).style.set_table_styles(style)
+    return styled.set_caption(_known(caption)) if caption else styled
+
+
+def claims(record: ScorecardRecord, paper: str) -> list[ClaimResult]:
+    """Return the results of the claims of a paper, which the record names, such as `PaSeR`."""
+    return [claim for claim in record.results.claims if claim.paper == paper]
+
+
+def scorecard(record: ScorecardRecord, paper: str) -> Any:
+    """Show a paper's claims: the effect that it prints, and for each encoder ours with its 95% interval, and a verdict.
+
+    Example:
+        >>> tables.scorecard(records.get("scorecard/claims"), "PaSeR")                         # doctest: +SKIP
+    """
+    settings = {claim.text: claim for claim in record.settings.claims if claim.paper == paper}
+    results = claims(record, paper)
+    encoders = list(dict.fromkeys(encoder for claim in results for encoder in claim.found))
+    at_start = {
+        "ours": " (first side at step 0)",
+        "theirs": " (other side at step 0)",
+        "both": " (both sides at step 0)",
+    }
+    rows = []
+    for claim in results:
+        printed = "–" if claim.printed is None else f"{claim.printed:+.1f}"
+        row = {"claim": f"{claim.text} <em>({claim.where})</em>", "paper": printed}
+        for encoder in encoders:
+            row[encoder] = row[f"on {encoder}"] = "–"
+            sides, test = settings[claim.text].sides.get(encoder), claim.found.get(encoder)
+            if sides and test and test.verdict != NOT_RUN and test.difference is not None:
+                number = linked(f"{test.difference:+.1f}", sides.ours.record)
+                row[encoder] = number if test.low is None else f"{number} [{test.low:+.1f}, {test.high:+.1f}]"
+            if sides or claim.untested:  # a verdict, and which side its training did not help
+                row[f"on {encoder}"] = claim.verdict(encoder) + at_start.get(test.at_start if test else None, "")
+        rows.append(row)
+    table = left(pd.DataFrame(rows), f"{paper}: effects, scores × 100").hide(axis="index")
+    return table.map(coloured, subset=[f"on {encoder}" for encoder in encoders])
+
+
+def speed(record: SpeedRecord, *begins: str) -> Any:
+    """Show the rows whose work begins with some words: figures here and elsewhere, their ratio, memory and the goal.
+
+    Example:
+        >>> tables.speed(records.get("speed/cpu"), "Encode")                                   # doctest: +SKIP
+    """
+    rows = [row for row in record.results.rows if row.work.startswith(begins)]
+    cells = []
+    for row in rows:
+        (_, ours), *others = row.figures.items()
+        cells.append(
+            {
+                "threads": str(row.threads),
+                "sentlab": f"{ours:,.4g} {row.unit}",
+                "beside it": "; ".join(f"{name}: {value:,.4g}" for name, value in others) or "–",
+                "times as fast as the first beside it": "–" if row.ratio is None else f"{row.ratio:.1f}",
+                "memory, MiB": "–" if row.memory is None else f"{row.memory:,.0f}",
+                "verdict": "met" if row.met else "missed",
+                "goal": row.goal,
+            }
+        )
+    device = record.source.device.rsplit(",", 1)[0]  # each row has its own number of threads
+    table = left(pd.DataFrame(cells), f"Recorded on {record.source.date}, {device}")
+    table = table.format_index(lambda place: rows[place].work)  # by number, because two rows may do the same work
+    return table.map(coloured, subset=["verdict"])
 
 
 def coloured(verdict: str) -> str:
@@ -111,18 +172,15 @@ def coloured(verdict: str) -> str:
 
 def _highest_bold(column: pd.Series) -> pd.Series:
     numbers = column.map(_number)
-    return column.where(
-        numbers != numbers.max(),
-        column.map(lambda cell: f"<b>{cell:.1f}</b>" if isinstance(cell, float) else f"<b>{cell}</b>"),
-    )
+    bold = column.map(lambda cell: f"<b>{cell:.1f}</b>" if isinstance(cell, float) else f"<b>{cell}</b>")
+    return column.where(numbers != numbers.max(), bold)
 
 
 def _number(cell: Any) -> float:
     """Return the number that a cell begins with; NaN where there is none."""
-    if isinstance(cell, int | float) and not isinstance(cell, bool):
-        return float(cell)
-    found = re.match(r"[-+−]?\d+(\.\d+)?", re.sub(r"<[^<>]*>", "", cell)) if isinstance(cell, str) else None
-    return float(found[0].replace("−", "-")) if found else float("nan")
+    text = re.sub(r"<[^<>]*>", "", str(cell)).replace("−", "-")
+    number = re.match(r"[-+]?\d+(\.\d+)?", text)
+    return float(number[0]) if number else float("nan")
 
 
 def _only_known_tags(table: pd.DataFrame) -> pd.DataFrame:
@@ -130,4 +188,4 @@ def _only_known_tags(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _known(cell: Any) -> Any:
-    return FOREIGN.sub(lambda found: found[1] or "&lt;", cell) if isinstance(cell, str) else cell
+    return FOREIGN.sub(lambda tag: tag[1] or "&lt;", cell) if isinstance(cell, str) else cell

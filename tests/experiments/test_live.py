@@ -13,13 +13,6 @@ from sentlab.encoder import Encoder
 from sentlab.methods import SimCSE
 
 
-def test_the_configuration_is_the_presets_with_few_steps_if_quick() -> None:
-    real, quick = PRESETS["real"], PRESETS["quick"]
-    assert live.config(real, quick={"steps": 3}) == replace(real.train, eval_every=None)
-    found = live.config(quick, keep="last", steps=500, quick={"steps": 3})
-    assert found == replace(quick.train, eval_every=None, keep="last", steps=3)
-
-
 def test_the_same_call_gives_the_same_encoder(small_encoder_folder: Path) -> None:
     config = replace(PRESETS["quick"].train, steps=2, batch_size=4, eval_every=None)
     vectors = []

@@ -1,19 +1,27 @@
-"""Tables for a page."""
+"""Tables for a page, and pictures of the scorecard."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pandas as pd
 import pytest
-from experiments import tables
+from experiments import plots, records, tables
+from experiments.records import ScorecardRecord
+from experiments.results_rows import ClaimResult
+
+RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 
 
-@pytest.mark.parametrize("record", ["paser/seeds", "sweeps/0a1b2c"])
-def test_tables_of_text_keep_their_links_and_take_a_caption(record: str) -> None:
-    table = pd.DataFrame({"rows": [tables.linked("12", record)]}, index=["stsb"])
-    page = tables.left(table, "Corpora").to_html()
-    assert tables.linked("12", record) in page
-    assert "<caption>Corpora</caption>" in page
-    assert "<caption>" not in tables.left(table).to_html()
+@pytest.fixture(scope="module")
+def record() -> ScorecardRecord:
+    return records.get("scorecard/claims", RESULTS)
+
+
+@pytest.fixture
+def tested(record: ScorecardRecord) -> list[ClaimResult]:
+    return [claim for claim in tables.claims(record, "PaSeR") if "tiny" in claim.found]
 
 
 def test_the_highest_number_of_a_column_is_bold_in_each_block() -> None:
@@ -27,11 +35,40 @@ def test_the_highest_number_of_a_column_is_bold_in_each_block() -> None:
 
 def test_a_seed_without_a_score_is_not_dropped_from_the_mean() -> None:
     rows = [{"a": 60.0, "b": 1.0}, {"a": float("nan"), "b": 3.0}, {"a": 62.0, "b": 2.0}]
-    shown = tables.shown(rows)
-    assert shown["a"] == "nan"
-    assert shown["b"] == "2.0 ± 1.0"
+    assert tables.shown(rows).to_dict() == {"a": "nan", "b": "2.0 ± 1.0"}
 
 
-def test_whole_numbers_stay_whole_where_they_are_bold() -> None:
-    table = tables.side_by_side({"x": pd.DataFrame({"n": [3, 4]})}, "counts", best=["n"])
-    assert "<b>4</b>" in table.to_html()
+def test_the_scorecard_sets_effects_beside_each_other(record: ScorecardRecord) -> None:
+    rows = tables.scorecard(record, "PaSeR").data
+    for claim, (_, row) in zip(tables.claims(record, "PaSeR"), rows.iterrows(), strict=True):
+        assert row["paper"] == ("–" if claim.printed is None else f"{claim.printed:+.1f}")
+        if "tiny" in claim.found:
+            test = claim.found["tiny"]
+            assert row["on tiny"].startswith(test.verdict)
+            assert f">{test.difference:+.1f}</a>" in row["tiny"]
+
+
+def test_the_speed_table_says_what_was_measured_and_whether_the_goal_was_met() -> None:
+    record = records.get("speed/cpu", RESULTS)
+    row = next(row for row in record.results.rows if row.work.startswith("Encode"))
+    cells = tables.speed(record, "Encode").data.iloc[0]
+    assert cells["sentlab"] == f"{next(iter(row.figures.values())):,.4g} {row.unit}"
+    assert cells["verdict"] == ("met" if row.met else "missed")
+
+
+def test_effects_are_drawn_with_their_intervals_and_the_paper_s(tested: list[ClaimResult]) -> None:
+    axes = plots.effects(tested, "tiny").axes[0]
+    intervals = [[claim.found["tiny"].low, claim.found["tiny"].high] for claim in tested]
+    lines = [np.asarray(line.get_xdata()).tolist() for line in axes.lines]
+    assert [line for line in lines if line in intervals] == [pair for pair in intervals if None not in pair]
+    points = [np.asarray(dots.get_offsets()).tolist() for dots in axes.collections]
+    for place, claim in enumerate(tested):
+        assert [[claim.found["tiny"].difference, place]] in points
+        assert claim.printed is None or [[claim.printed, place]] in points
+
+
+def test_effects_by_size_end_with_the_paper_s(tested: list[ClaimResult]) -> None:
+    claim = next(claim for claim in tested if claim.printed is not None)
+    (axes,) = plots.effects_by_size([claim], {"tiny": 1.7, "BERT-base": 110}).axes
+    points = [np.asarray(dots.get_offsets()).tolist() for dots in axes.collections]
+    assert points == [[[0, claim.found["tiny"].difference]], [[1, claim.printed]]]
