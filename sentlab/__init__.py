@@ -16,9 +16,18 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sentlab import data, methods, metrics, plots
+    from sentlab import data, methods, plots
     from sentlab.encoder import Encoder
-    from sentlab.evaluation import dev_score, evaluate_sts, pair_cosines, watch_geometry
+    from sentlab.evaluation import (
+        dev_score,
+        evaluate_mining,
+        evaluate_retrieval,
+        evaluate_sts,
+        geometry,
+        metrics,
+        pair_cosines,
+        watch_geometry,
+    )
     from sentlab.search import PhraseIndex, spans
     from sentlab.training import History, TrainConfig, fit, set_seed
 
@@ -26,12 +35,21 @@ __version__ = "0.1.0"  # pyproject.toml reads it here
 
 _OBJECTS = {
     "encoder": ("Encoder",),
-    "evaluation": ("dev_score", "evaluate_sts", "pair_cosines", "watch_geometry"),
+    "evaluation": (
+        "dev_score",
+        "evaluate_mining",
+        "evaluate_retrieval",
+        "evaluate_sts",
+        "geometry",
+        "metrics",
+        "pair_cosines",
+        "watch_geometry",
+    ),
     "search": ("PhraseIndex", "spans"),
     "training": ("History", "TrainConfig", "fit", "set_seed"),
 }
 _PLACES = {name: f"sentlab.{module}" for module, names in _OBJECTS.items() for name in names}
-__all__ = sorted([*_PLACES, "data", "methods", "metrics", "plots"])
+__all__ = sorted([*_PLACES, "data", "methods", "plots"])
 
 
 def __getattr__(name: str) -> Any:

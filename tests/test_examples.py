@@ -19,7 +19,6 @@ PACKAGE = Path(sentlab.__file__).parent
 ELSEWHERE = {  # module -> why its examples do not run by themselves
     "sentlab.data.tables": "they read files of the user",
     "sentlab.encoder.compatible": "it takes a model of another library",
-    "sentlab.evaluation.mteb": "it takes the tasks of another library",
     "experiments.page": "it exports an encoder of the user",
     "experiments.widgets": "they are for a notebook",
     "sentlab.training.processes": "it is for several processes",

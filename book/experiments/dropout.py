@@ -14,7 +14,6 @@ import torch
 from sentlab.data import Corpus, ScoredPair
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts
-from sentlab.evaluation.dropout import UnderDropout
 from sentlab.methods import MaskedLM
 from sentlab.training import randomness
 from tqdm import tqdm
@@ -24,6 +23,7 @@ from experiments import results_rows as found
 from experiments.notes import Notes
 from experiments.records import DropoutRecord
 from experiments.results import Number
+from experiments.under_dropout import UnderDropout
 
 BATCH = 64
 

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from sentlab.data import Corpus
 from sentlab.encoder.storage import locate
-from sentlab.evaluation import Evaluation, evaluate, gold_of, scores_over
+from sentlab.evaluation import Evaluation, gold_of, scores_over
 from sentlab.files import replacing
 from tqdm import tqdm
 
@@ -29,6 +29,7 @@ from experiments import records
 from experiments import results_rows as found
 from experiments.encoders import encoders_of, items_beside, trained_rows
 from experiments.notes import Notes
+from experiments.probes import evaluate
 from experiments.records import ITEMS, LeaderboardRecord
 from experiments.settings_rows import TestSettings
 from experiments.significance import Drawn, estimate, holm, items_of, resample

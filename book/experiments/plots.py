@@ -1,18 +1,26 @@
-"""Pictures of recorded results: leaderboards, effects and verdicts, beside those of `sentlab.plots`."""
+"""Pictures that chapters show beside those of `sentlab.plots`: leaderboards, effects, verdicts, texts in a plane."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from textwrap import fill
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import seaborn as sns
+from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from sentlab.plots import *  # noqa: F403  a chapter needs one name for all pictures
-from sentlab.plots.style import GREY, PALETTE, Picture, canvas
+from sentlab.plots.geometry import label_apart
+from sentlab.plots.style import GREY, PALETTE, RANKS, Picture, canvas
 
 from experiments.results_rows import NOT_RUN, UNTESTED, BoardColumn, ClaimResult
 
+MARKERS = "o^sDv"
+COLOURED = 4  # topics, the first ones
 SIGNIFICANT = 0.05  # the level of a test
 # the colours of the verdicts of a scorecard, with a contrast of 4.5 to white, also when the dark page inverts them
 VERDICTS = {"holds": "#00704d", "undecided": "#8a6d00", "fails": "#b8431c", NOT_RUN: "#a3a3a3", UNTESTED: "#ffffff"}
@@ -138,4 +146,123 @@ def verdict_counts(counts: pd.DataFrame) -> Picture:
         axes.tick_params(axis="y", length=0)
         close = {"columnspacing": 1.0, "handlelength": 1.2, "handletextpad": 0.5}
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, **close)
+    return figure
+
+
+def agreement(table: pd.DataFrame, x: str, y: str, hue: str) -> Picture:
+    """Draw each row as a point over two tests, Spearman × 100, which shows how far they rank the rows alike.
+
+    Args:
+        x, y, hue: names of columns; `hue` chooses colour and marker.
+    """
+    with canvas(1, width=5.4, height=4.0) as (figure, (axes,)):
+        sns.scatterplot(table, x=x, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()], s=60)
+        axes.set(xlabel=f"{x}, Spearman × 100", ylabel=f"{y}, Spearman × 100")
+        axes.legend(title=None, loc="best")
+    return figure
+
+
+def map_of_meanings(planes: Mapping[str, np.ndarray], table: pd.DataFrame) -> Picture:
+    """Draw texts in a plane, one panel per encoder: a star joins the texts of one meaning, which has its name there.
+
+    Colour and marker are the level. Where meaning decides, stars are small; where level does, they are large.
+
+    Args:
+        planes: encoder -> its points (n, 2), from UMAP for instance.
+        table: one row per text, with the columns `meaning` and `level`.
+    """
+    centres, dots = [], []
+    with canvas(len(planes), width=3.9, height=4.2, sharey=False) as (figure, panels):
+        for axes, (name, points) in zip(panels, planes.items(), strict=True):
+            places = (points - points.min(axis=0)) / np.ptp(points, axis=0)  # its scale means nothing
+            meanings = table.groupby("meaning", sort=False).indices
+            middles = {name: places[own].mean(axis=0) for name, own in meanings.items()}
+            rays = [(middles[name], place) for name, own in meanings.items() for place in places[own]]
+            axes.add_collection(LineCollection(rays, colors=GREY, linewidths=0.6, zorder=1))
+            centres.append(middles)
+            dots.append(places)
+            for (level, own), colour, marker in zip(
+                table.groupby("level", sort=False).indices.items(), cycle(PALETTE), cycle(MARKERS), strict=False
+            ):
+                axes.scatter(*places[own].T, s=34, color=colour, marker=marker, linewidths=0, label=level, zorder=3)
+            axes.set(title=name, xticks=[], yticks=[])
+            axes.spines[:].set(visible=True, color="0.8")
+        handles = panels[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3)
+        figure.tight_layout()  # before labels find their places
+        for axes, middles, places in zip(panels, centres, dots, strict=True):
+            label_apart(axes, list(middles), list(middles.values()), places)
+    return figure
+
+
+def topic_planes(
+    planes: Mapping[str, np.ndarray],
+    topics: Sequence[str],
+    scenes: Sequence[int],
+    *,
+    columns: int,
+) -> Picture:
+    """Draw sentences in planes, one panel each: four topics have a colour and a marker, lines join wordings of a scene.
+
+    The other topics are small grey dots, without lines.
+
+    Args:
+        planes: title -> its points (n, 2).
+        topics, scenes: of each of the n sentences.
+        columns: panels side by side.
+    """
+    names, topic, scene = list(dict.fromkeys(topics))[:COLOURED], np.array(topics), np.array(scenes)
+    told = np.isin(topic, names)
+    size = 7.6 / columns
+    with canvas(len(planes), width=size, height=size, columns=columns, sharey=False) as (figure, panels):
+        for axes, (title, points) in zip(panels, planes.items(), strict=True):
+            axes.scatter(*points[~told].T, s=12 / columns, color="0.75", linewidths=0, zorder=0)
+            groups = [points[scene == number] for number in np.unique(scene[told])]
+            axes.add_collection(LineCollection(groups, colors="0.6", linewidths=0.6, zorder=1))
+            for i, name in enumerate(names):
+                own, marker = points[topic == name], MARKERS[i % len(MARKERS)]
+                axes.scatter(
+                    *own.T, s=64 / columns, color=PALETTE[i % len(PALETTE)], marker=marker, linewidths=0, label=name
+                )
+            axes.set_title(title, fontsize=11 if columns < 4 else 10)
+            axes.set(xticks=[], yticks=[], aspect="equal", adjustable="datalim")
+            axes.spines[:].set(visible=True, color="0.8")
+        handles, labels = panels[0].get_legend_handles_labels()
+        if not told.all():
+            handles.append(panels[0].collections[0])
+            labels.append("other topics")
+        figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=5, markerscale=columns**0.5)
+    return figure
+
+
+def pair_planes(
+    planes: Mapping[str, np.ndarray],
+    pairs: tuple[np.ndarray, np.ndarray],
+    alike: np.ndarray,
+    right: Mapping[str, float],
+) -> Picture:
+    """Draw where classifiers call a pair of numbers in [-1, 1] alike, one panel per classifier, with pairs as dots.
+
+    Args:
+        planes: classifier -> probability over a square grid; its rows follow the second number.
+        pairs: n first and n second numbers.
+        alike: (n,), whether a pair is alike. Orange dots are.
+        right: classifier -> share of pairs that it has right, in %.
+    """
+    columns = 2 if len(planes) == 4 else len(planes)
+    with canvas(len(planes), width=2.9, height=3.1, columns=columns, sharex=True) as (figure, panels):
+        for axes, (name, plane) in zip(panels, planes.items(), strict=True):
+            axes.imshow(plane, extent=(-1, 1, -1, 1), origin="lower", cmap=RANKS, vmin=0, vmax=1.25)
+            axes.contour(plane, levels=[0.5], extent=(-1, 1, -1, 1), colors="black", linewidths=1.2)
+            for found, colour, label in ((False, "white", "not alike"), (True, PALETTE[1], "alike")):
+                x, y = (side[alike == found] for side in pairs)
+                axes.scatter(x, y, s=14, color=colour, edgecolor="0.3", linewidth=0.4, label=label)
+            axes.set(title=f"[{name.replace(',', '; ')}]: {right[name]:.0f}% right")
+        for axes in panels[-columns:]:
+            axes.set(xlabel="u")
+        for axes in panels[::columns]:
+            axes.set(ylabel="v")
+        shade = Patch(facecolor=plt.get_cmap(RANKS)(0.8), label="the classifier says alike")
+        handles = [*panels[0].get_legend_handles_labels()[0], shade]
+        figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3)
     return figure

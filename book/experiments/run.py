@@ -23,13 +23,11 @@ from sentlab import data, methods
 from sentlab.data import Corpus, PhraseInContext, ScoredPair, toy
 from sentlab.encoder import Encoder
 from sentlab.encoder.maps import postprocessed
-from sentlab.evaluation import dev_score, evaluate, watch_geometry
-from sentlab.evaluation.inputs import encode_groups
+from sentlab.evaluation import dev_score, watch_geometry
 from sentlab.evaluation.metrics import cosine_similarity
 from sentlab.evaluation.mining import Setup
-from sentlab.evaluation.probes import evaluate_relatedness
 from sentlab.evaluation.retrieval import nearest
-from sentlab.evaluation.sts import geometry
+from sentlab.evaluation.sts import encode_groups, geometry
 from sentlab.files import write_json
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
@@ -39,6 +37,7 @@ from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 from experiments import published, records
 from experiments import results as found
 from experiments.notes import Notes
+from experiments.probes import evaluate, evaluate_relatedness
 from experiments.records import ENCODER, ITEMS, SWEEPS, RunRecord
 from experiments.settings import MAPS, MethodSettings, RunSettings, method_class, view_and_rate
 from experiments.static import load

@@ -1,9 +1,12 @@
-"""Evaluation: STS, words and phrases, retrieval, mining, probes, and the metrics behind them."""
+"""Evaluation: STS, words and phrases, retrieval, mining, and the metrics behind them."""
 
+from sentlab.evaluation import metrics
 from sentlab.evaluation.evaluate import Evaluation, dev_score, evaluate, gold_of, scores_over
-from sentlab.evaluation.inputs import TextEncoder
+from sentlab.evaluation.mining import evaluate_mining
+from sentlab.evaluation.retrieval import evaluate_retrieval
 from sentlab.evaluation.sts import (
     Geometry,
+    TextEncoder,
     evaluate_sts,
     geometry,
     pair_cosines,
@@ -16,9 +19,12 @@ __all__ = [
     "TextEncoder",
     "dev_score",
     "evaluate",
+    "evaluate_mining",
+    "evaluate_retrieval",
     "evaluate_sts",
     "geometry",
     "gold_of",
+    "metrics",
     "pair_cosines",
     "scores_over",
     "watch_geometry",

@@ -9,7 +9,6 @@ The kind of a row decides the evaluation, here and nowhere else:
 | PhraseInContext | `evaluate_mining` | Pearson | similarities |
 | DuplicateQuestion | `evaluate_retrieval` | mean average precision | average precision x 100 of each query |
 | RankingQuery | `evaluate_reranking` | mean average precision | average precision x 100 of each query |
-| LabelledPair | `evaluate_identification` | accuracy | 100 or 0 |
 """
 
 from __future__ import annotations
@@ -23,20 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from sentlab import data
-from sentlab.data import DuplicateQuestion, LabelledPair, PhraseInContext, RankingQuery, ScoredPair, WordPairInContext
-from sentlab.data.catalog import JOINED, PUBLIC
+from sentlab.data import DuplicateQuestion, PhraseInContext, RankingQuery, ScoredPair, WordPairInContext
 from sentlab.data.rows import Corpus, check_rows
-from sentlab.data.toy import NAMES
 from sentlab.encoder import Encoder
 from sentlab.evaluation import metrics, words
-from sentlab.evaluation.inputs import Rows, TextEncoder, one_corpus
 from sentlab.evaluation.mining import Setup, evaluate_mining
-from sentlab.evaluation.probes import evaluate_identification
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
-from sentlab.evaluation.sts import Correlation, pair_cosines
+from sentlab.evaluation.sts import Correlation, Rows, TextEncoder, one_corpus, pair_cosines
 
-KINDS = (ScoredPair, *words.KINDS, PhraseInContext, DuplicateQuestion, RankingQuery, LabelledPair)
+KINDS = (ScoredPair, *words.KINDS, PhraseInContext, DuplicateQuestion, RankingQuery)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +90,6 @@ def evaluate(
     rows: Rows,
     *,
     setup: Setup | None = None,
-    train: Rows | None = None,
     folder: str | Path | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
@@ -106,14 +99,13 @@ def evaluate(
         encoder, folder, progress: as in `evaluate_sts`.
         rows: a corpus, a list of rows of one kind, or a name. Of a name the `test` split is loaded.
         setup: for PhraseInContext: what of a context is compared, as in `evaluate_mining`. None means `spans`.
-        train: for LabelledPair: the pairs to train the classifier on. None means the `train` split of the corpus.
 
     Returns:
         Scores are named after the corpus: `sts12`, `quora map`, `quora mrr@10`, `stsb-context spans pearson`. A
         `sentlab.Encoder` gets a second score for WordPairInContext rows, `NAME in context`.
 
     Raises:
-        ValueError: no evaluation fits the rows; the rows have no use for `setup` or `train`; or as the evaluations.
+        ValueError: no evaluation fits the rows; the rows have no use for `setup`; or as the evaluations.
 
     Example:
         >>> found = evaluate(sentlab.Encoder.from_pretrained(pooling="mean"), "toy-sts", progress=False)
@@ -122,15 +114,9 @@ def evaluate(
     corpus = one_corpus(rows, *KINDS, folder=folder)
     name, kind, left_out = corpus.name, type(corpus[0]), dict(corpus.left_out)
     check_rows(corpus, kind)
-    for argument, given, wanted in (("setup", setup, PhraseInContext), ("train", train, LabelledPair)):
-        if given is not None and kind is not wanted:
-            raise ValueError(f"{argument}= is for {wanted.__name__} rows; {name} holds {kind.__name__}")
-    if kind is LabelledPair:
-        if train is None:
-            train = _training_rows(corpus, rows, folder)
-        labelled = evaluate_identification(encoder, train, corpus, progress=progress)
-        scores, items = {name: labelled.accuracy}, 100.0 * labelled.right
-    elif kind in (DuplicateQuestion, RankingQuery):
+    if setup is not None and kind is not PhraseInContext:
+        raise ValueError(f"setup= is for PhraseInContext rows; {name} holds {kind.__name__}")
+    if kind in (DuplicateQuestion, RankingQuery):
         rank = evaluate_retrieval if kind is DuplicateQuestion else evaluate_reranking
         ranked = rank(encoder, corpus, progress=progress)
         scores, items = {f"{name} map": ranked.map, f"{name} mrr@10": ranked.mrr}, ranked.precisions
@@ -156,21 +142,12 @@ def evaluate(
 def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]:
     """Return the gold (n,) of a corpus and its correlation in `evaluate`; an `Evaluation` from stored items needs both.
 
-    Both are None for questions, queries and labels, where an item's value is a score by itself.
+    Both are None for questions and queries, where an item's value is a score by itself.
     """
     if not hasattr(corpus[0], "score"):
         return None, None
     gold = np.array([row.score for row in corpus], np.float64)
     return gold, "pearson" if isinstance(corpus[0], PhraseInContext) else "spearman"
-
-
-def _training_rows(corpus: Corpus[Any], rows: Rows, folder: str | Path | None = None) -> Corpus[Any]:
-    """The `train` split of a corpus of labelled pairs that has one."""
-    if (corpus is rows or isinstance(rows, str)) and corpus.name in (*PUBLIC, *JOINED, *NAMES):
-        return data.load(corpus.name, "train", folder)
-    raise ValueError(
-        f"{corpus.name}: `evaluate` needs train= too, the pairs that the classifier of the labels is trained on"
-    )
 
 
 def dev_score(rows: Rows, *, setup: Setup | None = None) -> Callable[[TextEncoder], float]:
@@ -195,12 +172,11 @@ def dev_score(rows: Rows, *, setup: Setup | None = None) -> Callable[[TextEncode
     gold, _ = gold_of(corpus)
     if gold is not None and len(set(gold.tolist())) < 2:  # `fit` would find out at its end
         raise ValueError(f"{corpus.name}: a correlation needs rows with different scores; all of them have {gold[0]:g}")
-    train = _training_rows(corpus, rows) if isinstance(corpus[0], LabelledPair) else None
     if isinstance(rows, Corpus) and rows.split == "test":
         warnings.warn(f"{rows.name} is a test split; choose with another, or the test says too much", stacklevel=2)
 
     def score(encoder: TextEncoder) -> float:
-        found = evaluate(encoder, corpus, setup=setup, train=train, progress=False)
+        found = evaluate(encoder, corpus, setup=setup, progress=False)
         return found.score() if found.gold is None else 100 * metrics.spearman(found.items, found.gold)
 
     # a checkpoint belongs to its dev set

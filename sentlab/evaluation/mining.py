@@ -34,8 +34,7 @@ from sentlab.data.rows import Corpus, PhraseInContext
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import tokenized
 from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corpus
-from sentlab.evaluation.results import Result
+from sentlab.evaluation.sts import Result, Rows, TextEncoder, encode_groups, one_corpus
 from sentlab.extras import need
 from sentlab.search.spans import best_spans
 from sentlab.text.words import BM25, tight, word_boundaries, word_places

@@ -29,8 +29,7 @@ import numpy as np
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
 from sentlab.encoder.inference import checked
 from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import Rows, TextEncoder, encode_groups, one_corpus
-from sentlab.evaluation.results import Result
+from sentlab.evaluation.sts import Result, Rows, TextEncoder, encode_groups, one_corpus
 from sentlab.extras import need
 
 if TYPE_CHECKING:

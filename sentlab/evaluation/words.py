@@ -25,8 +25,7 @@ from sentlab.data.rows import Corpus, PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import tokenized
 from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import Rows, TextEncoder, encode_pairs, one_corpus, several_corpora, sides
-from sentlab.evaluation.results import CorporaResult
+from sentlab.evaluation.sts import CorporaResult, Rows, TextEncoder, encode_pairs, one_corpus, several_corpora, sides
 from sentlab.text.words import token_starts, word_places
 
 DECIMALS = 9  # of a cosine; what is behind them is rounding error

@@ -108,16 +108,3 @@ def curves(table: pd.DataFrame, x: str | Sequence[str], ys: Sequence[str], hue: 
         panels[0].get_legend().remove()
         figure.legend(*handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(3, table[hue].nunique()))
     return figure
-
-
-def agreement(table: pd.DataFrame, x: str, y: str, hue: str) -> Figure:
-    """Draw each row as a point over two tests, Spearman × 100, which shows how far they rank the rows alike.
-
-    Args:
-        x, y, hue: names of columns; `hue` chooses colour and marker.
-    """
-    with canvas(1, width=5.4, height=4.0) as (figure, (axes,)):
-        sns.scatterplot(table, x=x, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()], s=60)
-        axes.set(xlabel=f"{x}, Spearman × 100", ylabel=f"{y}, Spearman × 100")
-        axes.legend(title=None, loc="best")
-    return figure

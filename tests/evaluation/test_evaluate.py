@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sentlab import data
 from sentlab.data import contexts, toy
 from sentlab.data.rows import (
     Corpus,
@@ -23,7 +21,6 @@ from sentlab.data.rows import (
 from sentlab.encoder import Encoder
 from sentlab.evaluation import Evaluation, dev_score, evaluate, gold_of, metrics, scores_over
 from sentlab.evaluation.mining import evaluate_mining
-from sentlab.evaluation.probes import evaluate_identification
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import evaluate_sts, pair_cosines
 from sentlab.evaluation.words import evaluate_in_context, evaluate_similarity
@@ -38,11 +35,6 @@ class Letters:
 
 def corpus_of(name: str, split: str = "test", size: int = 60) -> Corpus[Any]:
     return toy.load(name, split, size=size)
-
-
-def two_labels(split: str) -> Corpus[Any]:
-    rows = toy.load("toy-nli-pairs", split, size=150)
-    return Corpus("two labels", split, tuple(row for row in rows if row.label != "neutral"), rows.source)
 
 
 CONTEXTS = [
@@ -88,21 +80,6 @@ def test_candidates_are_reranking() -> None:
     found, ranked = evaluate(Letters(), corpus), evaluate_reranking(Letters(), corpus)
     assert found.scores == {"toy-reranking map": ranked.map, "toy-reranking mrr@10": ranked.mrr}
     assert found.score() == pytest.approx(ranked.map)
-
-
-def test_labels_are_identification_with_the_train_split() -> None:
-    train, test = two_labels("train"), two_labels("test")
-    found, labelled = evaluate(Letters(), test, train=train), evaluate_identification(Letters(), train, test)
-    assert found.scores == {"two labels": labelled.accuracy}
-    assert found.items.tolist() == [100.0 * right for right in labelled.right]
-
-
-def test_the_train_split_is_loaded_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    train, test = two_labels("train"), replace(two_labels("test"), name="toy-nli-pairs")
-    asked = []
-    monkeypatch.setattr(data, "load", lambda *what: asked.append(what) or train)
-    assert evaluate(Letters(), test).scores == evaluate(Letters(), test, train=train).scores
-    assert asked == [("toy-nli-pairs", "train", None)]
 
 
 def test_phrases_are_similarity() -> None:
@@ -189,16 +166,8 @@ def test_what_no_dev_score_can_be_made_of_is_refused_at_once() -> None:
     for rows in (same, same[:1]):
         with pytest.raises(ValueError, match="rows with different scores; all of them have 2"):
             dev_score(rows)
-    with pytest.raises(ValueError, match="needs train= too"):
-        dev_score(list(two_labels("dev")))
     with pytest.warns(UserWarning, match="toy-sts is a test split"):
         dev_score(corpus_of("toy-sts"))
-
-
-def test_a_dev_score_of_labels_trains_on_the_corpus_own_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    train, dev = two_labels("train"), replace(two_labels("dev"), name="toy-nli-pairs")
-    monkeypatch.setattr(data, "load", lambda *what: train)
-    assert dev_score(dev)(Letters()) == evaluate_identification(Letters(), train, dev).accuracy
 
 
 def test_rows_and_arguments_that_do_not_fit() -> None:
@@ -209,10 +178,6 @@ def test_rows_and_arguments_that_do_not_fit() -> None:
         evaluate(Letters(), [pairs[0], PhrasePair("a", "b", "equivalence", 0.5)])
     with pytest.raises(ValueError, match="for PhraseInContext rows"):
         evaluate(Letters(), pairs, setup="full")
-    with pytest.raises(ValueError, match="needs train= too"):
-        evaluate(Letters(), list(two_labels("test")))
-    with pytest.raises(ValueError, match="for LabelledPair rows"):
-        evaluate(Letters(), pairs, train=corpus_of("toy-nli-pairs"))
     with pytest.raises(TypeError, match="found ScoredPair"):
         evaluate(Letters(), ScoredPair("a", "b", 1.0))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no query with a relevant"):

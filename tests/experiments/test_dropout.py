@@ -10,11 +10,11 @@ from experiments import __main__ as recorded
 from experiments import plan, records
 from experiments.dropout import dropout, masked_lm
 from experiments.records import DropoutRecord
+from experiments.under_dropout import UnderDropout
 
 from sentlab import data
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts
-from sentlab.evaluation.dropout import UnderDropout
 
 ENCODER = {"source": "tiny", "pooling": "cls", "max_length": 32}
 

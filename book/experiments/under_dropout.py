@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import checked
 from sentlab.training import randomness

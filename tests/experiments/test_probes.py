@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from experiments import probes
+from experiments.probes import evaluate_identification, evaluate_relatedness, relatedness_targets
 from torch import nn
 
 from sentlab import data
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
 from sentlab.encoder import Encoder
-from sentlab.evaluation import probes
 from sentlab.evaluation.metrics import pearson
-from sentlab.evaluation.probes import evaluate_identification, evaluate_relatedness, relatedness_targets
 
 
 class Numbers:

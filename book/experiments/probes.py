@@ -26,15 +26,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
-
 from sentlab import data
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
-from sentlab.evaluation import metrics
-from sentlab.evaluation.inputs import Rows, TextEncoder, encode_pairs, one_corpus
-from sentlab.evaluation.results import CorporaResult
-from sentlab.extras import need
+from sentlab.evaluation import Evaluation, metrics
+from sentlab.evaluation import evaluate as evaluate_rows
+from sentlab.evaluation.sts import CorporaResult, Rows, TextEncoder, encode_pairs, one_corpus
 from sentlab.training.losses import pair_features
+from torch import Tensor
 
 SPLITS = ("train", "dev", "test")
 BINS = 5  # of a score, at 1, 2, ... 5
@@ -103,6 +101,23 @@ class IdentificationResult(CorporaResult):
             f"IdentificationResult({self.name}: accuracy {self.accuracy:.2f}, larger class {self.larger_class:.2f}; "
             f"{self.pairs['test']:,} pairs, C {self.strength:g})"
         )
+
+
+def evaluate(encoder: TextEncoder, corpus: Corpus[Any], **options: Any) -> Evaluation:
+    """Score an encoder on rows of any kind: as `sentlab.evaluation.evaluate`, and labelled pairs by a classifier.
+
+    Args:
+        encoder: as in `evaluate_sts`.
+        corpus: of LabelledPair rows the classifier learns from the `train` split of the corpus of that name.
+        options: as in `sentlab.evaluation.evaluate`.
+
+    Returns:
+        Of labelled pairs the accuracy x 100, and 100 or 0 for each pair.
+    """
+    if not isinstance(corpus[0], LabelledPair):
+        return evaluate_rows(encoder, corpus, **options)
+    result = evaluate_identification(encoder, data.load(corpus.name, "train"), corpus, progress=options.get("progress"))
+    return Evaluation({corpus.name: result.accuracy}, 100.0 * result.right, None, None, dict(corpus.left_out))
 
 
 def evaluate_relatedness(
@@ -199,8 +214,7 @@ def evaluate_identification(
 
     Source: Korkontzelos et al. (2013), "SemEval-2013 Task 5: Evaluating Phrasal Semantics", for the task.
     """
-    need("sklearn", "eval")  # it takes a second or two to import
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression  # which takes a second or two to import
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

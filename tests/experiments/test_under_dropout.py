@@ -7,9 +7,9 @@ import copy
 import numpy as np
 import pytest
 import torch
+from experiments.under_dropout import UnderDropout
 
 from sentlab.encoder import Encoder
-from sentlab.evaluation.dropout import UnderDropout
 from sentlab.training.randomness import dropout_of, set_dropout
 
 TEXTS = ["A man plays a guitar.", "It rains.", "Two dogs run over a wide green field in the sun.", "It rains."]

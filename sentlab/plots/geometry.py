@@ -1,13 +1,16 @@
-"""How the cosines of pairs spread."""
+"""How an encoder lays out sentences: how the cosines of pairs spread, alignment and uniformity."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.transforms import Bbox
 
 from sentlab.evaluation.sts import BINS, LEVELS, Geometry
 from sentlab.plots.style import GREY, PALETTE, SCALE, canvas
@@ -92,3 +95,48 @@ def cosine_violins(table: pd.DataFrame, group: str, kind: str) -> Figure:
         axes.set(xlabel="cosine similarity", ylabel="")
         axes.legend(title=None, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
+
+
+def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str, float], label: str) -> Figure:
+    """Draw encoders as labelled points over uniformity and alignment; lower left is better (PaSeR, Fig. 6).
+
+    Args:
+        geometries: encoder -> its `geometry`.
+        scores: encoder -> the score that colours its point.
+        label: what the score is; it stands in brackets.
+    """
+    with canvas(1, width=5.4, height=4.4) as (figure, (axes,)):
+        x, y = ([getattr(found, name) for found in geometries.values()] for name in ("uniformity", "alignment"))
+        axes.scatter(x, y, c=[scores[name] for name in geometries], cmap=SCALE, s=60, zorder=3)
+        axes.margins(0.15)
+        axes.set(xlabel="uniformity (lower is better)", ylabel="alignment (lower is better)")
+        axes.set_title(f"in brackets, and as colour: {label}", fontsize=10)
+        figure.tight_layout()  # before labels find their places
+        label_apart(axes, [f"{name} ({scores[name]:.1f})" for name in geometries], list(zip(x, y, strict=True)))
+    return figure
+
+
+def label_apart(
+    axes: Any,
+    labels: Sequence[str],
+    points: Sequence[Any],
+    others: Sequence[Any] = (),
+) -> None:
+    """Label points, each as close as possible without covering a point, one of the others or an earlier label."""
+    axes.autoscale(False)  # lines to labels do not move what they lead to
+    places = axes.transData.transform([*points, *others])
+    taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in places]
+    ways = [(7 * far * x, 6 * far * y) for far in range(1, 17) for y in (1, -1, 0, 2, -2) for x in (1, -1)]
+    ground = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}  # no line strikes it through
+    for label, point in zip(labels, points, strict=True):
+        text = axes.annotate(
+            label, point, ways[0], textcoords="offset points", fontsize=10, va="center", bbox=ground, zorder=4
+        )
+        for x, y in [*ways, ways[0]]:  # the first one again where there is no room
+            text.set(position=(x, y), ha="left" if x > 0 else "right")
+            box = text.get_window_extent()
+            if axes.bbox.contains(*box.min) and axes.bbox.contains(*box.max) and not box.count_overlaps(taken):
+                break
+        near = axes.transData.inverted().transform((box.x0 if x > 0 else box.x1, (box.y0 + box.y1) / 2))
+        axes.add_line(Line2D(*zip(point, near, strict=True), color="0.6", linewidth=0.6, zorder=2))
+        taken.append(box)
