@@ -18,12 +18,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 from candidates import drawn_phrases
+from experiments import toy
 from experiments.results_rows import SpeedRow
 from library import Library, load_encoder, most_memory, text_files
 from side_by_side import OURS, alone, in_turn, parser_of, settled, times_as_fast, told
 
 from sentlab import Encoder, PhraseIndex
-from sentlab.data import toy
 from sentlab.encoder.inference import computes_bfloat16
 
 ONE, EACH, MEMORY, MORE = 0.25, 0.03, 60, 1.2  # goals for 2 M words: seconds, seconds, MiB, times the encoder's time

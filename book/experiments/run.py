@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from accelerate import Accelerator
 from sentlab import data, methods
-from sentlab.data import Corpus, PhraseInContext, ScoredPair, toy
+from sentlab.data import Corpus, PhraseInContext, ScoredPair
 from sentlab.encoder import Encoder
 from sentlab.encoder.maps import postprocessed
 from sentlab.evaluation import dev_score, watch_geometry
@@ -34,7 +34,7 @@ from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 
-from experiments import published, records
+from experiments import published, records, toy
 from experiments import results as found
 from experiments.notes import Notes
 from experiments.probes import evaluate, evaluate_relatedness

@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
-from sentlab.data.toy import render, scenes
-from sentlab.data.toy.lexicon import lexicon
 from sentlab.encoder import Encoder
 from sentlab.evaluation.retrieval import top_k
 from tqdm import tqdm
@@ -28,6 +26,8 @@ from experiments import results_rows as found
 from experiments.encoders import encoders_of
 from experiments.notes import Notes
 from experiments.records import MapRecord
+from experiments.toy import render, scenes
+from experiments.toy.lexicon import lexicon
 
 DRAWN = 1000  # scenes that are looked at for each scene wanted; the rarest topic is one scene in a hundred
 MOST = 10  # topics that pictures can tell apart, in five colours and two shapes

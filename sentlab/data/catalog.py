@@ -77,7 +77,7 @@ def load(name: str, split: str = "test", folder: Folder = None) -> Corpus[Any]:
         ('ScoredPair', 'toy world, seed 0')
     """
     if name in toy.NAMES:
-        return _toy(name, split)
+        return toy.load(name, split)
     if name not in JOINED and name not in PUBLIC:
         raise ValueError(f"no corpus is named {name!r}; there are {', '.join([*PUBLIC, *JOINED, *toy.NAMES])}")
     splits = JOINED[name].splits if name in JOINED else tuple(PUBLIC[name].files)
@@ -95,9 +95,6 @@ def load(name: str, split: str = "test", folder: Folder = None) -> Corpus[Any]:
     return _from_hub(name, split, root) if found is None else found
 
 
-_toy = cache(toy.load)  # making one takes longer than encoding it
-
-
 def corpora() -> pd.DataFrame:
     """List every name that `load` knows, with its splits, its type of row and where it comes from."""
     public = [
@@ -105,7 +102,7 @@ def corpora() -> pd.DataFrame:
         for name, entry in PUBLIC.items()
     ]
     joined = [(name, ", ".join(made.splits), made.row, made.of) for name, made in JOINED.items()]
-    toys = [(name, "train, dev, test", type(toy.load(name, "test", size=1)[0]), "toy world") for name in toy.NAMES]
+    toys = [(name, "train, dev, test", row, "toy world") for name, row in toy.ROWS.items()]
     rows = [(name, splits, row.__name__, of) for name, splits, row, of in [*public, *joined, *toys]]
     return need("pandas", "data").DataFrame(rows, columns=["name", "splits", "row", "from"]).set_index("name")
 

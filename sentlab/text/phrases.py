@@ -142,7 +142,7 @@ def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: 
         sentence: the raw text. Phrases never cross punctuation.
         kinds: some of `CHUNKS`.
         tag: gives each token of a list a Penn Treebank tag. A clitic such as "n't" is one token. None takes NLTK's
-            averaged perceptron. `sentlab.data.toy.tag` knows the toy world.
+            averaged perceptron. The book's `experiments.toy.tag` knows the toy world.
 
     Returns:
         Phrases with score 1.
@@ -154,7 +154,8 @@ def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: 
     Source: PaSeR (Wu and Zhao 2022), section 3.1.1, with chunks in the place of the sub-trees of a full parse.
 
     Example:
-        >>> phrases = chunk_phrases("The old farmer sold the brown horse.", ["NP"], tag=sentlab.data.toy.tag)
+        >>> tags = "DT JJ NN VBD DT JJ NN .".split()
+        >>> phrases = chunk_phrases("The old farmer sold the brown horse.", ["NP"], tag=lambda words: tags)
         >>> sorted(phrase.text for phrase in phrases)
         ['The old farmer', 'the brown horse']
     """

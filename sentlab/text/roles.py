@@ -77,7 +77,8 @@ def label_roles(sentence: str, *, tag: Tagger | None = None) -> list[dict[str, s
     Source: PT-BERT (Tan et al. 2022), section 4.4, with these rules in the place of a trained labeller.
 
     Example:
-        >>> label_roles("The farmer did not sell the horse.", tag=sentlab.data.toy.tag)
+        >>> tags = "DT NN VBD RB VB DT NN .".split()
+        >>> label_roles("The farmer did not sell the horse.", tag=lambda words: tags)
         [{'ARG0': 'The farmer', 'PRED': 'sell', 'ARGM-NEG': 'not', 'ARG1': 'the horse'}]
     """
     return [dict(frame) for frame in _labelled(sentence, tag)]

@@ -5,7 +5,7 @@ and swaps are those of EDA (Wei and Zou 2019) that PaSeR uses (section 3.1.3; Ta
 itself with deletion, swaps, duplication and its own order of semantic roles (section 4.4, Tables 3 and 4), SimCSE with
 crops and deletion. Settings are bound with `functools.partial`, and `compose` puts one view behind another::
 
-    view = compose(partial(synonym_replacement, synonyms=toy.synonyms), random_swap)
+    view = compose(partial(synonym_replacement, synonyms=wordnet_synonyms), random_swap)
     text = " ".join(view(split_words(sentence), Random(7)))
 
 A view with `keep` touches none of those words, such as [MASK], and no punctuation mark between spaces. A mark that is
@@ -198,7 +198,7 @@ def srl_guided(words: Sequence[str], rng: Random, *, roles: Callable[[str], Sequ
         rng: not used, since there is nothing to choose.
         roles: sentence -> its frames, one for each predicate. A frame maps names of roles to their words. Any of
             `ROLES` may be absent, but a frame without PRED is no predicate. Other roles, such as ARG2, are left out.
-            Take `sentlab.text.roles.label_roles`, or `sentlab.data.toy.roles`, which is exact.
+            Take `sentlab.text.roles.label_roles`; the book's `experiments.toy.roles` is exact for toy sentences.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4, "SRL-guided augmentation".
 

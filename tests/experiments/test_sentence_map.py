@@ -22,11 +22,11 @@ from experiments.sentence_map import (
     sentences,
     turned,
 )
+from experiments.toy import Scene, scenes
+from experiments.toy.lexicon import lexicon, plural
 from experiments.widgets import map_numbers
 from sklearn.decomposition import PCA
 
-from sentlab.data.toy import Scene, scenes
-from sentlab.data.toy.lexicon import lexicon, plural
 from sentlab.encoder import Encoder
 
 TOPICS = ["travel", "kitchen"]

@@ -9,10 +9,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from experiments import toy
+from experiments.toy.grammar import render
+from experiments.toy.scene import scenes
 
-from sentlab.data import toy
-from sentlab.data.toy.grammar import render
-from sentlab.data.toy.scene import scenes
 from sentlab.text.phrases import STOPWORDS, Phrase, Tagger, chunk_phrases, mask_spans, rake_phrases
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from experiments import toy
+from experiments.toy.grammar import frame, render
+from experiments.toy.scene import scenes
 
-from sentlab.data import toy
-from sentlab.data.toy.grammar import frame, render
-from sentlab.data.toy.scene import scenes
 from sentlab.text.phrases import Tagger
 from sentlab.text.roles import label_roles
 

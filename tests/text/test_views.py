@@ -9,9 +9,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from experiments import toy
 
 from sentlab import data
-from sentlab.data import toy
 from sentlab.text.roles import label_roles
 from sentlab.text.views import (
     View,

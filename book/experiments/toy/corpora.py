@@ -1,8 +1,8 @@
 """The toy world: a small English in which every kind of corpus can be had offline, with gold by construction.
 
 Scenes (`scene.py`) are drawn from event frames and put into words (`grammar.py`) in several syntactic forms. The words
-are any synonyms of the lexicon (`lexicon.py`, read from `sentlab/assets/toy`). What is known of the scenes is the gold:
-pairs are graded by `score`,
+are any synonyms of the lexicon (`lexicon.py`, read from `experiments/assets/toy`). What is known of the scenes is the
+gold: pairs are graded by `score`,
 
     score = 5 * sum of weight(role) * similarity(fillers) / sum of weight(role), over all roles that either scene fills
 
@@ -13,9 +13,14 @@ Results on it are to be called what they are: results on the toy world.
 
 from __future__ import annotations
 
+import json
+import lzma
 from collections.abc import Callable, Iterator
+from dataclasses import astuple
 from functools import cache, partial
+from itertools import product
 from numbers import Integral
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -27,10 +32,11 @@ from sentlab.data.rows import (
     ScoredPair,
     Triple,
 )
-from sentlab.data.toy.grammar import FORMS, Sentence, ask, asked, forms, frame, realise, render
-from sentlab.data.toy.lexicon import lexicon, synonyms
-from sentlab.data.toy.phrases import contexts, phrases, words
-from sentlab.data.toy.scene import (
+
+from experiments.toy.grammar import FORMS, Sentence, ask, asked, forms, frame, realise, render
+from experiments.toy.lexicon import lexicon, synonyms
+from experiments.toy.phrases import contexts, phrases, words
+from experiments.toy.scene import (
     SPLITS,
     WEIGHTS,
     Scene,
@@ -45,7 +51,7 @@ from sentlab.data.toy.scene import (
     split_of,
     swap,
 )
-from sentlab.data.toy.tags import tag
+from experiments.toy.tags import tag
 
 __all__ = [
     "FORMS", "NAMES", "Scene", "forms", "load", "realise", "render", "roles", "scenes", "score", "synonyms", "tag",
@@ -93,6 +99,14 @@ def load(name: str, split: str = "test", *, seed: int = 0, size: int | None = No
         if len(rows) == size:
             return Corpus(name, split, tuple(rows), f"toy world, seed {seed}")
     raise ValueError(f"{name} has only {len(rows)} rows in {split!r}; ask for no more than that")
+
+
+def freeze(path: Path) -> None:
+    """Write every corpus of the usual sizes and seed 0 into the file that `sentlab.data.toy` reads."""
+    with lzma.open(path, "wt", encoding="utf-8", preset=9 | lzma.PRESET_EXTREME) as file:
+        for name, split in product(NAMES, SPLITS):
+            rows = [row if isinstance(row, str) else astuple(row) for row in load(name, split)]
+            file.write(json.dumps({"name": name, "split": split, "rows": rows}, ensure_ascii=False) + "\n")
 
 
 def roles(sentence: str) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from sentlab.data.toy.lexicon import Frame, lexicon
+from experiments.toy.lexicon import Frame, lexicon
 
 SPLITS = ("train", "dev", "test")
 WEIGHTS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from sentlab.data.toy.lexicon import Sense, article, inflect, lexicon, plural
-from sentlab.data.toy.scene import Scene, frame_of, is_animate, is_person, refill
+from experiments.toy.lexicon import Sense, article, inflect, lexicon, plural
+from experiments.toy.scene import Scene, frame_of, is_animate, is_person, refill
 
 FORMS = (
     "active", "passive", "fronted", "fronted passive", "there is", "cleft agent", "cleft theme", "what",

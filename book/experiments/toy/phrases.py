@@ -7,9 +7,10 @@ from itertools import combinations
 from random import Random
 
 from sentlab.data.rows import PhraseInContext, PhrasePair, WordPair
-from sentlab.data.toy.grammar import Sentence, render
-from sentlab.data.toy.lexicon import article, lexicon
-from sentlab.data.toy.scene import UNSAID, Scene, attributes, draw, scenes, similarity, split_of_text
+
+from experiments.toy.grammar import Sentence, render
+from experiments.toy.lexicon import article, lexicon
+from experiments.toy.scene import UNSAID, Scene, attributes, draw, scenes, similarity, split_of_text
 
 PART_WEIGHTS = {"v": 4.0, "n": 3.0, "a": 1.0}  # of a phrase: event, noun, attribute
 Phrase = tuple[str, ...]  # senses in the order of speech, at most one of each kind

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 
-from sentlab.data.toy.lexicon import inflect, lexicon, plural
+from experiments.toy.lexicon import inflect, lexicon, plural
 
 _LISTED = {
     "DT": "a an the some no",

@@ -1,6 +1,6 @@
 """The toy world: a small English in which every kind of corpus can be made offline, with gold by construction."""
 
-from sentlab.data.toy.corpora import (
+from experiments.toy.corpora import (
     FORMS,
     NAMES,
     Scene,

@@ -1,7 +1,7 @@
 """The words of the toy world: senses with synonyms, hypernyms and opposites, event frames, and English inflection.
 
-Everything is read from the plain text files of `sentlab/assets/toy`, which explain their own format and are meant to be
-edited. A sense is named by a letter for its kind and its first word: `n/car` (noun), `v/repair` (event), `a/red`
+Everything is read from the plain text files of `experiments/assets/toy`, which explain their own format and are meant
+to be edited. A sense is named by a letter for its kind and its first word: `n/car` (noun), `v/repair` (event), `a/red`
 (adjective) and `c/in the garden` (circumstance: manner, place, time, number); `n/#vehicle` is a heading.
 """
 
@@ -17,7 +17,7 @@ _FUNCTION = (
     "a an the in on at by of to for from with without into up down off out away after before behind during ago no"
 )
 FUNCTION_WORDS = frozenset(_FUNCTION.split())
-ASSETS = Path(__file__).resolve().parents[2] / "assets" / "toy"
+ASSETS = Path(__file__).resolve().parents[1] / "assets" / "toy"
 WORD_FILES = {"n": "nouns.txt", "a": "adjectives.txt", "c": "circumstances.txt"}
 ROLES = ("agent", "theme", "recipient", "tool", "manner", "place")
 _HEADER = re.compile(

@@ -1,0 +1,74 @@
+"""The toy world: corpora of every kind in a small English, with gold by construction, for trials without files.
+
+Its generator draws scenes (who does what to whom, how, where and when) and puts them into words in several syntactic
+forms. What is known of the scenes is the gold. It is in the book's repository, `book/experiments/toy`, for other sizes
+and seeds; here are the rows of seed 0. Train, dev and test share no scene.
+Results on it are to be called what they are: results on the toy world.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sentlab.data.rows import (
+    Corpus,
+    DuplicateQuestion,
+    LabelledPair,
+    PhraseInContext,
+    PhrasePair,
+    RankingQuery,
+    ScoredPair,
+    Triple,
+    WordPair,
+)
+
+WORLD = Path(__file__).resolve().parents[1] / "assets" / "toy-world.jsonl.xz"  # a line a corpus and split
+ROWS: dict[str, type] = {
+    "toy-sentences": str,
+    "toy-sts": ScoredPair,
+    "toy-nli": Triple,
+    "toy-nli-pairs": LabelledPair,
+    "toy-phrases": PhrasePair,
+    "toy-words": WordPair,
+    "toy-duplicates": DuplicateQuestion,
+    "toy-reranking": RankingQuery,
+    "toy-contexts": PhraseInContext,
+}
+NAMES = tuple(ROWS)
+
+
+def load(name: str, split: str = "test", *, size: int | None = None) -> Corpus[Any]:
+    """Load a corpus of the toy world: its rows, or the first `size` of them.
+
+    Raises:
+        ValueError: there is no such corpus or split, or it has fewer rows.
+
+    Example:
+        >>> from sentlab.data import toy
+        >>> len(toy.load("toy-sts", "dev", size=100))
+        100
+    """
+    corpus = _whole(name, split)
+    if size is not None and not 0 < size <= len(corpus):
+        raise ValueError(f"{name} has {len(corpus)} rows in {split!r}; size must be from 1 to that, not {size}")
+    return replace(corpus, rows=corpus.rows[:size])
+
+
+@cache
+def _whole(name: str, split: str) -> Corpus[Any]:
+    with lzma.open(WORLD, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith(json.dumps({"name": name, "split": split})[:-1]):
+                return Corpus(name, split, tuple(_rows(ROWS[name], json.loads(line)["rows"])), "toy world, seed 0")
+    raise ValueError(f"the toy world has {', '.join(NAMES)} in train, dev and test; not {name!r} in {split!r}")
+
+
+def _rows(row: type, values: list[Any]) -> list[Any]:
+    if row is str:
+        return values
+    return [row(*(tuple(part) if isinstance(part, list) else part for part in parts)) for parts in values]
