@@ -7,29 +7,13 @@ from collections.abc import Sequence
 from html import escape
 from inspect import signature
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 import pandas as pd
-from sentlab.training import TrainConfig
 
-from experiments import tables
+from experiments import runs, tables
 from experiments.plan import Entry
-from experiments.records import (
-    CostRecord,
-    DropoutRecord,
-    LeaderboardRecord,
-    LibraryRecord,
-    MapRecord,
-    Record,
-    RunRecord,
-    ScorecardRecord,
-    SearchRecord,
-    SpeedRecord,
-    SweepRecord,
-    WilliamsRecord,
-)
-from experiments.runs import dev_of, scores
+from experiments.records import Record, RunRecord
 from experiments.settings import RunSettings, method_class
 from experiments.sweep import shown, varied
 
@@ -46,6 +30,7 @@ KINDS = {
     "library": "a library that is searched for phrases in several ways",
     "speed": "how fast the package is beside others",
 }
+SEVERAL = ("sweep", "search")  # kinds of which a record has runs
 FIRST = ("PaSeR", "SupervisedPaSeR", "Universal", "MoCo", "PTBERT", "SLICE")  # groups of the list, in order
 LAST = ("no training", "Comparisons", "Other", "At the papers' scale")
 # shows the records that hold every word
@@ -65,15 +50,14 @@ def kinds(entries: Sequence[Entry]) -> pd.DataFrame:
     """
     rows = {}
     for kind, what in KINDS.items():
-        own = [entry for entry in entries if entry.record.kind == kind]
+        of_kind = [entry for entry in entries if entry.record.kind == kind]
+        program = f"benchmarks/{kind}.py" if kind in ("library", "speed") else f"-m experiments {kind}"
         rows[kind] = {
             "what": what,
-            "records": len(own),
-            "with results": sum(bool(entry.runs) for entry in own),
-            "runs": len({run.name for entry in own for run in entry.runs}) if kind in ("sweep", "search") else "–",
-            "command": f"python benchmarks/{kind}.py"
-            if kind in ("library", "speed")
-            else f"python -m experiments {kind}",
+            "records": len(of_kind),
+            "with results": sum(bool(entry.runs) for entry in of_kind),
+            "runs": len({run.name for entry in of_kind for run in entry.runs}) if kind in SEVERAL else "–",
+            "command": f"python {program}",
         }
     return pd.DataFrame(rows).T
 
@@ -83,19 +67,19 @@ def machines(entries: Sequence[Entry]) -> pd.DataFrame:
 
     Each run counts once, also where several sweeps share it.
     """
-    once = {run.name: run.source for entry in entries for run in entry.runs}
-    made = pd.DataFrame(
+    sources = {run.name: run.source for entry in entries for run in entry.runs}.values()
+    libraries = ("python", "torch", "transformers")
+    table = pd.DataFrame(
         {
             "device": source.device,
-            "libraries": ", ".join(f"{name} {source.versions[name]}" for name in ("python", "torch", "transformers")),
+            "libraries": ", ".join(f"{name} {source.versions[name]}" for name in libraries),
             "hours": source.seconds / 3600,
         }
-        for source in once.values()
+        for source in sources
     )
-    table = made.groupby(["device", "libraries"])["hours"].agg(["size", "sum"])
-    table.columns = ["runs", "hours"]
-    total = {"device": "all", "runs": len(made), "hours": made["hours"].sum()}
-    return pd.concat([table.reset_index(), pd.DataFrame([total])]).fillna("")
+    sums = table.groupby(["device", "libraries"])["hours"].agg(runs="size", hours="sum").reset_index()
+    total = {"device": "all", "libraries": "", "runs": len(table), "hours": table["hours"].sum()}
+    return pd.concat([sums, pd.DataFrame([total])])
 
 
 def listing(entries: Sequence[Entry], place: Path) -> str:
@@ -111,78 +95,27 @@ def listing(entries: Sequence[Entry], place: Path) -> str:
     for entry in entries:
         groups.setdefault(_group(entry), []).append(entry)
     between = sorted(groups.keys() - {*FIRST, *LAST})
-    listed, parts = _Listed(place), []
+    ids: set[str] = set()  # each is given once, though sweeps share runs
+    body = ""
     for group in (name for name in (*FIRST, *between, *LAST) if name in groups):
-        parts.append(f"<tbody><tr><th colspan='5'>{escape(group)}</th></tr></tbody>")
-        parts += map(listed.record, groups[group])
+        body += f"<tbody><tr><th colspan='5'>{escape(group)}</th></tr></tbody>"
+        body += "".join(_record(entry, place, ids) for entry in groups[group])
     heads = "".join(f"<th>{head}</th>" for head in ("record", "what", "dev", "test", "time, date, device"))
     return (
         f"<input id='find' type='search' oninput=\"{escape(FIND)}\""
         " placeholder='find: words such as ptbert, seed or wiki1m'"
         " aria-label='show the records that hold these words'>"
-        f"<table id='all-records'><thead><tr>{heads}</tr></thead>{''.join(parts)}</table>"
+        f"<table id='all-records'><thead><tr>{heads}</tr></thead>{body}</table>"
     )
 
 
-class _Listed:
-    """The records of a list; each id is given once, though sweeps share runs."""
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        self.ids: set[str] = set()
-
-    def record(self, entry: Entry) -> str:
-        """Return the rows of a record: what it is, and below it its command and runs."""
-        runs = ""
-        if isinstance(entry.record, SweepRecord | SearchRecord) and entry.runs:
-            lines = "".join(self._run(entry.record, run) for run in _runs(entry))
-            of = "" if entry.state == "done" else f" of {entry.asked}"
-            count = f"{len(entry.runs)}{of} run{'s' * (entry.asked > 1)}"
-            runs = f"<details><summary>{count}</summary><ul>{lines}</ul></details>"
-        cells = "".join(f"<td>{cell}</td>" for cell in _cells(entry))
-        return (
-            f"<tbody class='record'{self._anchor(entry.name)}><tr><td><b>{self._link(entry.path)}</b></td>{cells}</tr>"
-            f"<tr><td colspan='5'><code>{escape(entry.command)}</code>{runs}</td></tr></tbody>"
-        )
-
-    def _run(self, sweep: SweepRecord | SearchRecord, run: RunRecord) -> str:
-        dev, test, score = main_scores(run)
-        step = run.results.kept_step if run.results else None
-        told = [f"dev {dev:.1f}" + (f" (step {step})" if step is not None else "")] if dev is not None else []
-        told += [f"{test} {score:.1f}"] if score is not None else []
-        told.append(_time([run]))
-        names = [*sweep.settings.over, *(["train.seed"] if isinstance(sweep, SearchRecord) else [])]
-        label = ", ".join(f"{name}={value}" for name, value in varied(run.settings, names).items())
-        link = self._link(self.place / f"{run.name}.json", label)
-        return f"<li{self._anchor(run.name)}>{link}: {escape(', '.join(told))}</li>"
-
-    def _anchor(self, name: str) -> str:
-        if name in self.ids:
-            return ""
-        self.ids.add(name)
-        return f' id="record-{escape(name)}"'
-
-    def _link(self, path: Path, label: str = "") -> str:
-        where = path.relative_to(self.place).as_posix()  # relative to the page, like the files
-        return f'<a href="results/{quote(where)}">{escape(label or where.removesuffix(".json"))}</a>'
-
-
-class MainScores(NamedTuple):
-    """The dev score of a run, and the main test with its score; None where there is none."""
-
-    dev: float | None
-    test: str | None
-    score: float | None
-
-
-def main_scores(run: RunRecord) -> MainScores:
-    """Return the scores that a list shows of a run, of the vector that was trained."""
-    settings, found = run.settings, scores(run)
-    tests = settings.test[:1]
-    wanted = ["average", *tests, *(f"{name} {settings.setups[0]} spearman" for name in tests)]
+def main_scores(run: RunRecord) -> tuple[float, str, float]:
+    """Return the dev score of a run, the name of its main test, and the score there; NaN where there is none."""
+    scores, tests = runs.scores(run), run.settings.test[:1]
+    wanted = ["average", *tests, *(f"{name} {run.settings.setups[0]} spearman" for name in tests)]
     wanted += [f"{name} map" for name in tests]
-    test = next((name for name in wanted if name in found), None)
-    return MainScores(None if math.isnan(dev := dev_of(run)) else dev, test, found[test] if test else None)
+    test = next((name for name in wanted if name in scores), "")
+    return runs.dev_of(run), test, scores.get(test, math.nan)
 
 
 def method_in_words(settings: RunSettings) -> str:
@@ -190,114 +123,113 @@ def method_in_words(settings: RunSettings) -> str:
     if settings.method is None:
         return "no training"
     usual = signature(method_class(settings.method.name)).parameters
-    told = [
-        f"{key}={shown(value)}"
-        for key, value in settings.method.arguments.items()
-        if value is not None and (key not in usual or value != usual[key].default)
-    ]
-    return ", ".join([settings.method.name, *told])
+    arguments = {key: value for key, value in settings.method.arguments.items() if value is not None}
+    changed = [key for key, value in arguments.items() if key not in usual or value != usual[key].default]
+    return ", ".join([settings.method.name, *(f"{key}={shown(arguments[key])}" for key in changed)])
 
 
-def _settings(record: Record) -> RunSettings | None:
+def _record(entry: Entry, place: Path, ids: set[str]) -> str:
+    """The rows of a record: what it is, and below it its command and runs."""
+    inside = ""
+    if entry.record.kind in SEVERAL and entry.runs:
+        lines = "".join(_run(entry, run, place, ids) for run in entry.runs)
+        of = "" if entry.state == "done" else f" of {entry.asked}"
+        count = f"{len(entry.runs)}{of} run{'s' * (entry.asked > 1)}"
+        inside = f"<details><summary>{count}</summary><ul>{lines}</ul></details>"
+    cells = "".join(f"<td>{cell}</td>" for cell in (_what(entry), *_found(entry)))
+    return (
+        f"<tbody class='record'{_anchor(entry.name, ids)}><tr><td><b>{_link(entry.path, place)}</b></td>{cells}</tr>"
+        f"<tr><td colspan='5'><code>{escape(entry.command)}</code>{inside}</td></tr></tbody>"
+    )
+
+
+def _run(entry: Entry, run: RunRecord, place: Path, ids: set[str]) -> str:
+    names = [*entry.record.settings.over, *(["train.seed"] if entry.record.kind == "search" else [])]
+    label = ", ".join(f"{name}={value}" for name, value in varied(run.settings, names).items())
+    dev, test, score = main_scores(run)
+    step = "" if run.results.kept_step is None else f" (step {run.results.kept_step})"
+    told = [f"dev {dev:.1f}{step}", *([f"{test} {score:.1f}"] if test else []), _time([run])]
+    link = _link(place / f"{run.name}.json", place, label)
+    return f"<li{_anchor(run.name, ids)}>{link}: {escape(', '.join(told))}</li>"
+
+
+def _what(entry: Entry) -> str:
+    """What a record is about: the method, what varies, encoder, data, steps and seeds."""
+    record, settings = entry.record, _run_settings(entry.record)
+    if settings is None:
+        counted = ("rows", "claims", "encoders", "columns", "tables", "topics", "phrases", "programs")
+        return ", ".join(f"{len(getattr(record.settings, k))} {k}" for k in counted if hasattr(record.settings, k))
+    what, over = method_in_words(settings), record.settings.over if record.kind in SEVERAL else {}
+    if chosen_by := getattr(record.settings, "chosen_by", None):
+        what += f", as {chosen_by} has chosen"
+    if over:
+        what += f"; over {', '.join(name.split('.')[-1] for name in over)}"
+    if record.kind == "search" and record.results and record.results.chosen:
+        chosen = [f"{name.split('.')[-1]}={value}" for name, value in record.results.chosen.items()]
+        what += f"; chosen: {', '.join(chosen)}"
+    parts = [what, f"{settings.encoder.source} ({settings.encoder.pooling})"]
+    if settings.method:
+        parts.append(", ".join(dict.fromkeys(map(str, settings.corpora))))
+    if train := settings.train:
+        length = train.get("steps") or f"epochs: {train.get('epochs', 1.0)}"
+        seeds = record.settings.seeds if record.kind == "search" else over.get("train.seed", [train.get("seed", 0)])
+        parts.append(f"{length} × {train.get('batch_size', 64)}, seed {', '.join(map(str, seeds))}")
+    return "<br>".join(map(escape, parts))
+
+
+def _found(entry: Entry) -> tuple[str, str, str]:
+    """The dev score of a record, its test score, and when and where it was made."""
+    if not entry.runs:
+        return "NOT RUN" if entry.at_paper_scale else "no results yet", "–", "–"
+    timed = [entry.record] if entry.record.kind == "search" and entry.record.results else entry.runs
+    devices = ", ".join(dict.fromkeys(run.source.device for run in entry.runs))
+    made = f"{_time(timed)}<br>{max(run.source.date for run in entry.runs)}<br>{escape(devices)}"
+    if _run_settings(entry.record) is None:
+        return "–", "–", made
+    devs, tests, scores = zip(*map(main_scores, entry.runs), strict=True)
+    differ = entry.record.kind == "sweep" and set(entry.record.settings.over) != {"train.seed"}
+    steps = sorted({step for run in entry.runs if (step := run.results.kept_step) is not None})
+    kept = f"<br>step {' to '.join(map(str, dict.fromkeys([steps[0], steps[-1]])))}" if steps else ""
+    test = f"<br>{escape(tests[0])}" if tests[0] else ""
+    return _spread(devs, differ) + kept, _spread(scores, differ) + test, made
+
+
+def _spread(values: Sequence[float], differ: bool) -> str:
+    """Of several runs: mean and deviation over seeds, or the range where they differ in more."""
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
+        return "–"
+    if differ:
+        return " to ".join(dict.fromkeys([f"{min(known):.1f}", f"{max(known):.1f}"]))
+    return tables.shown([{"score": value} for value in known])["score"]
+
+
+def _run_settings(record: Record) -> RunSettings | None:
     """Of a run, or what the runs of a sweep or a search have in common."""
-    if isinstance(record, SweepRecord | SearchRecord):
-        return record.settings.run
-    return record.settings if isinstance(record, RunRecord) else None
-
-
-def _runs(entry: Entry) -> list[RunRecord]:
-    return [run for run in entry.runs if isinstance(run, RunRecord)]
+    return record.settings.run if record.kind in SEVERAL else record.settings if record.kind == "run" else None
 
 
 def _group(entry: Entry) -> str:
+    settings = _run_settings(entry.record)
     if entry.at_paper_scale:
         return "At the papers' scale"
-    if isinstance(entry.record, LibraryRecord | SpeedRecord):
-        return "Other"
-    settings = _settings(entry.record)
     if settings is None:
-        return "Comparisons"
+        return "Other" if entry.record.kind in ("library", "speed") else "Comparisons"
     return settings.method.name if settings.method else "no training"
 
 
-def _cells(entry: Entry) -> tuple[str, str, str, str]:
-    """What a record is, its dev score, its test score, and when and where it was made, as HTML."""
-    settings = _settings(entry.record)
-    what, dev, score = escape(_described(entry.record)), "–", "–"
-    if settings:
-        over = entry.record.settings.over if isinstance(entry.record, SweepRecord | SearchRecord) else {}
-        seeds = entry.record.settings.seeds if isinstance(entry.record, SearchRecord) else over.get("train.seed")
-        what = escape(method_in_words(settings))
-        if isinstance(entry.record, SweepRecord) and (chosen_by := entry.record.settings.chosen_by):
-            what += f", as {escape(chosen_by)} has chosen"
-        if over:
-            what += f"; over {escape(', '.join(name.split('.')[-1] for name in over))}"
-        if isinstance(entry.record, SearchRecord) and entry.record.results and entry.record.results.chosen:
-            chosen = [f"{name.split('.')[-1]}={value}" for name, value in entry.record.results.chosen.items()]
-            what += f"; chosen: {escape(', '.join(chosen))}"
-        what += "<br>".join(["", *map(escape, _set_up(settings, seeds))])
-        found = [main_scores(run) for run in _runs(entry)]
-        varied = set() if isinstance(entry.record, SearchRecord) else set(over)  # its runs differ in their seeds
-        dev = _spread([row.dev for row in found], varied)
-        score = _spread([row.score for row in found], varied)
-        steps = {run.results.kept_step for run in _runs(entry) if run.results} - {None}
-        if steps:
-            dev += f"<br>step {' to '.join(map(str, sorted({min(steps), max(steps)})))}"  # type: ignore[type-var]
-        if found and found[0].test:
-            score += f"<br>{escape(found[0].test)}"
-    if not entry.runs:
-        return what, "NOT RUN" if entry.at_paper_scale else "no results yet", "–", "–"
-    devices = ", ".join(dict.fromkeys(run.source.device for run in entry.runs))
-    when = max(run.source.date for run in entry.runs)
-    timed = [entry.record] if isinstance(entry.record, SearchRecord) and entry.record.results else entry.runs
-    return what, dev, score, f"{_time(timed)}<br>{escape(when)}<br>{escape(devices)}"
-
-
-def _set_up(settings: RunSettings, seeds: Sequence[int] | None) -> list[str]:
-    """Encoder, data, steps and seeds in a few words."""
-    told = [f"{settings.encoder.source} ({settings.encoder.pooling})"]
-    if settings.method:
-        told.append(", ".join(dict.fromkeys(map(str, settings.corpora))))
-    if train := settings.train:
-        length = train.get("steps") or f"epochs: {train.get('epochs', TrainConfig.epochs)}"
-        used = ", ".join(map(str, seeds or [train.get("seed", 0)]))
-        told.append(f"{length} × {train.get('batch_size', TrainConfig.batch_size)}, seed {used}")
-    return told
-
-
-def _described(record: Record) -> str:
-    """What a record is about that is neither a run nor a sweep."""
-    if isinstance(record, WilliamsRecord):
-        made = sum(len(table.rows) for table in record.settings.tables)
-        return f"{made} rows, Williams's test on {record.settings.corpus}"
-    if isinstance(record, LibraryRecord):
-        return ", ".join(record.results.ways) if record.results else ""
-    if isinstance(record, SpeedRecord):
-        return f"{len(record.results.rows)} rows" if record.results else ""
-    parts: Sequence[str] = ()
-    if isinstance(record, LeaderboardRecord):
-        parts = list(record.settings.columns)
-    elif isinstance(record, ScorecardRecord):
-        return f"{len(record.settings.claims)} claims"
-    elif isinstance(record, DropoutRecord):
-        return f"{len(record.settings.encoders)} encoders, at {', '.join(map(str, record.settings.rates))}"
-    elif isinstance(record, MapRecord):
-        parts = record.settings.topics
-    elif not isinstance(record, CostRecord):
+def _anchor(name: str, ids: set[str]) -> str:
+    if name in ids:
         return ""
-    return f"{len(record.settings.rows)} rows; {', '.join(parts)}"
+    ids.add(name)
+    return f' id="record-{escape(name)}"'
 
 
-def _spread(values: Sequence[float | None], over: set[str]) -> str:
-    """Of several runs: mean and deviation over seeds, or the range."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return "–"
-    if over <= {"train.seed"}:
-        return tables.shown([{"score": value} for value in known])["score"]
-    return " to ".join(dict.fromkeys([f"{min(known):.1f}", f"{max(known):.1f}"]))
+def _link(path: Path, place: Path, label: str = "") -> str:
+    where = path.relative_to(place).as_posix()  # relative to the page, like the files
+    return f'<a href="results/{quote(where)}">{escape(label or where.removesuffix(".json"))}</a>'
 
 
-def _time(runs: Sequence[Record]) -> str:
-    seconds = sum(run.source.seconds for run in runs)
+def _time(records: Sequence[Record]) -> str:
+    seconds = sum(record.source.seconds for record in records)
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
