@@ -20,17 +20,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import regex
+from sentlab.text.words import CLITIC, PHRASE_TOKEN
 
 # English function words carry grammar rather than content, so they end a phrase. Numbers are content, and so is "us",
 # because lower-casing cannot distinguish it from "US".
-_WORDS = Path(__file__).resolve().parents[1] / "assets" / "stopwords.txt"
-STOPWORDS: frozenset[str] = frozenset(_WORDS.read_text(encoding="utf-8").split())
+_ASSETS = Path(__file__).resolve().parents[1] / "assets"
+STOPWORDS: frozenset[str] = frozenset((_ASSETS / "stopwords.txt").read_text(encoding="utf-8").split())
 
-# A word is an abbreviation such as "U.S.", a number such as "5.2" or "1,000", or letters and digits (with the accents
-# that follow them) joined by apostrophes and hyphens: "don't", "mother-in-law". All else but space is punctuation.
-_LETTER = r"(?:[\p{L}\p{N}]\p{M}*)"
-_TOKEN = regex.compile(rf"(?P<word>(?:\p{{L}}\.){{2,}}|\d+(?:[.,]\d+)+{_LETTER}*|{_LETTER}+(?:['’‐‑-]{_LETTER}+)*)|\S")
 _BREAK = "."  # replaces every punctuation mark, so that no cluster or rare symbol passes for a word
 
 # Chunks over Penn tags, after Abney (1991): later rules see the chunks of earlier ones. SUB is an `IN` that joins
@@ -49,7 +45,6 @@ _JOINS_CLAUSES = frozenset(
     "while".split()
 )
 _DETACHED = frozenset("s t m d ll re ve".split())  # the rest of a clitic between spaces: "the dog ' s tail"
-_CLITIC = re.compile(r"(?<=\w)(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
 Tagger = Callable[[list[str]], list[str]]
 
 
@@ -94,7 +89,7 @@ def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
 @lru_cache(maxsize=2**16)
 def _ranked(sentence: str) -> tuple[Phrase, ...]:
     """All phrases of a sentence, cached because training reads every sentence once an epoch."""
-    matches = list(_TOKEN.finditer(sentence))
+    matches = list(PHRASE_TOKEN.finditer(sentence))
     words = [m["word"].lower().replace("’", "'") if m["word"] else _BREAK for m in matches]
     rake = _rake()(
         stopwords=STOPWORDS,
@@ -179,7 +174,7 @@ def chunk_tree(sentence: str, tag: Tagger | None = None) -> tuple[list[re.Match[
 
     Args, Raises: as in `chunk_phrases`.
     """
-    matches = list(_TOKEN.finditer(sentence))
+    matches = list(PHRASE_TOKEN.finditer(sentence))
     tags = _tags(matches, tag or _perceptron())
     if tags[-1:] == ["?"]:
         asking = int(tags[0] == "IN")
@@ -188,11 +183,11 @@ def chunk_tree(sentence: str, tag: Tagger | None = None) -> tuple[list[re.Match[
 
 
 def _tags(matches: Sequence[re.Match[str]], tag: Tagger) -> list[str]:
-    """A tag for each token of `_TOKEN`. Punctuation is its own tag, which no rule of the grammar names."""
+    """A tag for each token of `PHRASE_TOKEN`. Punctuation is its own tag, which no rule of the grammar names."""
     pieces, first = list[str](), list[int]()  # "doesn't" is tagged as "does" and "n't", and has the tag of "does"
     for match in matches:
         first.append(len(pieces))
-        clitic = _CLITIC.search(match[0])
+        clitic = CLITIC.search(match[0])
         pieces += [match[0][: clitic.start()], clitic[0].replace("’", "'")] if clitic else [match[0]]
     tags = tag(pieces)
     if len(tags) != len(pieces):

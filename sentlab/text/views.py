@@ -15,7 +15,6 @@ A masked token is always "[MASK]" to a view, because `viewed` translates the tok
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
 from random import Random
@@ -23,12 +22,12 @@ from random import Random
 import torch
 
 from sentlab.text.phrases import STOPWORDS
+from sentlab.text.words import MARKED_WORD
 
 View = Callable[[Sequence[str], Random], list[str]]
 MASK = "[MASK]"  # a masked token as views see it
 KEEP = (MASK,)
 ROLES = ("ARG0", "PRED", "ARGM-NEG", "ARG1")  # PropBank's names, in the order of PT-BERT
-_PARTS = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)  # marks, the word itself, marks
 _ATTACHED = ".,;:!?…\"'“”‘’()"
 
 
@@ -234,7 +233,7 @@ def _free(words: Sequence[str], keep: Container[str]) -> list[int]:
 
 def _split(word: str) -> tuple[str, str, str]:
     """The marks before a word, the word, the marks behind it."""
-    match = _PARTS.fullmatch(word)
+    match = MARKED_WORD.fullmatch(word)
     assert match  # the pattern fits any text
     return match[1], match[2], match[3]
 

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
 import regex
 
-# Scripts that put no spaces between words. Unicode's default boundaries (UAX #29, `\b` with the flag WORD) cut Chinese
-# and Hiragana at each character, keep Katakana together, and cut Thai, Lao, Khmer and Burmese (LB=SA) at each letter.
+# What a word is, for all of sentlab. A letter or a digit and its combining marks are one character everywhere.
+LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*"
+NUMBER = r"\d+(?:[.,]\d+)+"  # 3.5 or 1,000
+
+# Spans. Scripts that put no spaces between words: Unicode's default boundaries (UAX #29, `\b` with the flag WORD) cut
+# Chinese and Hiragana at each character, keep Katakana together, and cut Thai, Lao, Khmer and Burmese (LB=SA) at each
+# letter. All other scripts: letters, digits and "_" with their marks; UAX #29 alone would also join "3.5" and "U.S". A
+# zero-width space, which web pages have inside words, divides none: tokenizers drop it.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{WB=Katakana}\p{LB=SA}"
-# All other scripts: letters, digits and "_" with their combining marks. UAX #29 alone would also join "3.5" and "U.S".
-# A zero-width space, which web pages have inside words, divides none: tokenizers drop it.
 _RUN = rf"[[\w\p{{N}}]--[\p{{M}}{_UNSPACED}]][[\w\p{{N}}\p{{WB=Format}}\u200b]--[{_UNSPACED}]]*"
-_WORD = regex.compile(rf"{_RUN}(?:['’]{_RUN})*|[{_UNSPACED}]\w*?\b|(?!\s)\X", regex.V1 | regex.WORD)
-# As GloVe and FastText were trained: a clitic is a word of its own ("do n't", "dog 's"), and so is a number ("3.5").
-_LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*"
-_TOKEN = regex.compile(rf"\d+(?:[.,]\d+)+|{_LETTERS}?(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|{_LETTERS}")
+SPAN_WORD = regex.compile(rf"{_RUN}(?:['’]{_RUN})*|[{_UNSPACED}]\w*?\b|(?!\s)\X", regex.V1 | regex.WORD)
+
+# Phrases (RAKE, chunks, roles). A word is an abbreviation such as "U.S.", a number, or letters joined by apostrophes and
+# hyphens: "don't", "mother-in-law". All else but space is punctuation.
+PHRASE_TOKEN = regex.compile(rf"(?P<word>(?:\p{{L}}\.){{2,}}|{NUMBER}(?:{LETTERS})?|{LETTERS}(?:['’‐‑-]{LETTERS})*)|\S")
+CLITIC = re.compile(r"(?<=\w)(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)  # at the end of such a word
+
+# BM25 and word vectors, as GloVe and FastText were trained: a clitic is a word of its own ("do n't", "dog 's").
+LOWER_WORD = regex.compile(rf"{NUMBER}|{LETTERS}?(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|{LETTERS}")
+
+# Views. What stands between spaces: marks, the word itself, marks.
+MARKED_WORD = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
+
 K1, B = 1.5, 0.75  # of BM25: how soon repeated words count less, and how much a longer text counts less
 
 
@@ -49,7 +63,7 @@ def word_boundaries(text: str, offsets: np.ndarray) -> np.ndarray:
         array([0, 2, 3])
     """
     first = np.arange(len(text) + 1)  # of each character: where its word begins
-    for match in _WORD.finditer(text):
+    for match in SPAN_WORD.finditer(text):
         first[match.start() : match.end()] = match.start()
     words = first[token_starts(text, offsets)]  # (T,)
     begins = np.ones(len(words), dtype=bool)
@@ -84,7 +98,7 @@ def tokens(text: str) -> list[str]:
 
     Punctuation is left out, and hyphens divide: "A well-known dog's 3.5 kg!" is a, well, known, dog, 's, 3.5, kg.
     """
-    return _TOKEN.findall(unicodedata.normalize("NFC", text.lower()).replace("’", "'"))
+    return LOWER_WORD.findall(unicodedata.normalize("NFC", text.lower()).replace("’", "'"))
 
 
 class BM25:
