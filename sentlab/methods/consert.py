@@ -25,7 +25,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_above_zero, check_encoder, check_share
 from sentlab.training.chunks import Parts
 from sentlab.training.processes import own_first
 
@@ -106,8 +105,7 @@ class ConSERT(nn.Module):
         temperature: above 0. Cosines are divided by it.
 
     Raises:
-        ValueError: unknown views, an argument out of range, or an encoder whose backbone has no `embeddings` module
-            (or, for `shuffle`, no table of positions).
+        ValueError: unknown views, an argument out of range, or `shuffle` with an encoder that embeds no positions.
 
     Example:
         >>> method = sentlab.methods.ConSERT(sentlab.Encoder.from_pretrained(pooling="mean"))
@@ -122,18 +120,14 @@ class ConSERT(nn.Module):
         cutoff: float = 0.2,
         temperature: float = 0.1,
     ):
-        check_encoder(encoder)
         super().__init__()
-        if isinstance(views, str) or len(views) != 2 or not set(views) <= set(VIEWS):
+        if len(views) != 2 or not set(views) <= set(VIEWS):
             raise ValueError(f"views must be two of {', '.join(VIEWS)}, got {views!r}")
-        check_share(cutoff=cutoff)
-        check_above_zero(temperature=temperature)
-        embeddings = getattr(encoder.backbone, "embeddings", None)
-        table = getattr(embeddings, "position_embeddings", None)
-        name = type(encoder.backbone).__name__
-        if not isinstance(embeddings, nn.Module):
-            raise ValueError(f"{name} has no module `embeddings` to make views at; choose a BERT-like encoder")
+        if not (0 <= cutoff < 1 and temperature > 0):
+            raise ValueError(f"cutoff={cutoff} must be in [0, 1), temperature={temperature} above 0")
+        table = getattr(encoder.backbone.embeddings, "position_embeddings", None)
         if "shuffle" in views and not isinstance(table, nn.Embedding):
+            name = type(encoder.backbone).__name__
             raise ValueError(f"{name} embeds no positions, so shuffling them would do nothing; choose other views")
         # RoBERTa and its kin count positions from behind the padding's
         self.first = table.padding_idx + 1 if isinstance(table, nn.Embedding) and table.padding_idx is not None else 0
@@ -147,14 +141,9 @@ class ConSERT(nn.Module):
         return self
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise two or more sentences: `input_ids` and `attention_mask`, (B, L), on the encoder's device.
-
-        Raises:
-            TypeError: one string, or a row that is not one.
-            ValueError: fewer than two rows, which leaves no negative.
-        """
+        """Tokenise two or more sentences: `input_ids` and `attention_mask`, (B, L), on the encoder's device."""
         if len(rows) < 2:
-            raise ValueError(f"{len(rows)} sentences leave no negatives in the batch: pass at least two")
+            raise ValueError("one sentence has no negatives in its batch: pass at least two")
         return self.encoder.tokenize(rows)
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -185,5 +174,5 @@ class ConSERT(nn.Module):
     def _cut(self, view: str, words: Tensor, mask: Tensor) -> Tensor:
         """(B, L, D), (B, L) -> (B, D)."""
         embeddings = cast(nn.Module, self.encoder.backbone.embeddings)
-        with embeddings.register_forward_hook(lambda part, inputs, made: CUTS[view](made, mask, self.cutoff)):
+        with embeddings.register_forward_hook(lambda part, inputs, output: CUTS[view](output, mask, self.cutoff)):
             return self.encoder(words, mask)  # the hook goes with the block

@@ -31,7 +31,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_count, check_encoder
 from sentlab.training.chunks import encode_in_parts
 
 
@@ -47,8 +46,8 @@ def tension_loss(first: Tensor, second: Tensor, negatives: Tensor) -> Tensor:
 
     Source: Carlsson et al. (2021), with the groups of its appendix A.1.
     """
-    own = torch.arange(len(negatives), device=negatives.device).unsqueeze(1)
-    partners = second.float()[torch.cat([own, negatives], dim=1)]  # (B, 1 + K, D)
+    itself = torch.arange(len(negatives), device=negatives.device).unsqueeze(1)
+    partners = second.float()[torch.cat([itself, negatives], dim=1)]  # (B, 1 + K, D)
     logits = (first.float().unsqueeze(1) * partners).sum(-1)  # (B, 1 + K)
     labels = torch.zeros_like(logits)
     labels[:, 0] = 1.0
@@ -68,11 +67,9 @@ class ContrastiveTension(nn.Module):
     """
 
     def __init__(self, encoder: Encoder, *, negatives: int = 7):
-        check_encoder(encoder)
         super().__init__()
-        check_count(negatives=negatives)
-        if encoder.pooling == "pseudo":
-            raise ValueError("ContrastiveTension trains no pseudo tokens: set the encoder's pooling to another one")
+        if negatives < 1 or encoder.pooling == "pseudo":
+            raise ValueError(f"negatives={negatives} must be at least 1; pseudo tokens are not trained: change pooling")
         self.encoder, self.negatives = encoder, negatives
         self.twin = Encoder(copy.deepcopy(encoder.model), encoder.tokenizer, encoder.pooling, encoder.max_length)
         self.train()
@@ -91,14 +88,13 @@ class ContrastiveTension(nn.Module):
             `input_ids` and `attention_mask`, (B, L), and `negatives`, row numbers (B, K), on the encoder's device.
 
         Raises:
-            TypeError: one string, or a row that is not one.
             ValueError: a row has fewer than K other sentences beside it.
         """
         batch = self.encoder.tokenize(rows)
         numbers: dict[str, int] = {}
         number = torch.tensor([numbers.setdefault(row, len(numbers)) for row in rows])
         same = number.unsqueeze(0) == number.unsqueeze(1)  # (B, B)
-        others = int((~same).sum(1).min()) if len(rows) else 0
+        others = int((~same).sum(1).min())
         if others < self.negatives:
             raise ValueError(
                 f"negatives={self.negatives}, but a sentence has only {others} others in this batch of {len(rows)}: "

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_encoder, check_rows
 from sentlab.training.chunks import encode_in_parts
 from sentlab.training.losses import corrupt, masked_lm_loss
 
@@ -36,7 +35,6 @@ class MaskedLM(nn.Module):
     """
 
     def __init__(self, encoder: Encoder):
-        check_encoder(encoder)
         super().__init__()
         if encoder.lm_head is None:
             raise ValueError("this encoder's checkpoint has no masked-LM head: choose one that has it")
@@ -50,12 +48,7 @@ class MaskedLM(nn.Module):
 
         Returns:
             `input_ids`, `attention_mask`, `corrupted_ids` and `chosen`, (B, L) each, on the encoder's device.
-
-        Raises:
-            TypeError: a row is not a plain string.
-            ValueError: there are no rows.
         """
-        check_rows(rows, str, "MaskedLM")
         batch = self.encoder.tokenize(rows)
         batch["corrupted_ids"], batch["chosen"] = corrupt(batch["input_ids"], self.encoder.tokenizer)
         return batch

@@ -24,7 +24,6 @@ import torch
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_above_zero, check_count, check_encoder, check_rows, check_share
 from sentlab.methods.simcse import cls_head
 from sentlab.text.views import View, viewed
 from sentlab.training.chunks import encode_in_parts
@@ -89,11 +88,9 @@ class MoCo(nn.Module):
         temperature: float = 0.05,
         view: View | None = None,
     ):
-        check_encoder(encoder)
         super().__init__()
-        check_count(queue_size=queue_size)
-        check_share(momentum=momentum)
-        check_above_zero(temperature=temperature)
+        if not (queue_size >= 1 and 0 <= momentum < 1 and temperature > 0):
+            raise ValueError(f"{queue_size=} must be at least 1, {momentum=} in [0, 1), {temperature=} above 0")
         self.encoder, self.momentum, self.temperature, self.view = encoder, momentum, temperature, view
         self.pooling = encoder.pooling  # of training; the encoder's own may be changed for use
         self.head = cls_head(encoder)
@@ -117,12 +114,7 @@ class MoCo(nn.Module):
         Returns:
             `input_ids` and `attention_mask`, (B, L), and with a view `view_input_ids` and `view_attention_mask`,
             (B, L'), all on the encoder's device.
-
-        Raises:
-            TypeError: one string, or a row that is not one.
-            ValueError: no rows.
         """
-        check_rows(rows, str, "MoCo")
         batch = self.encoder.tokenize(rows)
         if self.view is not None:
             other = self.encoder.tokenize(viewed(rows, self.view))
@@ -140,13 +132,13 @@ class MoCo(nn.Module):
         tokens = batch[f"{prefix}input_ids"], batch[f"{prefix}attention_mask"]
         with torch.no_grad():
             vectors, _ = encode_in_parts(self.momentum_encoder, *tokens, self.pooling)
-            own = self.momentum_head(vectors).float()  # (B, D)
-            coming = of_all_processes(own)
-            others = [keys for keys in coming if keys is not own]
-            earlier = self.queue.newest(self.queue.size - len(coming) * len(own))
+            keys = self.momentum_head(vectors).float()  # (B, D)
+            coming = of_all_processes(keys)
+            others = [theirs for theirs in coming if theirs is not keys]
+            earlier = self.queue.newest(self.queue.size - len(coming) * len(keys))
         if self.training:
             self._coming.append(torch.stack(coming, dim=1).flatten(0, 1))  # in the order of the whole batch
-        return {"contrastive": info_nce(h, torch.cat([own, *others, earlier]), self.temperature)}
+        return {"contrastive": info_nce(h, torch.cat([keys, *others, earlier]), self.temperature)}
 
     @torch.no_grad()
     def after_step(self) -> None:

@@ -39,14 +39,6 @@ from torch import Tensor, nn
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import evaluating, padded
-from sentlab.methods.arguments import (
-    check_above_zero,
-    check_count,
-    check_encoder,
-    check_not_negative,
-    check_rows,
-    check_share,
-)
 from sentlab.methods.simcse import cls_head, tokenize_triples
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
@@ -116,8 +108,7 @@ class PaSeR(nn.Module):
         dropout: of the decoder, in [0, 1). None takes the encoder's.
 
     Raises:
-        ValueError: names an argument out of range. Also an encoder without a masked-LM head, heads that do not divide
-            its width, or word embeddings of another width than the encoder.
+        ValueError: names an argument out of range. Also an encoder without a masked-LM head.
 
     Example:
         >>> encoder = sentlab.Encoder.from_pretrained()
@@ -142,31 +133,20 @@ class PaSeR(nn.Module):
         decoder_heads: int | None = None,
         dropout: float | None = None,
     ):
-        check_encoder(encoder)
         super().__init__()
         if encoder.lm_head is None:
-            raise ValueError(
-                "this encoder's checkpoint has no masked-LM head, and PaSeR's decoder needs it to say words: "
-                "choose one that has it, such as the language model that the encoder was made from"
-            )
+            raise ValueError("this encoder's checkpoint has no masked-LM head, which the decoder needs to say words")
         config = encoder.backbone.config
         dim = config.hidden_size
         heads = int(config.num_attention_heads) if decoder_heads is None else decoder_heads
         dropout = max(dropout_of(encoder).values(), default=0.0) if dropout is None else dropout
-        check_above_zero(m=m, n=n)
-        check_count(decoder_layers=decoder_layers, top_phrases=top_phrases, decoder_heads=heads)
-        check_share(dropout=dropout)
-        if encoder.word_embeddings.embedding_dim != dim:
-            raise ValueError(
-                f"the word embeddings are {encoder.word_embeddings.embedding_dim} wide, the encoder {dim}: "
-                "the decoder cannot share them; choose an encoder with one width"
-            )
-        if dim % heads:
-            raise ValueError(f"decoder_heads={heads} does not divide the encoder's width {dim}")
+        if not (m > 0 and n > 0 and decoder_layers >= 1 and top_phrases >= 1):
+            raise ValueError(f"{m=} and {n=} must be above 0, {decoder_layers=} and {top_phrases=} at least 1")
         self.encoder, self.m, self.n, self.top_phrases, self.mlm = encoder, m, n, top_phrases, mlm
-        self.phrases, self.view = phrases, view
-        self.max_length = encoder.max_length
-        longest = self.max_length + top_phrases  # a target has fewer tokens than its sentence, and one [SEP] a phrase
+        self.phrases, self.view, self.decoder_heads = phrases, view, heads
+        longest = (
+            encoder.max_length + top_phrases
+        )  # a target is shorter than its sentence, but for a [SEP] a phrase
         self.decoder = PhraseDecoder(dim, longest, layers=decoder_layers, heads=heads, dropout=dropout)
         self.to(encoder.device)
 
@@ -177,15 +157,11 @@ class PaSeR(nn.Module):
             Tensors on the encoder's device. `input_ids` and `masked_ids` (B, L) with `attention_mask` and
             `masked_attention_mask`. `targets` (B, T) are the tokens of each masked phrase with a [SEP] after it, then
             `IGNORE`. With `mlm` also `corrupted_ids` and `chosen` (B, L).
-
-        Raises:
-            TypeError: a row is not a plain string.
-            ValueError: there are no rows.
         """
         batch, phrases = self._duplicate_and_mask(rows)
         tokenizer, labels = self.encoder.tokenizer, []
-        for ids, found in zip(batch["input_ids"].tolist(), phrases, strict=True):
-            labels.append([i for _, places in found for i in [*(ids[p] for p in places), tokenizer.sep_token_id]])
+        for ids, masked in zip(batch["input_ids"].tolist(), phrases, strict=True):
+            labels.append([i for _, places in masked for i in [*(ids[p] for p in places), tokenizer.sep_token_id]])
         longest = max(1, *map(len, labels))  # a column at least, so that the decoder always takes part in the graph
         if self.view is not None:
             batch = self._viewed(rows, phrases)
@@ -246,12 +222,11 @@ class PaSeR(nn.Module):
             words are empty where it ran out of room before that phrase.
 
         Raises:
-            ValueError: not one list of phrases for each sentence, a phrase that is not wholly within what the encoder
-                reads of its sentence, or beams below 1.
+            ValueError: a phrase that is not wholly within what the encoder reads of its sentence, or that overlaps
+                another.
         """
-        check_count(beams=beams)
         tokenizer, closing = self.encoder.tokenizer, self.encoder.tokenizer.sep_token_id
-        batch, found = self._duplicate_and_mask(sentences, phrases)
+        batch, masked_phrases = self._duplicate_and_mask(sentences, phrases)
         ids, masked, mask = (
             batch[name].to(self.encoder.device) for name in ("input_ids", "masked_ids", "attention_mask")
         )
@@ -259,7 +234,7 @@ class PaSeR(nn.Module):
             e, e_masked = self.encoder(ids, mask), self.encoder(masked, mask)  # (B, D) each
             said, _ = self.decoder.beam_search(
                 decoding_signal(e, e_masked, self.m, self.n),
-                torch.tensor([len(row) for row in found], device=mask.device),
+                torch.tensor([len(row) for row in masked_phrases], device=mask.device),
                 self.encoder.word_embeddings,
                 self._head,
                 start=tokenizer.cls_token_id,
@@ -269,9 +244,9 @@ class PaSeR(nn.Module):
         return [
             [
                 (phrase, str(tokenizer.decode(words)))
-                for (phrase, _), words in zip(row, split_phrases(own, len(row), closing), strict=True)
+                for (phrase, _), words in zip(row, split_phrases(tokens, len(row), closing), strict=True)
             ]
-            for row, own in zip(found, said.tolist(), strict=True)
+            for row, tokens in zip(masked_phrases, said.tolist(), strict=True)
         ]
 
     def _duplicate_and_mask(
@@ -279,16 +254,8 @@ class PaSeR(nn.Module):
     ) -> tuple[dict[str, Tensor], list[list[tuple[Phrase, list[int]]]]]:
         """The token ids of s and s~, their masks and the special tokens, (B, L) each. Also each sentence's phrases in
         text order, with the places of their tokens."""
-        check_rows(sentences, str, "PaSeR")
-        if self.encoder.max_length > self.max_length:
-            raise ValueError(
-                f"the encoder reads {self.encoder.max_length} tokens, but this PaSeR was made for {self.max_length}: "
-                "set max_length before you make it"
-            )
-        if phrases is not None and len(phrases) != len(sentences):
-            raise ValueError(f"{len(phrases)} lists of phrases for {len(sentences)} sentences: give one list for each")
         encoded = padded(self.encoder, sentences)
-        masked, found = [], []
+        masked_ids, masked_phrases = [], []
         for number, (sentence, tokens) in enumerate(zip(sentences, encoded.encodings, strict=True)):
             cut = bool(tokens.overflowing)  # then the text ends where the last token does
             end = max(b for _, b in tokens.offsets) if cut else len(sentence)
@@ -301,21 +268,19 @@ class PaSeR(nn.Module):
                     raise ValueError(f"sentence {number} does not hold {outside[0]} within its first {end} characters")
             chosen.sort(key=lambda phrase: phrase.start)
             if crossing := [(a, b) for a, b in pairwise(chosen) if a.end > b.start]:
-                raise ValueError(
-                    f"sentence {number}: {crossing[0][0]} and {crossing[0][1]} overlap; leave one of them out"
-                )
+                raise ValueError(f"sentence {number}: {crossing[0]} overlap; leave one of them out")
             ids, places = mask_spans(tokens.ids, tokens.offsets, chosen, self.encoder.tokenizer.mask_token_id)
-            masked.append(ids)
-            found.append([(phrase, place) for phrase, place in zip(chosen, places, strict=True) if place])
+            masked_ids.append(ids)
+            masked_phrases.append([(phrase, place) for phrase, place in zip(chosen, places, strict=True) if place])
         ids, mask, special = encoded["input_ids"], encoded["attention_mask"], encoded["special_tokens_mask"]
-        return _copies(ids, torch.tensor(masked), mask, mask, special), found
+        return _copies(ids, torch.tensor(masked_ids), mask, mask, special), masked_phrases
 
     def _viewed(self, sentences: Sequence[str], phrases: list[list[tuple[Phrase, list[int]]]]) -> dict[str, Tensor]:
         """The same tensors of a view of each sentence, and of a view of its masked copy (section 3.1.3)."""
         assert self.view is not None
         copies = list(sentences)
-        for sentence, found in zip(sentences, phrases, strict=True):
-            for phrase, places in reversed(found):
+        for sentence, masked in zip(sentences, phrases, strict=True):
+            for phrase, places in reversed(masked):
                 masks = f" {self.encoder.tokenizer.mask_token}" * len(places) + " "
                 sentence = sentence[: phrase.start] + masks + sentence[phrase.end :]
             copies.append(sentence)
@@ -451,10 +416,9 @@ class SupervisedPaSeR(nn.Module):
     """
 
     def __init__(self, encoder: Encoder, *, alpha: float = 0.1, temperature: float = 0.05, **generative: Any):
-        check_encoder(encoder)
         super().__init__()
-        check_not_negative(alpha=alpha)
-        check_above_zero(temperature=temperature)
+        if not (alpha >= 0 and temperature > 0):
+            raise ValueError(f"{alpha=} must be at least 0, {temperature=} above 0")
         self.alpha, self.temperature = alpha, temperature
         self.head = cls_head(encoder).to(encoder.device)
         self.generative = PaSeR(encoder, mlm=False, **generative)  # the one place that holds the encoder
@@ -470,12 +434,7 @@ class SupervisedPaSeR(nn.Module):
         Returns:
             `input_ids` and `attention_mask` (3, B, L) of anchors, positives and negatives. Also the tensors of
             `PaSeR.collate` for the anchors, whose names begin with `PREMISES`.
-
-        Raises:
-            TypeError: a row that is not a Triple.
-            ValueError: no rows.
         """
-        check_rows(rows, Triple, "SupervisedPaSeR")
         premises = self.generative.collate([row.anchor for row in rows])
         premises = {f"{PREMISES}{name}": tensor for name, tensor in premises.items()}
         return tokenize_triples(self.encoder, rows) | premises

@@ -37,7 +37,6 @@ from typing import Any, cast
 from sentlab.encoder import Encoder
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
-from sentlab.methods.arguments import check_above_zero, check_count, check_encoder, check_share
 from sentlab.methods.moco import MoCo
 from sentlab.text.views import View
 from sentlab.training.randomness import dropout_of
@@ -59,8 +58,7 @@ class PTBERT(MoCo):
             and so on for vectors without the pseudo tokens. You can change it at any time: `encoder.pooling = ...`.
 
     Raises:
-        ValueError: names an argument out of range. Also an encoder with a `post`, or whose pooling reads more than the
-            last layer. The encoder is left unchanged.
+        ValueError: names an argument out of range. Also an encoder whose pooling reads more than the last layer.
 
     Example:
         >>> method = sentlab.methods.PTBERT(sentlab.Encoder.from_pretrained(), pseudo_tokens=16)
@@ -82,13 +80,6 @@ class PTBERT(MoCo):
         released: bool = False,
         at_test: str = "pseudo",
     ):
-        # all checks come first, since what follows changes the encoder
-        check_encoder(encoder)
-        if encoder.post is not None:
-            raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
-        check_count(pseudo_tokens=pseudo_tokens, queue_size=queue_size)
-        check_share(momentum=momentum)
-        check_above_zero(temperature=temperature)
         if at_test not in (*POOLINGS, "pseudo"):
             raise ValueError(f"at_test must be one of pseudo, {', '.join(POOLINGS)}, got {at_test!r}")
         there = encoder.pseudo
@@ -104,7 +95,8 @@ class PTBERT(MoCo):
         encoder.pooling = "pseudo"
         super().__init__(encoder, queue_size=queue_size, momentum=momentum, temperature=temperature, view=view)
         encoder.pooling = at_test
+        self.settings = pseudo.settings
         if released:
-            model, own = cast(Any, encoder.model), self.momentum_encoder.model
+            model, slow = cast(Any, encoder.model), self.momentum_encoder.model
             fresh = type(model)(model.config).state_dict()  # which may have a pooler more
-            own.load_state_dict({name: fresh[name] for name in own.state_dict()})
+            slow.load_state_dict({name: fresh[name] for name in slow.state_dict()})

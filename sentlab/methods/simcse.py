@@ -22,7 +22,6 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_above_zero, check_encoder, check_not_negative, check_rows
 from sentlab.text.views import View, viewed
 from sentlab.training.chunks import encode_in_parts
 from sentlab.training.losses import corrupt, info_nce, masked_lm_loss
@@ -51,10 +50,9 @@ class SimCSE(nn.Module):
     """
 
     def __init__(self, encoder: Encoder, *, temperature: float = 0.05, mlm: float = 0.0, view: View | None = None):
-        check_encoder(encoder)
         super().__init__()
-        check_above_zero(temperature=temperature)
-        check_not_negative(mlm=mlm)
+        if not (temperature > 0 and mlm >= 0):
+            raise ValueError(f"{temperature=} must be above 0, {mlm=} at least 0")
         if mlm and encoder.lm_head is None:
             raise ValueError("this encoder's checkpoint has no masked-LM head: pass mlm=0, or one that has a head")
         self.encoder, self.temperature, self.mlm, self.view = encoder, temperature, mlm, view
@@ -70,12 +68,9 @@ class SimCSE(nn.Module):
             same shape.
 
         Raises:
-            TypeError: rows that are neither all strings nor all triples.
-            ValueError: no rows, a single sentence, which has no negative, or triples where there is a view.
+            ValueError: a single sentence, which has no negative, or triples where there is a view.
         """
-        kind = Triple if any(isinstance(row, Triple) for row in rows) else str
-        check_rows(rows, kind, "SimCSE")
-        if kind is Triple:
+        if isinstance(rows[0], Triple):
             if self.view is not None:
                 raise ValueError("a view is the second copy of a plain sentence, and a Triple has none: pass view=None")
             batch = tokenize_triples(self.encoder, rows)

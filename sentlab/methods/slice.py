@@ -35,7 +35,6 @@ from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import padded
 from sentlab.encoder.pooling import masked_mean
-from sentlab.methods.arguments import check_above_zero, check_count, check_encoder, check_rows
 from sentlab.text.words import word_boundaries
 from sentlab.training.chunks import encode_in_parts
 from sentlab.training.processes import of_all_processes
@@ -104,8 +103,8 @@ def best_span_similarities(queries: Tensor, tokens: Tensor, units: Tensor, min_s
     """
     tokens = tokens.masked_fill((units < 0).unsqueeze(-1), 0.0)
     start, end = find_best_spans(queries, tokens, units, min_size, max_size)
-    own = units.unsqueeze(1)  # (G, 1, P, L)
-    inside = (start.unsqueeze(-1) <= own) & (own < end.unsqueeze(-1))  # (G, Q, P, L)
+    unit = units.unsqueeze(1)  # (G, 1, P, L)
+    inside = (start.unsqueeze(-1) <= unit) & (unit < end.unsqueeze(-1))  # (G, Q, P, L)
     spans = torch.einsum("gqpl,gpld->gqpd", inside.to(tokens.dtype), tokens)  # sums: they have the cosine of the means
     cosines = F.cosine_similarity(queries.unsqueeze(2), spans, dim=-1)
     return ((1 + cosines) / 2).masked_fill(start == end, 0.0)
@@ -146,17 +145,11 @@ class SLICE(nn.Module):
         in_batch: bool = False,
         words: bool = True,
     ):
-        check_encoder(encoder)
         super().__init__()
         if encoder.pooling != "mean":
-            raise ValueError(
-                f"SLICE makes the vector of a span or query from the mean of its tokens, but this encoder pools with "
-                f"{encoder.pooling!r}: load it with pooling='mean', or set encoder.pooling"
-            )
-        check_count(min_size=min_size, max_size=max_size)
-        check_above_zero(scale=scale)
-        if min_size > max_size:
-            raise ValueError(f"min_size={min_size} must not be above max_size={max_size}")
+            raise ValueError(f"SLICE takes the mean of tokens, the encoder {encoder.pooling!r}: load it with 'mean'")
+        if not (1 <= min_size <= max_size and scale > 0):
+            raise ValueError(f"it must be 1 <= {min_size=} <= {max_size=}, and {scale=} above 0")
         self.encoder, self.min_size, self.max_size, self.scale = encoder, min_size, max_size, scale
         self.in_batch, self.words = in_batch, words
         self.to(encoder.device)
@@ -170,10 +163,8 @@ class SLICE(nn.Module):
             `find_best_spans` explains `units`.
 
         Raises:
-            TypeError: a row that is not a Triple.
-            ValueError: no rows, or a phrase without a token. A passage without one is similar to nothing.
+            ValueError: a phrase without a token. A passage without one is similar to nothing.
         """
-        check_rows(rows, Triple, "SLICE")
         queries = self._tokenize([row.anchor for row in rows])
         empty = (queries["units"] < 0).all(dim=1).nonzero()
         if len(empty):
@@ -194,10 +185,10 @@ class SLICE(nn.Module):
         tensors = {name: batch[name] for name in ("input_ids", "attention_mask")}
         tensors["units"] = torch.full_like(tensors["input_ids"], -1)
         for row, encoding, text in zip(tensors["units"], batch.encodings, texts, strict=True):
-            own = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]  # nor padding
-            offsets = np.array([encoding.offsets[place] for place in own], dtype=np.int64).reshape(-1, 2)
-            edges = word_boundaries(text, offsets) if self.words else np.arange(len(own) + 1)
-            row[own] = torch.from_numpy(np.repeat(np.arange(len(edges) - 1), np.diff(edges)))
+            places = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]  # nor padding
+            offsets = np.array([encoding.offsets[place] for place in places], dtype=np.int64).reshape(-1, 2)
+            edges = word_boundaries(text, offsets) if self.words else np.arange(len(places) + 1)
+            row[places] = torch.from_numpy(np.repeat(np.arange(len(edges) - 1), np.diff(edges)))
         return {name: tensor.to(self.encoder.device) for name, tensor in tensors.items()}
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:

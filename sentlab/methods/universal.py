@@ -35,8 +35,8 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import LabelledPair, PhrasePair
 from sentlab.encoder import Encoder
-from sentlab.methods.arguments import check_count, check_encoder
 from sentlab.training import losses
+from sentlab.training.checkpoint import digest
 from sentlab.training.chunks import encode_in_parts
 from sentlab.training.tasks import Tasks
 
@@ -88,6 +88,7 @@ class Negatives:
             known[b].add(a)
             phrases[b] = pair.phrase_b
         self.known, self.count, self.phrases = dict(known), count, list(phrases.values())
+        self.fingerprint = digest(pairs)  # for a checkpoint
         for target in known:
             self._check(target, self.known[target] | {target})
 
@@ -158,12 +159,10 @@ class Universal(nn.Module):
         tasks: Sequence[str] = ("nli", "pi", "ptc"),
         paraphrases: Sequence[PhrasePair] = (),
     ):
-        check_encoder(encoder)
         super().__init__()
         _check(tasks)
-        check_count(negatives=negatives)
-        if "pi" in tasks and not paraphrases:
-            raise ValueError("the task pi draws negatives from paraphrases=, which are not given: pass its rows")
+        if "pi" in tasks and (negatives < 1 or not paraphrases):
+            raise ValueError(f"pi draws {negatives=}, at least 1, from paraphrases=, its rows: pass both")
         self.encoder, self.pair_features = encoder, pair_features
         self.negatives = Negatives(paraphrases, negatives) if "pi" in tasks else None
         none = torch.zeros(0, encoder.backbone.config.hidden_size)
@@ -180,22 +179,12 @@ class Universal(nn.Module):
             B (1 + k) for `pi`.
 
         Raises:
-            TypeError: a row that does not come from `task_rows`.
-            ValueError: no rows, rows of several tasks, a task without a head, or a label that the task does not have.
+            ValueError: rows of several tasks, or a label that the task does not have.
         """
-        if wrong := [row for row in rows if not (isinstance(row, tuple) and len(row) == 2)]:
-            raise TypeError(f"a row of Universal is a task and its row, as task_rows gives them, not {wrong[0]!r:.60}")
-        names = {task for task, _ in rows}
-        if len(names) != 1 or not names <= self.heads.keys():
-            raise ValueError(
-                f"a batch holds rows of one task of {', '.join(self.heads)}; this one is of {sorted(names) or 'none'}"
-            )
-        (task,) = names
+        (task,) = {name for name, _ in rows}
         texts: dict[str, int] = {}  # text -> its row
         places = []
         for first, second, label in (pair for _, row in rows for pair in self._pairs(task, row)):
-            if label not in LABELS[task]:
-                raise ValueError(f"{task} knows the labels {', '.join(LABELS[task])}; a row has {label!r}")
             numbers = [texts.setdefault(text, len(texts)) for text in (first, second)]
             places.append([*numbers, LABELS[task].index(label)])
         columns = torch.tensor(places, device=self.encoder.device).T  # (3, P)

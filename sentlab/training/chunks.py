@@ -53,13 +53,13 @@ class Parts:
         pieces = flat.split([rows * end for rows, end in shapes])
         return [piece.unflatten(0, shape) for piece, shape in zip(pieces, shapes, strict=True)]
 
-    def vectors(self, made: Sequence[Tensor]) -> Tensor:
+    def vectors(self, outputs: Sequence[Tensor]) -> Tensor:
         """Join what was made of each part's rows, (N, D) each -> (B, D), in the order of the batch."""
-        return torch.cat([*made]).index_select(0, torch.cat(self.rows).argsort())
+        return torch.cat([*outputs]).index_select(0, torch.cat(self.rows).argsort())
 
-    def places(self, made: Sequence[Tensor]) -> Tensor:
+    def places(self, outputs: Sequence[Tensor]) -> Tensor:
         """Join what was made of each part's places, (N, end, D) each -> (B, L, D). Places of no part are zero."""
-        flat = torch.cat([part.flatten(0, 1) for part in made])  # (P, D)
+        flat = torch.cat([part.flatten(0, 1) for part in outputs])  # (P, D)
         zeros = flat.new_zeros(self.shape[0] * self.shape[1], *flat.shape[1:])
         return zeros.index_copy(0, self.index, flat).unflatten(0, self.shape)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -22,10 +23,8 @@ from tqdm import tqdm
 from sentlab.encoder import Encoder
 from sentlab.encoder.card import training_note
 from sentlab.training import checkpoint, randomness
-from sentlab.training.arguments import as_rows, check_arguments, check_shares
 from sentlab.training.checkpoint import Run
 from sentlab.training.config import History, TrainConfig
-from sentlab.training.made_by import made_by
 from sentlab.training.tasks import Tasks
 
 if TYPE_CHECKING:  # importing it takes a third of a second, which `import sentlab` need not wait for
@@ -111,10 +110,9 @@ def fit(
         What the run did.
 
     Raises:
-        TypeError: `method`, `rows`, `config` or `dev` is something else, such as an encoder or one string.
-        ValueError: no rows; an encoder with a `post`; keep="dev" without dev; a batch that several
-            processes cannot share; bfloat16 on a CPU; a folder with a checkpoint but neither resume nor overwrite. Also
-            a checkpoint of another run: the message names the method, argument, encoder, row or setting that differs.
+        ValueError: an encoder with a `post`; keep="dev" without dev; a batch that several processes cannot share;
+            bfloat16 on a CPU; a folder with a checkpoint but neither resume nor overwrite. Also a checkpoint of
+            another run: the message names the argument, encoder, rows or setting that differs.
         FloatingPointError: a loss or dev score is not finite; names it and the step.
 
     Example:
@@ -126,25 +124,27 @@ def fit(
         [0, 2, 4]
     """
     config, rows = config or TrainConfig(), as_rows(rows)
-    check_arguments(method, config, dev, resume, overwrite)
-    steps = config.steps_over(len(rows))
+    if method.encoder.post is not None:
+        raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
+    if dev is None and config.keep == "dev":
+        raise ValueError("keep='dev' needs a dev function: pass dev=, or keep='last'")
     accelerator = _accelerator()
     rank, processes = accelerator.process_index, accelerator.num_processes
-    check_shares(rows, config, processes)
     if processes > 1:
+        _check_shares(rows, config, processes)
         method.to(accelerator.device)
-    bfloat16 = _in_bfloat16(method, config)
+    steps, bfloat16 = config.steps_over(len(rows)), _in_bfloat16(method, config)
     settings = {"method": type(method).__name__, **asdict(config), "rows": len(rows), "steps": steps}
     settings["arithmetic"] = "bfloat16" if bfloat16 else "float32"
-    run = Run(History(settings), {})
-    if folder is not None:
-        run.made_by = made_by(method, rows, config, dev, processes) | {"arithmetic": settings["arithmetic"]}
+    run = Run(History(settings))
     optimizer = _adamw(method, config)
     module = accelerator.prepare(_Losses(method))  # not the optimiser: an accumulation elsewhere would hold its steps
     randomness.set_seed(config.seed + rank)
-    folder = None if folder is None else Path(folder).expanduser()
-    if folder is not None and checkpoint.prepare(folder, resume, overwrite, accelerator):
-        checkpoint.load(run, folder, method, optimizer, accelerator)
+    if folder is not None:
+        folder = Path(folder).expanduser()
+        run.made_by = checkpoint.describe(method, rows, settings, dev, processes)
+        if checkpoint.prepare(folder, resume, overwrite, accelerator):
+            checkpoint.load(run, folder, method, optimizer, accelerator)
     method.train()
     began = time.monotonic() - run.history.seconds
     first = run.step == 0 and (config.eval_every or config.keep == "dev")
@@ -152,18 +152,18 @@ def fit(
     if dev is not None and (first or unscored):
         _evaluate(run, method, config, dev, accelerator)
     hidden = {} if progress and accelerator.is_main_process else {"disable": True}  # else TQDM_DISABLE decides
-    bar = tqdm(total=steps, initial=run.step, desc=type(method).__name__, **hidden)
-    while run.step < steps:
+    bar = tqdm(range(run.step, steps), type(method).__name__, initial=run.step, total=steps, **hidden)
+    for step in bar:
         for group in optimizer.param_groups:
-            group["lr"] = config.learning_rate * schedule(run.step, steps, config.warmup, config.decay)
-        begin, count, step = rows.place(run.step) if isinstance(rows, Tasks) else (0, len(rows), run.step)
-        mine = (begin + batch_indices(step, count, config))[rank::processes]
+            group["lr"] = config.learning_rate * schedule(step, steps, config.warmup, config.decay)
+        begin, count, number = rows.place(step) if isinstance(rows, Tasks) else (0, len(rows), step)
+        mine = (begin + batch_indices(number, count, config))[rank::processes]
         parts = np.array_split(mine, min(config.accumulate, len(mine)))
         total: dict[str, Tensor] = {}
         for part in parts:
             share = len(part) / len(mine)
             with contextlib.nullcontext() if part is parts[-1] else accelerator.no_sync(module):
-                batch = _collated(method, rows, part)
+                batch = method.collate([rows[int(i)] for i in part])
                 with torch.autocast(method.encoder.device.type, torch.bfloat16, enabled=bfloat16):
                     losses = module(batch)
                 accelerator.backward(share * sum(losses.values()))
@@ -175,31 +175,28 @@ def fit(
         optimizer.step()
         optimizer.zero_grad()
         method.after_step()
-        run.step += 1
+        run.step = step + 1
         run.window.append(total)
-        bar.update()
         last = run.step == steps
         log = last or run.step % LOG_EVERY == 0
         evaluate = dev is not None and (last or (config.eval_every and run.step % config.eval_every == 0))
-        save = last or run.step % config.checkpoint_every == 0
+        save = folder is not None and (last or run.step % config.checkpoint_every == 0)
         if log or evaluate or save:
             _check_finite(run, norm)
         run.history.seconds = time.monotonic() - began
-        if on_step is not None and (found := on_step(run.step, method)):
-            run.history.seen.append({"step": run.step, **{name: float(value) for name, value in found.items()}})
+        if on_step is not None and (seen := on_step(run.step, method)):
+            run.history.seen.append({"step": run.step, **{name: float(value) for name, value in seen.items()}})
         if log:
-            means = _means(run.window)
-            run.history.losses.append({"step": run.step, **means})
+            run.history.losses.append({"step": run.step, **_means(run.window)})
             run.window.clear()
         if evaluate:
             if last and folder is not None:  # a run is not lost with its last score
                 checkpoint.save(run, folder, method, optimizer, accelerator)
             _evaluate(run, method, config, dev, accelerator)
         if log:
-            bar.set_postfix(means | ({"dev": run.history.dev[-1]["score"]} if run.history.dev else {}))
-        if save and folder is not None:
+            bar.set_postfix(run.history.losses[-1] | ({"dev": run.history.dev[-1]["score"]} if run.history.dev else {}))
+        if save:
             checkpoint.save(run, folder, method, optimizer, accelerator)
-    bar.close()
     if config.keep == "last":
         run.history.kept_step = run.step
     elif run.best:
@@ -211,6 +208,34 @@ def fit(
     return run.history
 
 
+def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
+    """Return the rows as something with a length that takes whole numbers as indices. Blank or repeated texts warn."""
+    if isinstance(rows, str | Mapping) or hasattr(rows, "columns"):  # whose parts are letters, or names of columns
+        raise TypeError(f"rows is a {type(rows).__name__}: pass a list of texts, such as list(table['text'])")
+    if isinstance(rows, set | frozenset):
+        rows = sorted(rows, key=repr)  # a set's own order changes from one process to the next
+    if not hasattr(rows, "__len__") or not hasattr(rows, "__getitem__") or hasattr(rows, "iloc"):
+        rows = list(rows)
+    texts: Any = rows
+    if all(isinstance(row, str) for row in texts):
+        blank, repeated = sum(not text.strip() for text in texts), len(texts) - len(set(texts))
+        if blank or repeated:
+            warnings.warn(
+                f"{blank} rows are blank and {repeated} are repeated: methods that compare the texts of a batch take "
+                "them for different ones, so leave them out",
+                stacklevel=3,
+            )
+    return texts
+
+
+def _check_shares(rows: Sequence[Any], config: TrainConfig, processes: int) -> None:
+    """Refuse batches that several processes cannot share equally: gathering vectors needs equal numbers of rows."""
+    for count in map(len, rows.corpora.values() if isinstance(rows, Tasks) else [rows]):
+        size = min(config.batch_size, count)
+        if size % processes:
+            raise ValueError(f"a batch of {size} rows does not divide among {processes} processes: change batch_size")
+
+
 def _accelerator() -> Accelerator:
     from accelerate import Accelerator
     from accelerate.utils import DistributedDataParallelKwargs
@@ -219,20 +244,25 @@ def _accelerator() -> Accelerator:
     accelerator = Accelerator(device_placement=False, kwargs_handlers=[several])
     accelerator.gradient_accumulation_steps = 1  # `config` says it all, whatever a launcher's own file says
     if accelerator.mixed_precision != "no":
-        raise ValueError(
-            f"accelerate's own settings ask for mixed_precision={accelerator.mixed_precision!r}: set it to 'no' there, "
-            "and choose TrainConfig(precision=...)"
-        )
+        raise ValueError("accelerate's own settings ask for mixed_precision: set it to 'no', and TrainConfig.precision")
     return accelerator
 
 
-def _collated(method: Any, rows: Sequence[Any], part: np.ndarray) -> Any:
-    """The batch of some rows; an error names them by their places in the data."""
-    try:
-        return method.collate([rows[int(i)] for i in part])
-    except (TypeError, ValueError) as error:
-        error.add_note(f"This batch holds the rows {', '.join(map(str, part))} of the data, in this order.")
-        raise
+def _in_bfloat16(method: Any, config: TrainConfig) -> bool:
+    device = method.encoder.device.type
+    if config.precision == "bfloat16" and device == "cpu" and not getattr(method, "few_shapes", False):
+        # oneDNN keeps 2 x 1,024 kernels, one for each shape of a batch
+        raise ValueError('precision="bfloat16" fills gigabytes of memory on a CPU, see TrainConfig: pass "auto"')
+    return config.precision == "bfloat16" or (config.precision == "auto" and device == "cuda")
+
+
+def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
+    trained = [p for p in method.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": config.weight_decay},
+        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.eps, fused=True)
 
 
 class _Losses(nn.Module):
@@ -249,21 +279,16 @@ class _Losses(nn.Module):
 
 def _evaluate(run: Run, method: Any, config: TrainConfig, dev: Any, accelerator: Accelerator) -> None:
     """Score the encoder, and keep it where it is the best so far."""
-    found: list[Any] = [None]
+    from accelerate.utils import broadcast_object_list
+
+    scores: list[Any] = [None]
     if accelerator.is_main_process:
         pooling = method.encoder.pooling
         with randomness.kept():
-            found = [dev(method.encoder)]
+            scores = [dev(method.encoder)]
         method.encoder.pooling = pooling  # whatever vector dev has looked at
-    if accelerator.num_processes > 1:
-        from accelerate.utils import broadcast_object_list
-
-        broadcast_object_list(found)
+    score = float(broadcast_object_list(scores)[0])
     method.train()  # whatever mode dev left it in
-    try:
-        score = float(found[0])
-    except TypeError:
-        raise TypeError(f"dev must return a number, got a {type(found[0]).__name__} at step {run.step}") from None
     if not math.isfinite(score):
         raise FloatingPointError(f"dev returned {score} at step {run.step}: check the dev function and its rows")
     history, best = run.history, run.history.best_dev
@@ -273,35 +298,12 @@ def _evaluate(run: Run, method: Any, config: TrainConfig, dev: Any, accelerator:
         run.best = checkpoint.copy_of(method) if config.keep == "dev" else {}
 
 
-def _in_bfloat16(method: Any, config: TrainConfig) -> bool:
-    device = method.encoder.device.type
-    if config.precision == "bfloat16" and device == "cpu" and not getattr(method, "few_shapes", False):
-        # oneDNN keeps 2 x 1,024 of these kernels
-        raise ValueError(
-            'precision="bfloat16" would fill gigabytes of memory on a CPU, a kernel for each shape of a batch: pass '
-            '"auto" or "float32", or set `few_shapes = True` on a method whose batches come in a few shapes only'
-        )
-    return config.precision == "bfloat16" or (config.precision == "auto" and device == "cuda")
-
-
-def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
-    trained = [p for p in method.parameters() if p.requires_grad]
-    groups = [
-        {"params": [p for p in trained if p.ndim >= 2], "weight_decay": config.weight_decay},
-        {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.eps, fused=True)
-
-
 def _check_finite(run: Run, norm: Any) -> None:
-    """Raise FloatingPointError for the first loss that is not finite; blame the learning rate if it once was."""
-    once_finite = {name for row in run.history.losses for name in row}
+    """Raise FloatingPointError for the first loss since the last entry of the history that is not finite."""
     for step, losses in enumerate(run.window, run.step - len(run.window) + 1):
         for name, value in zip(losses, torch.stack([*losses.values()]).tolist(), strict=True):
             if not math.isfinite(value):
-                where = "learning_rate, try a smaller one" if name in once_finite else "method's arguments and the rows"
-                raise FloatingPointError(f"the {name} loss is {value} at step {step}: check the {where}")
-            once_finite.add(name)
+                raise FloatingPointError(f"the {name} loss is {value} at step {step}: try a smaller learning_rate")
     if not math.isfinite(norm):
         raise FloatingPointError(f"the gradient's norm is {norm} at step {run.step}, the weights are lost")
 

@@ -19,24 +19,16 @@ def of_all_processes(rows: Tensor) -> list[Tensor]:
     """Gather the rows of every process, by rank, with a gradient. A process's own are returned themselves.
 
     Args:
-        rows: (N, ...), of the same shape in each process.
+        rows: (N, ...), of the same shape in each process, as `fit` sees to.
 
     Returns:
         One tensor of that shape for each process; of one process alone, its own.
-
-    Raises:
-        ValueError: the processes have different numbers of rows.
 
     Example:
         >>> keys = torch.cat(of_all_processes(keys))  # (processes * N, D)
     """
     if _processes() == 1:
         return [rows]
-    counts = [torch.empty(1, dtype=torch.long, device=rows.device) for _ in range(_processes())]
-    dist.all_gather(counts, torch.tensor([len(rows)], device=rows.device))
-    found = torch.cat(counts).tolist()
-    if len(set(found)) > 1:
-        raise ValueError(f"the processes have {found} rows, and can compare equally many only: drop the last batch")
     parts = list(_Gather.apply(rows))
     parts[dist.get_rank()] = rows
     return parts

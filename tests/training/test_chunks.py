@@ -19,7 +19,7 @@ from sentlab.training.tasks import Tasks
 LENGTHS = torch.tensor([3, 7, 1, 0, 5, 7, 2])
 
 
-@pytest.mark.parametrize("places", [1, 7, 14, 20, 100])
+@pytest.mark.parametrize("places", [1, 14, 100])
 def test_parts_give_what_the_whole_batch_gives(monkeypatch: pytest.MonkeyPatch, places: int) -> None:
     monkeypatch.setattr(chunks, "PLACES_PER_PART", places)
     torch.manual_seed(0)
@@ -66,27 +66,26 @@ def test_an_encoder_in_parts_gives_what_it_gives_for_one_padded_batch(
     torch.testing.assert_close(hidden[mask == 1], states[-1][mask == 1], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("places", [1, 40])
 def test_parts_change_no_loss_and_no_gradient_of_any_method(
-    case: tuple[Callable[[], Any], Sequence[Any]], monkeypatch: pytest.MonkeyPatch, places: int
+    case: tuple[Callable[[], Any], Sequence[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make, rows = case
     method = make().eval().double()  # in float32 the rounding of a part shows
     calls = []
     method.encoder.backbone.register_forward_hook(lambda *_: calls.append(1))
     rows = [rows[i] for i in range(len(rows.corpora["nli"]))] if isinstance(rows, Tasks) else rows
-    batch, found, parts = method.collate(rows), [], []
+    batch, results, parts = method.collate(rows), [], []
     # ConSERT draws its views: here in the same order in every part
     monkeypatch.setattr(
         torch, "rand", lambda shape, **_: torch.arange(shape[-1], 0, -1).expand(shape) / (shape[-1] + 1)
     )
-    for size in (10**9, places):
+    for size in (10**9, 40):
         monkeypatch.setattr(chunks, "PLACES_PER_PART", size)
         calls.clear()
         method.zero_grad()
         losses = method.loss(batch)
         sum(losses.values()).backward()
         parts.append(len(calls))
-        found.append((losses, {name: p.grad for name, p in method.named_parameters() if p.grad is not None}))
+        results.append((losses, {name: p.grad for name, p in method.named_parameters() if p.grad is not None}))
     assert parts[1] > parts[0]
-    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(results[1], results[0], rtol=1e-4, atol=1e-6)

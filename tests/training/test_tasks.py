@@ -45,7 +45,7 @@ def test_each_task_goes_through_its_own_rows_without_a_gap() -> None:
 
 @pytest.mark.parametrize(
     ("turn", "corpora"),
-    [((), {"a": [1]}), (("a",), {"a": []}), (("a",), {"a": [1], "b": [2]}), (("a", "b"), {"a": [1]}), ((), {})],
+    [(("a",), {"a": []}), (("a",), {"a": [1], "b": [2]}), (("a", "b"), {"a": [1]})],
 )
 def test_every_task_needs_rows_and_a_turn(turn: tuple[str, ...], corpora: dict[str, list[int]]) -> None:
     with pytest.raises(ValueError, match="every task needs rows and a turn"):

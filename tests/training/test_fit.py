@@ -1,0 +1,345 @@
+"""fit(): schedule, order of the data, what is kept, and that a killed run ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from sentlab.encoder import Encoder
+from sentlab.training import TrainConfig, fit, set_dropout, set_seed
+from sentlab.training.fit import as_rows, batch_indices, schedule
+
+
+class Weights(Encoder):
+    """An encoder that is nothing but a linear layer."""
+
+    device, pooling = torch.device("cpu"), "cls"
+
+    def __init__(self) -> None:
+        nn.Module.__init__(self)
+        self.model, self.post, self._trainings = nn.Linear(4, 1), None, []
+
+    def fingerprint(self, *, tokens: bool = False) -> str:
+        return "a line"
+
+
+class Line(nn.Module):
+    """y = a x with dropout, a state that only after_step() moves, and random numbers drawn in collate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.encoder = Weights()
+        self.dropout = nn.Dropout(0.3)
+        self.register_buffer("average", torch.zeros(1, 4))
+        self.steps = 0
+        self.seen: list[float] = []
+
+    @property
+    def weight(self) -> nn.Linear:
+        return self.encoder.model
+
+    def collate(self, rows: Sequence[float]) -> dict[str, Tensor]:
+        self.seen += rows
+        x = torch.tensor(rows)[:, None] + 0.1 * torch.randn(len(rows), 4)
+        return {"x": x, "y": x.sum(1, keepdim=True)}
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        error = self.weight(self.dropout(batch["x"])) - batch["y"]
+        return {"square": (error**2).mean(), "pull": 0.01 * (self.weight.weight - self.average).pow(2).sum()}
+
+    def after_step(self) -> None:
+        self.average.mul_(0.9).add_(self.weight.weight.detach(), alpha=0.1)
+        self.steps += 1
+
+
+def killed(at: int) -> Callable[[int, nn.Module], None]:
+    """What `on_step` takes to interrupt a run after a step, before that step is evaluated or written."""
+
+    def kill(step: int, method: nn.Module) -> None:
+        if step == at:
+            raise KeyboardInterrupt
+
+    return kill
+
+
+ROWS = [i / 40 for i in range(40)]
+
+
+def config(**changes: object) -> TrainConfig:
+    settings = {"steps": 23, "batch_size": 8, "learning_rate": 0.05, "checkpoint_every": 1, "eval_every": 5}
+    return TrainConfig(**{**settings, **changes})  # type: ignore[arg-type]
+
+
+def state(method: nn.Module) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in method.state_dict().items()}
+
+
+def quiet(method: nn.Module, settings: TrainConfig, **more: object):
+    return fit(method, ROWS, settings, progress=False, **more)  # type: ignore[arg-type]
+
+
+def closeness(encoder: Encoder) -> float:
+    return -(encoder.model.weight.detach() - 1).abs().sum().item()
+
+
+def look(step: int, method: Any) -> dict[str, Any] | None:
+    """An `on_step` that returns a number of NumPy now and then."""
+    return {"weight": np.float32(method.encoder.model.weight.sum().item())} if step % 4 == 0 else None
+
+
+@pytest.mark.parametrize(("killed_at", "every"), [(1, 1), (7, 1), (17, 10), (22, 7)])
+@pytest.mark.parametrize("keep", ["dev", "last"])
+def test_killed_and_resumed_is_bit_identical(tmp_path: Path, killed_at: int, every: int, keep: str) -> None:
+    def part(method: Line, **more: Any) -> Any:
+        return quiet(method, config(keep=keep, checkpoint_every=every), dev=closeness, **more)
+
+    whole, resumed, again = Line(), Line(), Line()
+    expected = part(whole, on_step=look)
+    with pytest.raises(KeyboardInterrupt):
+        part(Line(), folder=tmp_path, on_step=lambda *now: killed(killed_at)(*now) or look(*now))
+    torch.rand(17), np.random.rand(3)  # noqa: NPY002  the world has moved on meanwhile
+    for method in (resumed, again):  # the second time there is nothing to do
+        history = part(method, folder=tmp_path, resume=True, on_step=look)
+        for name, value in state(whole).items():
+            assert torch.equal(value, method.state_dict()[name]), name
+        assert (history.dev, history.losses, history.seen) == (expected.dev, expected.losses, expected.seen)
+        assert history.kept_step == expected.kept_step
+    assert again.steps == 0
+    assert [row["step"] for row in history.seen] == [4, 8, 12, 16, 20]
+
+
+def test_same_seed_same_weights_other_seed_others() -> None:
+    runs = [Line(), Line(), Line()]
+    for method, seed in zip(runs, (0, 0, 1), strict=True):
+        quiet(method, config(seed=seed))
+    assert torch.equal(runs[0].weight.weight, runs[1].weight.weight)
+    assert not torch.equal(runs[0].weight.weight, runs[2].weight.weight)
+
+
+def test_keep_dev_ends_with_the_best_evaluation() -> None:
+    method, scores, weights = Line(), iter([0.0, 1.0, 3.0, 2.0, 0.0, 1.0]), []
+
+    def dev(encoder: Encoder) -> float:
+        weights.append(encoder.model.weight.detach().clone())
+        return next(scores)
+
+    history = quiet(method, config(keep="dev"), dev=dev)
+    assert (history.kept_step, history.best_dev) == (10, 3.0)
+    assert torch.equal(method.weight.weight, weights[2])
+    assert not torch.equal(method.weight.weight, weights[-1])
+    assert history.table()["kept"].tolist() == [False, False, True, False, False, False]
+
+
+def test_an_accumulation_that_another_loop_left_open_holds_no_step() -> None:
+    other = nn.Linear(1, 1)
+    accelerator = Accelerator(gradient_accumulation_steps=4, cpu=True)
+    model, _ = accelerator.prepare(other, torch.optim.SGD(other.parameters()))
+    with accelerator.accumulate(model):
+        accelerator.backward(model(torch.ones(1, 1)).sum())
+    assert not accelerator.sync_gradients
+    method = Line()
+    before = state(method)
+    quiet(method, config(steps=1))
+    accelerator.gradient_state._set_sync_gradients(True)
+    assert not torch.equal(method.weight.weight, before["encoder.model.weight"])
+    expected = Line()
+    quiet(expected, config(steps=1))
+    assert torch.equal(method.weight.weight, expected.weight.weight)
+
+
+def test_an_epoch_sees_every_row_once() -> None:
+    method = Line()
+    quiet(method, config(steps=None, epochs=2.0))
+    assert sorted(method.seen[:40]) == ROWS == sorted(method.seen[40:])
+    assert method.seen[:40] != method.seen[40:]
+
+
+def test_order_of_rows_is_a_pure_function_of_the_step() -> None:
+    settings = config(batch_size=16)
+    batches = [batch_indices(step, 40, settings) for step in range(4)]
+    assert all(len(batch) == 16 for batch in batches)
+    assert len(set(np.concatenate(batches[:2]))) == 32
+    assert np.array_equal(batches[3], batch_indices(3, 40, settings))
+    assert len(batch_indices(0, 5, settings)) == 5  # fewer rows than a batch: all of them
+
+
+def test_schedule_rises_then_falls_to_zero() -> None:
+    rates = [schedule(step, 100, 0.1) for step in range(101)]
+    assert rates[0] == pytest.approx(0.1)
+    assert max(rates) == rates[9] == 1.0
+    assert rates[55] == pytest.approx(0.5)
+    assert rates[100] == 0.0
+    assert np.all(np.diff(rates[9:]) <= 0)
+    rates = [schedule(step, 100, 0.1, 0.2) for step in range(101)]  # falls over the last steps alone
+    assert rates[9:81] == [1.0] * 72
+    assert rates[90] == pytest.approx(0.5)
+    assert rates[100] == 0.0
+
+
+def test_history_is_written_whole(tmp_path: Path) -> None:
+    quiet(Line(), config(), dev=closeness, folder=tmp_path)
+    written = json.loads((tmp_path / "history.json").read_text())
+    assert written["settings"]["learning_rate"] == 0.05
+    assert [row["step"] for row in written["dev"]] == [0, 5, 10, 15, 20, 23]
+    assert written["losses"][-1].keys() == {"step", "square", "pull"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.safetensors", "history.json"]
+
+
+def test_losses_that_are_not_finite_end_the_run() -> None:
+    with pytest.raises(FloatingPointError, match=r"square loss is (inf|nan) at step [2-9]"):
+        quiet(Line(), config(learning_rate=1e30))
+
+
+def test_a_gradient_that_is_not_finite_is_named() -> None:
+    class Steep(Line):
+        def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+            return {"root": (0 * self.weight.weight).sum().sqrt()}
+
+    with pytest.raises(FloatingPointError, match="norm is nan at step 1"):
+        quiet(Steep(), config(steps=1))
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf])
+def test_a_dev_score_that_is_not_finite_is_an_error(score: float) -> None:
+    scores = iter([1.0, 2.0, score])
+    with pytest.raises(FloatingPointError, match="step 10"):
+        quiet(Line(), config(), dev=lambda _: next(scores))
+
+
+def test_a_run_that_only_does_harm_keeps_its_start() -> None:
+    method = Line()
+    before = state(method)
+    history = quiet(method, config(keep="dev", eval_every=None), dev=lambda encoder: -len(method.seen))
+    assert [row["step"] for row in history.dev] == [0, 23]
+    assert history.kept_step == 0
+    assert history.best_dev == 0.0
+    assert history.table().set_index("step")["kept"].to_dict() == {0: True, 23: False}
+    assert all(torch.equal(value, method.state_dict()[name]) for name, value in before.items())
+
+
+def test_evaluation_changes_nothing_in_training() -> None:
+    alone, watched = Line(), Line()
+    quiet(alone, config())
+
+    def dev(encoder: Encoder) -> float:
+        watched.eval()
+        assert encoder.pooling == "cls"
+        encoder.pooling = "mean"
+        return float(torch.rand(3).sum()) + np.random.rand() + random.random()  # noqa: NPY002
+
+    quiet(watched, config(), dev=dev)
+    assert all(torch.equal(value, watched.state_dict()[name]) for name, value in state(alone).items())
+
+
+def test_parts_of_unequal_size_count_by_their_rows() -> None:
+    whole, parts = Line(), Line()
+    histories = []
+    for method, accumulate in ((whole, 1), (parts, 4)):
+        set_dropout(method, 0.0)
+        method.collate = lambda rows: {"x": torch.tensor(rows)[:, None].repeat(1, 4), "y": torch.tensor(rows)[:, None]}
+        settings = config(batch_size=16, accumulate=accumulate, steps=5)
+        histories.append(fit(method, ROWS[:10], settings, progress=False))  # in parts of 3, 3, 2 and 2 rows
+    torch.testing.assert_close(whole.weight.weight, parts.weight.weight)
+    assert histories[0].losses[0]["square"] == pytest.approx(histories[1].losses[0]["square"], rel=1e-5)
+
+
+def test_seeded_lines_give_the_same_numbers(case: tuple[Callable[[], Any], Sequence[Any]]) -> None:
+    make, rows = case
+    ends = []
+    for _ in range(2):
+        set_seed(7)
+        method = make()
+        fit(method, rows, TrainConfig(steps=2, batch_size=4, learning_rate=1e-3), progress=False)
+        ends.append(state(method))
+    assert all(torch.equal(value, ends[1][name]) for name, value in ends[0].items())
+
+
+def test_on_a_cpu_bfloat16_is_for_methods_with_few_shapes() -> None:
+    kinds = []
+
+    class Watch(Line):
+        def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+            kinds.append(self.weight(batch["x"]).dtype)
+            return super().loss(batch)
+
+    class FewShapes(Watch):
+        few_shapes = True
+
+    histories = [
+        quiet(FewShapes(), config(steps=1, precision="bfloat16")),
+        quiet(FewShapes(), config(steps=1)),
+    ]
+    assert kinds == [torch.bfloat16, torch.float32]
+    assert [history.settings["arithmetic"] for history in histories] == ["bfloat16", "float32"]
+    with pytest.raises(ValueError, match="memory"):
+        quiet(Watch(), config(steps=1, precision="bfloat16"))
+
+
+def test_a_dev_that_fails_at_the_end_leaves_the_trained_weights(tmp_path: Path) -> None:
+    def failing(encoder: object) -> float:
+        raise OSError("the disk is full")
+
+    once = TrainConfig(steps=3, batch_size=4)
+    method = Line()
+    with pytest.raises(OSError, match="disk"):
+        quiet(method, once, dev=failing, folder=tmp_path)
+    assert torch.equal(
+        load_file(tmp_path / "checkpoint.safetensors")["method.encoder.model.weight"], method.weight.weight
+    )
+    history = quiet(Line(), once, dev=lambda encoder: 1.0, folder=tmp_path, resume=True)
+    assert [point["step"] for point in history.dev] == [3]  # the score that was missing
+
+
+def test_rows_come_from_any_iterable_and_in_the_same_order() -> None:
+    texts = ["a dog", "b cat", "c cow"]
+    for rows in (texts, tuple(texts), set(texts), iter(texts), pd.Series(texts, index=[7, 8, 9]), np.array(texts)):
+        sequence = as_rows(rows)
+        assert [sequence[i] for i in range(len(sequence))] == texts
+    for mistake in ("a dog", {"text": texts}, pd.DataFrame({"text": texts})):
+        with pytest.raises(TypeError):
+            as_rows(mistake)
+    with pytest.warns(UserWarning, match="2 rows are blank and 1 are repeated"):
+        as_rows([*texts, " ", "", texts[0]])
+
+
+def test_what_would_train_something_else_in_silence_is_refused() -> None:
+    method = Line()
+    with pytest.raises(ValueError, match="dev"):
+        quiet(method, config(keep="dev"))
+    method.encoder.post = nn.Identity()
+    with pytest.raises(ValueError, match="post"):
+        quiet(method, config())
+    never = {"steps": 0, "learning_rate": math.nan, "warmup": 10, "decay": 0.95, "keep": "best", "accumulate": 3}
+    for name, value in never.items():
+        with pytest.raises(ValueError, match=name):
+            config(**{name: value})
+
+
+def test_a_launcher_s_own_settings_change_nothing_silently(monkeypatch: pytest.MonkeyPatch) -> None:
+    def end() -> Tensor:
+        AcceleratorState._reset_state(reset_partial_state=True)
+        method = Line()
+        quiet(method, config(steps=3))
+        return method.weight.weight
+
+    usual = end()
+    monkeypatch.setenv("ACCELERATE_GRADIENT_ACCUMULATION_STEPS", "4")
+    assert torch.equal(end(), usual)
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    with pytest.raises(ValueError, match="mixed_precision"):
+        end()
+    AcceleratorState._reset_state(reset_partial_state=True)
