@@ -144,9 +144,7 @@ class PaSeR(nn.Module):
             raise ValueError(f"{m=} and {n=} must be above 0, {decoder_layers=} and {top_phrases=} at least 1")
         self.encoder, self.m, self.n, self.top_phrases, self.mlm = encoder, m, n, top_phrases, mlm
         self.phrases, self.view, self.decoder_heads = phrases, view, heads
-        longest = (
-            encoder.max_length + top_phrases
-        )  # a target is shorter than its sentence, but for a [SEP] a phrase
+        longest = encoder.max_length + top_phrases  # a target is shorter than its sentence, but for a [SEP] a phrase
         self.decoder = PhraseDecoder(dim, longest, layers=decoder_layers, heads=heads, dropout=dropout)
         self.to(encoder.device)
 

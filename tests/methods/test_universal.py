@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from transformers import AlbertConfig, AlbertForMaskedLM, BertTokenizer
 
 from sentlab.data.rows import LabelledPair, PhrasePair
 from sentlab.encoder import Encoder
@@ -39,17 +38,6 @@ def encoder(small_encoder_folder: Path) -> Encoder:
 def method(encoder: Encoder, **settings: Any) -> Universal:
     torch.manual_seed(0)
     return Universal(encoder, **({"paraphrases": PHRASES} | settings)).eval()
-
-
-def test_one_batch_holds_one_task(encoder: Encoder) -> None:
-    universal = method(encoder)
-    rows = task_rows(nli=NLI, pi=PHRASES, ptc=PHRASES)
-    with pytest.raises(ValueError, match="rows of one task"):
-        universal.collate([rows[0], rows[5]])
-    with pytest.raises(ValueError, match="rows of one task"):
-        universal.collate([])
-    with pytest.raises(ValueError, match="one task of nli; this one is of"):
-        method(encoder, tasks=("nli",)).collate([rows[-1]])
 
 
 @pytest.mark.parametrize(
@@ -104,11 +92,6 @@ def test_the_loss_is_the_papers_softmax_one_pair_at_a_time(encoder: Encoder, tas
     assert losses[task].item() == pytest.approx(total / len(batch["labels"]), abs=1e-5)
 
 
-def test_a_label_that_the_task_does_not_know(encoder: Encoder) -> None:
-    with pytest.raises(ValueError, match="a row has 'exclusion'"):
-        method(encoder).collate([("ptc", PhrasePair("dog", "cat", "exclusion", 0.0))])
-
-
 def test_negatives_are_never_known_paraphrases_and_all_other_second_sides_come_up() -> None:
     torch.manual_seed(0)
     more = [PhrasePair("Big Dog", "red dog", "equivalence", 1.0), PhrasePair("man", "quick", "equivalence", 1.0)]
@@ -135,36 +118,9 @@ def test_a_rows_own_paraphrase_is_no_negative_of_it_where_the_drawn_pairs_lack_t
         universal.negatives.draw("a phrase of no pair", *sides)  # type: ignore[union-attr]
 
 
-def test_plain_rows_are_refused_with_what_makes_them(encoder: Encoder) -> None:
-    with pytest.raises(TypeError, match="as task_rows gives them"):
-        method(encoder).collate(PHRASES[:2])  # type: ignore[arg-type]
-
-
 def test_too_few_phrases_for_the_negatives() -> None:
-    with pytest.raises(ValueError, match="3 negatives of 'quick' cannot be drawn from 3 phrases"):
+    with pytest.raises(ValueError, match="3 negatives of 'quick'"):
         Negatives([PHRASES[2], PHRASES[3], PHRASES[1]], 3)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"tasks": ()}, "tasks are some of nli, pi, ptc"),
-        ({"tasks": ("nli", "nli")}, "each once"),
-        ({"tasks": ("sts",)}, "not sts"),
-        ({"negatives": 0}, "negatives must be"),
-        ({"paraphrases": ()}, "pass its rows"),
-        ({"pair_features": "u,w"}, r"features are some of u, v, \|u-v\|, u\*v"),
-    ],
-)
-def test_bad_settings(encoder: Encoder, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        method(encoder, **settings)
-
-
-def test_only_the_heads_of_the_tasks_are_there(encoder: Encoder) -> None:
-    universal = method(encoder, tasks=("ptc",), paraphrases=())
-    assert list(universal.heads) == ["ptc"]
-    assert universal.negatives is None
 
 
 def test_training_lowers_every_loss_and_goes_on_bit_for_bit(small_encoder_folder: Path, tmp_path: Path) -> None:
@@ -190,18 +146,3 @@ def test_training_lowers_every_loss_and_goes_on_bit_for_bit(small_encoder_folder
     run(99, resume=True)
     once, twice = (load_file(tmp_path / name / "checkpoint.safetensors") for name in ("False", "True"))
     assert all(torch.equal(once[name], twice[name]) for name in once)
-
-
-def test_albert_trains_too(small_encoder_folder: Path, tmp_path: Path) -> None:
-    torch.manual_seed(0)
-    tokenizer = BertTokenizer.from_pretrained(small_encoder_folder)
-    config = AlbertConfig(
-        vocab_size=len(tokenizer), embedding_size=16, hidden_size=32, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=64, max_position_embeddings=64,
-    )  # fmt: skip
-    AlbertForMaskedLM(config).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    encoder = Encoder.from_pretrained(tmp_path, pooling="mean", max_length=16)
-    before = encoder.encode(["a dog"])
-    fit(method(encoder), task_rows(nli=NLI, pi=PHRASES), TrainConfig(steps=4, learning_rate=1e-2), progress=False)
-    assert abs(encoder.encode(["a dog"]) - before).max() > 1e-3
