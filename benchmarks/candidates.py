@@ -31,7 +31,7 @@ from typing import Any
 import faiss
 import numpy as np
 import torch
-from experiments.notes import Notes
+from experiments.records import Notes
 from library import PHRASES, Library, load_encoder, make_index, most_memory, seconds, text_files
 
 from sentlab import PhraseIndex

@@ -333,7 +333,7 @@ def loaders(place: Path) -> dict[str, Case]:
         "Encoder.from_pretrained, whitened": Case(copied("whitened"), encode),
         "PhraseIndex.load": Case(copied("index"), search),
         "checkpoint": Case(copied("checkpoint"), train),
-        "record": Case(copied("record"), lambda folder: records.read(folder / "small.json").model_dump()),
+        "record": Case(copied("record"), lambda folder: records.get("small", folder).model_dump()),
         "sentlab encode": Case(own_rows, at_command, lines=True),
         "sentlab search": Case(copied("index"), at_search),
     }

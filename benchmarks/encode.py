@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from experiments.results_rows import SpeedRow
+from experiments.cost import SpeedRow
 from sentence_transformers import SentenceTransformer
 from side_by_side import OURS, added_by, alone, in_turn, parser_of, settled, times_as_fast, told
 

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from candidates import drawn_phrases
 from experiments import toy
-from experiments.results_rows import SpeedRow
+from experiments.cost import SpeedRow
 from library import Library, load_encoder, most_memory, text_files
 from side_by_side import OURS, alone, in_turn, parser_of, settled, times_as_fast, told
 

@@ -42,13 +42,9 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from bm25s import BM25
-from experiments.notes import Notes
-from experiments.records import FOLDER, LibraryRecord, name_of
-from experiments.results import CorpusNote, EncoderNote
-from experiments.results_rows import LibraryResults
-from experiments.settings import EncoderSettings
-from experiments.settings_rows import LibrarySettings
-from experiments.weights import weights_fingerprint
+from experiments.cost import LibraryRecord, LibraryResults, LibrarySettings
+from experiments.records import FOLDER, CorpusNote, EncoderNote, Notes, place_of
+from experiments.run import EncoderSettings, weights_fingerprint
 
 from sentlab.data.readers.files import streamed
 from sentlab.encoder import Encoder
@@ -434,13 +430,13 @@ def run(files: list[Path], source: str, words: int, out: Path) -> LibraryRecord:
     }
     notes = Notes()
     notes.data = {name: CorpusNote(**about) for name, about in library.about().items()}
-    record = LibraryRecord(settings=settings, name=name_of(out))
+    record = LibraryRecord(settings=settings, **place_of(out))
     record.results = LibraryResults.model_validate({"ways": ways, "hits": hits})
     command = f"python benchmarks/library.py --text {' '.join(texts)} --encoder {shown} --words {words}"
-    command += f" --out {FOLDER / record.name}.json"
+    command += f" --out book/results/{record.name}.json"
     start = EncoderNote(source=shown, fingerprint=weights_fingerprint(encoder), dim=encoder.dim)
     record.provenance = notes.provenance(command, time.monotonic() - began, encoder=start)
-    record.save(out)
+    record.save()
     return record
 
 

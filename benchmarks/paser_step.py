@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import torch
 import torch.nn.functional as F
-from experiments.results_rows import SpeedRow
+from experiments.cost import SpeedRow
 from side_by_side import OURS, added_by, alone, in_turn, parser_of, settled, times_as_fast, told
 from torch import Tensor, nn
 from transformers import BertConfig, BertForMaskedLM

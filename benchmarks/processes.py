@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from encode import sentences
-from experiments.results_rows import SpeedRow
+from experiments.cost import SpeedRow
 from side_by_side import OURS, added_by, parser_of, told
 from train import median, of_method
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 
-from experiments.results_rows import SpeedRow
+from experiments.cost import SpeedRow
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from side_by_side import OURS, parser_of, told

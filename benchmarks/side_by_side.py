@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from experiments.results_rows import SpeedRow
+from experiments.cost import SpeedRow
 
 OURS = "sentlab"
 

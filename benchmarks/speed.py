@@ -18,10 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from experiments.notes import Notes
-from experiments.records import SpeedRecord, name_of
-from experiments.results_rows import SpeedResults, SpeedRow
-from experiments.settings_rows import SpeedSettings
+from experiments.cost import SpeedRecord, SpeedResults, SpeedRow, SpeedSettings
+from experiments.records import Notes, place_of
 
 PROGRAMS = (
     "start.py --threads 1",
@@ -85,9 +83,9 @@ def main() -> int:
 
 def save(out: Path, programs: list[str], rows: list[SpeedRow], seconds: float) -> None:
     settings = SpeedSettings(programs=programs, data="SENTLAB_DATA" in os.environ)
-    record = SpeedRecord(settings=settings, name=name_of(out), results=SpeedResults(rows=rows))
+    record = SpeedRecord(settings=settings, **place_of(out), results=SpeedResults(rows=rows))
     record.provenance = Notes().provenance(f"python benchmarks/speed.py --out {out.as_posix()}", seconds)
-    record.save(out)
+    record.save()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from experiments.results_rows import SpeedRow
+from experiments.cost import SpeedRow
 from side_by_side import OURS, alone, in_turn, parser_of, settled, told
 
 MOST = 0.3  # seconds over `import torch`

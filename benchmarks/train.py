@@ -24,8 +24,8 @@ import numpy as np
 import torch
 from datasets import Dataset
 from encode import PEER, sentences
+from experiments.cost import SpeedRow
 from experiments.pretrain import MaskedLM, Sheets, new_encoder
-from experiments.results_rows import SpeedRow
 from sentence_transformers import (
     SentenceTransformer,
     SentenceTransformerTrainer,

@@ -38,6 +38,7 @@ SETTINGS = ("SENTLAB_PRESET", "SENTLAB_DATA")
 CODE = (
     "sentlab",
     "book/pictures",
+    "book/experiments",
     "book/results",
     "book/trained",
     "book/paper-and-code.toml",
@@ -47,7 +48,7 @@ TEXT = ("book", "_config.yml", "_toc.yml")
 ENCODERS = ROOT / "book" / "encoders"  # that chapters write for widgets
 TRAINED = ROOT / "book" / "trained"  # encoders of recorded runs, for widgets
 CONTENTS = "00-contents.ipynb"  # of JupyterLab: it is no chapter
-PASSING = {"__pycache__", ".ipynb_checkpoints", ENCODERS.name}
+PASSING = {"__pycache__", ".ipynb_checkpoints", "runs", ENCODERS.name}
 AT_ONCE = 4  # chapters, at most: each holds an encoder and data in memory
 QUIET = {
     "TQDM_DISABLE": "1",
@@ -153,12 +154,8 @@ def run_chapters() -> list[str]:
 
 
 def ship_records() -> None:
-    """Copy the records beside the pages, which link to them; not the encoders
-    that sweeps keep, which lie deeper."""
-    results = ROOT / "book" / "results"
-    for path in results.rglob("*.json"):
-        if results / "sweeps" in path.parent.parents:
-            continue
+    """Copy the records beside the pages, which link to them."""
+    for path in (ROOT / "book" / "results").rglob("*.json"):
         copy = BUILD / "html" / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)

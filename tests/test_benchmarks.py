@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import side_by_side
-from experiments.results_rows import SpeedRow
+from experiments.cost import SpeedRow
 
 
 def row(work: str, met: bool) -> SpeedRow:

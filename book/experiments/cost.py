@@ -1,9 +1,10 @@
 """What the rows of a leaderboard cost: time and memory of training, and of encoding. For Linux.
 
-    python -m experiments cost book/results/NAME.json ... [--again]
+    python -m experiments cost NAME ... [--again]
 
 Run it on a machine without other load. Each measurement has a process of its own. Its memory is what it adds, at its
-peak, to a process that holds the encoder, the method and the corpus.
+peak, to a process that holds the encoder, the method and the corpus. The records of `benchmarks/speed.py` and
+`benchmarks/library.py` are here too.
 """
 
 from __future__ import annotations
@@ -15,62 +16,224 @@ from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from pydantic import PositiveInt
 from sentlab.encoder import Encoder
 from sentlab.encoder.maps import postprocessed
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 from tqdm import tqdm
 
-from experiments import records
-from experiments import results_rows as found
-from experiments.encoders import encoders_of, settings_of
-from experiments.notes import Notes
-from experiments.records import CostRecord
-from experiments.run import build_method, training_rows
-from experiments.settings import RunSettings
+from experiments.compared import RowSettings, encoders_of, rows_needed, settings_of, there
+from experiments.records import Notes, Number, Record, Typed
+from experiments.run import EncoderSettings, RunSettings, build_method, training_rows
 from experiments.static import load
 
 WARM = 3  # first steps, which reserve memory
 STATUS = Path("/proc/self/status")
 
 
-def cost(path: Path) -> CostRecord:
+class CostSettings(Typed):
+    """Time and memory of the rows of a leaderboard. For Linux, on a machine without other load.
+
+    Args:
+        rows: name -> record and pooling; of a sweep the first run counts.
+        steps: training steps that are timed; a map is fitted as a whole.
+
+        corpus: pairs of whose `dev` split the distinct first texts are encoded, in one call.
+        passes: over the texts, after one that warms up. The fastest one counts.
+        threads: CPU threads.
+    """
+
+    rows: dict[str, RowSettings]
+    steps: PositiveInt
+    corpus: str
+    passes: PositiveInt
+    threads: PositiveInt
+
+
+class TrainingCost(Typed):
+    """Training without evaluation; memory is what it adds to the process at its peak."""
+
+    seconds_a_step: Number | None = None
+    minutes: Number
+    mib: Number
+
+
+class EncodingCost(Typed):
+    """Encoding in the fastest pass, and the memory that it adds at its peak."""
+
+    sentences_a_second: Number
+    mib: Number
+
+
+class CostResults(Typed):
+    """Row -> cost. A row that was only evaluated has no training."""
+
+    training: dict[str, TrainingCost]
+    encoding: dict[str, EncodingCost]
+
+
+class CostRecord(Record):
+    """Time and memory."""
+
+    kind: Literal["cost"] = "cost"
+    settings: CostSettings
+    results: CostResults | None = None
+
+    def needs(self) -> list[str]:
+        """List the records of its rows."""
+        return rows_needed(self.settings.rows.values())
+
+
+class SpeedSettings(Typed):
+    """What `benchmarks/speed.py` measures.
+
+    Args:
+        programs: each with its arguments, in order.
+        data: whether SENTLAB_DATA was set. Without it the toy world's texts stand in.
+    """
+
+    programs: list[str]
+    data: bool
+
+
+class SpeedRow(Typed):
+    """Some work, how fast it is done here, and how fast by others.
+
+    Args:
+        work: what is done.
+        threads: of the CPU.
+        unit: of the figures.
+        figures: name -> speed or time. `sentlab` comes first.
+        ratio: how many times as fast as the first of the others. None where there is nothing to compare with.
+        goal: what was wanted.
+        met: whether that was reached.
+        memory: MiB that the work adds to the peak of a process; of `make`, the peak of its largest process. None where
+            it was not measured.
+    """
+
+    work: str
+    threads: PositiveInt
+    unit: str
+    figures: dict[str, Number]
+    ratio: Number | None = None
+    goal: str
+    met: bool
+    memory: Number | None = None
+
+
+class SpeedResults(Typed):
+    """All rows."""
+
+    rows: list[SpeedRow]
+
+
+class SpeedRecord(Record):
+    """How fast the package is beside others; written by `benchmarks/speed.py`."""
+
+    kind: Literal["speed"] = "speed"
+    settings: SpeedSettings
+    results: SpeedResults | None = None
+
+    @property
+    def command(self) -> str:
+        """What fills it."""
+        return f"python benchmarks/speed.py --out book/results/{self.name}.json"
+
+
+class LibrarySettings(Typed):
+    """A library of texts, searched for phrases in several ways (`benchmarks/library.py`)."""
+
+    encoder: EncoderSettings
+    text: list[str]
+    words: PositiveInt
+    seed: int
+    phrases: list[str]
+    max_size: PositiveInt
+    dtype: str
+    threads: PositiveInt
+
+
+class SpanHit(Typed):
+    """A span that the index found, with the text around it."""
+
+    similarity: Number
+    words: str
+    before: str
+    after: str
+    file: str
+
+
+class ParagraphHit(Typed):
+    """The beginning of a paragraph that was found."""
+
+    score: Number
+    words: str
+    file: str
+
+
+class LibraryHits(Typed):
+    """What each way finds for a phrase."""
+
+    index: list[SpanHit]
+    paragraphs: ParagraphHit
+    bm25: ParagraphHit
+
+
+class LibraryResults(Typed):
+    """Way -> measurement -> number, and phrase -> what was found."""
+
+    ways: dict[str, dict[str, Number]]
+    hits: dict[str, LibraryHits]
+
+
+class LibraryRecord(Record):
+    """A library that is searched; written by `benchmarks/library.py`."""
+
+    kind: Literal["library"] = "library"
+    settings: LibrarySettings
+    results: LibraryResults | None = None
+
+    @property
+    def command(self) -> str:
+        """What fills it."""
+        texts, encoder = " ".join(self.settings.text), self.settings.encoder.source
+        return f"python benchmarks/library.py --text {texts} --encoder {encoder} --out book/results/{self.name}.json"
+
+
+def cost(record: CostRecord) -> CostRecord:
     """Measure each row, and write into the record what training and encoding cost.
 
     Raises:
         FileNotFoundError: an encoder or a corpus is not there, or the system is not Linux; says which.
     """
-    if not STATUS.exists():
-        raise FileNotFoundError(f"{STATUS} is not there: memory is measured on Linux only")
-    record, notes, began = records.read_as(CostRecord, path), Notes(), time.monotonic()
-    settings = record.settings
+    notes, began, settings, place = Notes(), time.monotonic(), record.settings, record.folder
     torch.set_num_threads(settings.threads)  # here for the provenance alone
     texts = list(dict.fromkeys(pair.text_a for pair in notes.load(settings.corpus, "dev")))
-    spent: dict[str, found.TrainingCost] = {}
-    encoded: dict[str, found.EncodingCost] = {}
-    spawn = get_context("spawn")
-    pool = ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=1)
+    spent: dict[str, TrainingCost] = {}
+    encoded: dict[str, EncodingCost] = {}
+    pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1)
     with TemporaryDirectory() as scratch, pool as child:
         for name, row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
-            own = settings_of(row, path)
-            if own.method:
-                spent[name] = child.submit(training, own, settings.steps, settings.threads).result()
+            run = settings_of(row, place)
+            if run.method:
+                spent[name] = child.submit(training, run, settings.steps, settings.threads).result()
                 source = {"source": str(Path(scratch) / str(len(encoded)))}
-                child.submit(write_untrained, own, source["source"]).result()
+                child.submit(write_untrained, run, source["source"]).result()
             else:
-                (source,) = encoders_of(row, path, first=True)
-            asked = child.submit(encoding, source, row.pooling, texts, settings.passes, settings.threads)
-            encoded[name] = asked.result()
-    record.results = found.CostResults(training=spent, encoding=encoded)
-    record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
-    record.save(path)
+                source = there(encoders_of(row, place, first=True)[0])
+            work = child.submit(encoding, source, row.pooling, texts, settings.passes, settings.threads)
+            encoded[name] = work.result()
+    record.results = CostResults(training=spent, encoding=encoded)
+    record.provenance = notes.provenance(record.command, time.monotonic() - began)
+    record.save()
     return record
 
 
-def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingCost:
+def training(settings: RunSettings, steps: int, threads: int) -> TrainingCost:
     """Measure the minutes of the training that a run's settings ask for, without evaluation, and the MiB at its peak.
 
     What `frozen_first` asks for counts too; `seconds_a_step` is of the training behind it.
@@ -83,20 +246,20 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
     encoder, corpus, method = _parts(settings)
     if settings.train is None:
         seconds, memory = _measured(lambda: postprocessed(encoder, method, corpus))
-        return found.TrainingCost(minutes=round(seconds / 60, 2), mib=round(memory))
+        return TrainingCost(minutes=round(seconds / 60, 2), mib=round(memory))
     set_seed(settings.seed)
     trained = method(encoder)
     if settings.dropout is not None:
         set_dropout(trained, settings.dropout)
 
-    def timed(asked: TrainConfig) -> tuple[float, float, float]:  # seconds a step, minutes of all, MiB
+    def timed(full: TrainConfig) -> tuple[float, float, float]:  # seconds a step, minutes of all, MiB
         times = [0.0]
-        config = replace(asked, steps=WARM + steps, eval_every=None, keep="last")
+        config = replace(full, steps=WARM + steps, eval_every=None, keep="last")
         _, memory = _measured(
             lambda: fit(trained, corpus, config, progress=False, on_step=lambda *_: times.append(time.perf_counter()))
         )
         seconds = float(np.median(np.diff(times)[WARM:]))
-        return seconds, seconds * asked.steps_over(len(corpus)) / 60, memory
+        return seconds, seconds * full.steps_over(len(corpus)) / 60, memory
 
     before, most = 0.0, 0.0
     if settings.frozen_first is not None:
@@ -105,7 +268,7 @@ def training(settings: RunSettings, steps: int, threads: int) -> found.TrainingC
         trained.encoder.requires_grad_(True)
     seconds, minutes, memory = timed(TrainConfig(**settings.train))
     minutes, memory = before + minutes, max(most, memory)
-    return found.TrainingCost(seconds_a_step=round(seconds, 3), minutes=round(minutes, 2), mib=round(memory))
+    return TrainingCost(seconds_a_step=round(seconds, 3), minutes=round(minutes, 2), mib=round(memory))
 
 
 def write_untrained(settings: RunSettings, folder: str) -> None:
@@ -115,16 +278,14 @@ def write_untrained(settings: RunSettings, folder: str) -> None:
     built.save(folder)
 
 
-def encoding(
-    source: dict[str, Any], pooling: str | None, texts: list[str], passes: int, threads: int
-) -> found.EncodingCost:
+def encoding(source: dict[str, Any], pooling: str | None, texts: list[str], passes: int, threads: int) -> EncodingCost:
     """Measure the sentences a second in the fastest pass, and the MiB at the peak of the first."""
     torch.set_num_threads(threads)
     encoder = load(source)
     encoder.pooling = pooling or encoder.pooling
     _, memory = _measured(lambda: encoder.encode(texts, progress=False))
     seconds = min(_measured(lambda: encoder.encode(texts, progress=False))[0] for _ in range(passes))
-    return found.EncodingCost(sentences_a_second=round(len(texts) / seconds), mib=round(memory))
+    return EncodingCost(sentences_a_second=round(len(texts) / seconds), mib=round(memory))
 
 
 def _parts(settings: RunSettings) -> tuple[Encoder, Any, Any]:

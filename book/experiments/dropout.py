@@ -1,16 +1,19 @@
 """What dropout leaves of encoders before they are trained: the first thing to measure before a method is blamed.
 
-python -m experiments dropout book/results/NAME.json ... [--again]
+python -m experiments dropout NAME ... [--again]
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Literal
 
 import numpy as np
+import pandas as pd
 import torch
+from pydantic import Field
 from sentlab.data import Corpus, ScoredPair
 from sentlab.encoder import Encoder
 from sentlab.evaluation import evaluate_sts
@@ -18,29 +21,78 @@ from sentlab.methods import MaskedLM
 from sentlab.training import randomness
 from tqdm import tqdm
 
-from experiments import records
-from experiments import results_rows as found
-from experiments.notes import Notes
-from experiments.records import DropoutRecord
-from experiments.results import Number
+from experiments.records import Notes, Number, Record, Typed
+from experiments.run import EncoderSettings, trained_by
 from experiments.under_dropout import UnderDropout
 
 BATCH = 64
 
 
-def dropout(path: Path) -> DropoutRecord:
+class DropoutSettings(Typed):
+    """What dropout leaves of encoders that are not trained: their score on STS, and their loss in masked-LM.
+
+    Args:
+        encoders: name -> encoder.
+        poolings: of each.
+        rates: probabilities of dropout; 0 is none.
+        corpus: pairs, of which the `dev` split is scored; its distinct first texts are masked.
+        seeds: of the dropout, and of what is masked.
+    """
+
+    encoders: dict[str, EncoderSettings] = Field(min_length=1)
+    poolings: list[str] = Field(min_length=1)
+    rates: list[Annotated[float, Field(ge=0, lt=1)]] = Field(min_length=1)
+    corpus: str
+    seeds: list[int] = Field(min_length=1)
+
+
+class EncoderUnderDropout(Typed):
+    """What is left of one encoder. The lists have a number for each seed.
+
+    Args:
+        masked_lm: loss in nats per masked token without dropout; none where the checkpoint has no head.
+        scores: pooling -> probability of dropout -> Spearman x 100.
+    """
+
+    masked_lm: list[Number] | None = None
+    scores: dict[str, dict[float, list[Number]]]
+
+
+class DropoutResults(Typed):
+    """Encoder -> what dropout leaves of it."""
+
+    encoders: dict[str, EncoderUnderDropout]
+
+    def table(self, pooling: str) -> pd.DataFrame:
+        """Compute the mean score over seeds, a row per encoder and a column per probability."""
+        rows = {name: {p: fmean(x) for p, x in own.scores[pooling].items()} for name, own in self.encoders.items()}
+        return pd.DataFrame(rows).T
+
+
+class DropoutRecord(Record):
+    """What dropout leaves of encoders."""
+
+    kind: Literal["dropout"] = "dropout"
+    settings: DropoutSettings
+    results: DropoutResults | None = None
+
+    def needs(self) -> list[str]:
+        """List the runs whose encoders it reads."""
+        return [name for encoder in self.settings.encoders.values() for name in trained_by(encoder.source)]
+
+
+def dropout(record: DropoutRecord) -> DropoutRecord:
     """Score each encoder at each rate, and write the scores into the record.
 
     Raises:
         FileNotFoundError: an encoder or the corpus is not there; says which.
     """
-    record, notes, began = records.read_as(DropoutRecord, path), Notes(), time.monotonic()
-    settings = record.settings
+    notes, began, settings = Notes(), time.monotonic(), record.settings
     corpus: Corpus[ScoredPair] = notes.load(settings.corpus, "dev")
     texts = list(dict.fromkeys(pair.text_a for pair in corpus))
     measured = {}
-    for name, own in tqdm(settings.encoders.items(), desc="encoders", unit=" encoders"):
-        encoder = Encoder.from_pretrained(**own.model_dump(exclude_unset=True))
+    for name, source in tqdm(settings.encoders.items(), desc="encoders", unit=" encoders"):
+        encoder = Encoder.from_pretrained(**source.model_dump(exclude_unset=True))
         scores: dict[str, dict[float, list[Number]]] = {}
         for pooling in settings.poolings:
             encoder.pooling = pooling
@@ -52,10 +104,10 @@ def dropout(path: Path) -> DropoutRecord:
                 for p in settings.rates
             }
         losses = [masked_lm(encoder, texts, seed) for seed in settings.seeds] if encoder.lm_head is not None else None
-        measured[name] = found.UnderDropout(masked_lm=losses, scores=scores)
-    record.results = found.DropoutResults(encoders=measured)
-    record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
-    record.save(path)
+        measured[name] = EncoderUnderDropout(masked_lm=losses, scores=scores)
+    record.results = DropoutResults(encoders=measured)
+    record.provenance = notes.provenance(record.command, time.monotonic() - began)
+    record.save()
     return record
 
 

@@ -1,81 +1,168 @@
 """The leaderboard: recorded encoders on one set of tests, and which differences are significant.
 
-    python -m experiments leaderboard book/results/NAME.json ... [--again]
+    python -m experiments leaderboard NAME ... [--again]
 
 A score is Spearman's correlation x 100 of cosines and gold (all pairs of a set together), Pearson's of phrases in
 contexts, the mean average precision of rankings x 100, or the share of labels that are right x 100. Of several seeds it
-is the mean. What an encoder gave each item is kept, so that an interrupted run resumes: in `runs/items`, or beside an
-encoder of a sweep or search in `items`. The items are enough to compare an encoder that is gone.
+is the mean. What an encoder gave each item is kept beside its record, so that an interrupted run resumes.
 """
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import torch
+from pydantic import Field, PositiveInt, model_validator
 from sentlab.data import Corpus
-from sentlab.encoder.storage import locate
-from sentlab.evaluation import Evaluation, gold_of, scores_over
-from sentlab.files import replacing
+from sentlab.evaluation import Evaluation, scores_over
 from tqdm import tqdm
 
-from experiments import records
-from experiments import results_rows as found
-from experiments.encoders import encoders_of, items_beside, trained_rows
-from experiments.notes import Notes
-from experiments.probes import evaluate
-from experiments.records import ITEMS, LeaderboardRecord
-from experiments.settings_rows import TestSettings
+from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, rows_needed, trained_rows
+from experiments.records import Notes, Number, Record, Typed
 from experiments.significance import Drawn, estimate, holm, items_of, resample
-from experiments.static import WORDS, load
-
-KEPT = Path("runs/items")
 
 
-def leaderboard(path: Path) -> LeaderboardRecord:
+class LeaderboardSettings(Typed):
+    """Recorded encoders on the same tests, with intervals and p over items and seeds.
+
+    Args:
+        rows: name -> record and pooling.
+        columns: name -> tests, whose scores are averaged.
+        beside: rows that are shown and tested, but are no candidates for the best.
+        max_length: tokens of a text that every encoder reads.
+
+        resamples: how often items are drawn, the same ones for all rows.
+        seed: of what is drawn.
+        threads: CPU threads.
+    """
+
+    rows: dict[str, RowSettings]
+    columns: dict[str, Annotated[list[TestSettings], Field(min_length=1)]]
+    beside: list[str] = Field(default_factory=list)
+    max_length: PositiveInt
+    resamples: PositiveInt
+    seed: int
+    threads: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _beside_are_some_rows(self) -> Self:
+        if unknown := [name for name in self.beside if name not in self.rows]:
+            raise ValueError(f"beside names {', '.join(unknown)}, which is no row; there is {', '.join(self.rows)}")
+        if self.rows.keys() <= set(self.beside):
+            raise ValueError("beside names all rows, and a column needs one that can be its best")
+        return self
+
+
+class Apart(Typed):
+    """How much one row is above another, with the 95% interval and p; None where one seed cannot say.
+
+    Holm's method adjusts p for all pairs of a column.
+    """
+
+    value: Number
+    low: Number | None = None
+    high: Number | None = None
+    p: Number | None = None
+
+    def reversed(self) -> Apart:
+        """Return how much the other row is above this one."""
+        low, high = (None if end is None else -end for end in (self.high, self.low))
+        return Apart(value=-self.value, low=low, high=high, p=self.p)
+
+
+class BoardRow(Typed):
+    """A row of a column: mean over tests and seeds, spread over seeds, 95% interval, difference from the best.
+
+    There is no interval and no p where a trained row has one seed only. Holm's method adjusts p for all pairs of a
+    column.
+    """
+
+    score: Number
+    low: Number | None = None
+    high: Number | None = None
+    spread: Number | None = None
+    difference: Number | None = None
+    p: Number | None = None
+
+
+class BoardColumn(Typed):
+    """A column of a leaderboard.
+
+    Args:
+        rows: row -> score and interval.
+        best: the row with the highest score.
+        differences: row -> each later row -> how much the first is above the second.
+    """
+
+    rows: dict[str, BoardRow]
+    best: str
+    differences: dict[str, dict[str, Apart]]
+
+    def between(self, a: str, b: str) -> Apart:
+        """Return how much row `a` is above row `b`."""
+        return self.differences[a][b] if b in self.differences[a] else self.differences[b][a].reversed()
+
+
+class LeaderboardResults(Typed):
+    """Columns, and test -> row -> the score of each seed."""
+
+    columns: dict[str, BoardColumn]
+    tests: dict[str, dict[str, list[Number]]]
+
+
+class LeaderboardRecord(Record):
+    """Records on the same tests."""
+
+    kind: Literal["leaderboard"] = "leaderboard"
+    settings: LeaderboardSettings
+    results: LeaderboardResults | None = None
+
+    def needs(self) -> list[str]:
+        """List the records of its rows."""
+        return rows_needed(self.settings.rows.values())
+
+
+def leaderboard(record: LeaderboardRecord) -> LeaderboardRecord:
     """Score all rows on all tests, compare them, and write that into the record.
 
     Raises:
         FileNotFoundError: an encoder or a corpus is not there; says how to get it.
         ValueError: a row has no score on a test.
     """
-    record, notes, began = records.read_as(LeaderboardRecord, path), Notes(), time.monotonic()
-    settings = record.settings
+    notes, began, settings, place = Notes(), time.monotonic(), record.settings, record.folder
     if settings.threads:
         torch.set_num_threads(settings.threads)
     tests = {str(test): test for column in settings.columns.values() for test in column}
     corpora = {name: notes.load(name, "test") for name in dict.fromkeys(test.corpus for test in tests.values())}
     kept = {name: kept_places(test, corpora[test.corpus], notes) for name, test in tests.items()}
     scored: dict[str, dict[str, list[Evaluation]]] = {name: {} for name in tests}
-    for row, of_row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
-        sources = encoders_of(of_row, path, or_items=True)
-        for name, test in tests.items():
-            corpus = corpora[test.corpus]
-            asked = of_row.pooling, test, corpus, settings.max_length
-            scored[name][row] = [kept_evaluation(source, *asked, chosen=kept[name]) for source in sources]
+    for name, row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
+        for run in encoders_of(row, place):
+            for title, test in tests.items():
+                corpus = corpora[test.corpus]
+                items = kept_evaluation(run, row.pooling, test, corpus, settings.max_length, chosen=kept[title])
+                scored[title].setdefault(name, []).append(items)
     scores = {
-        name: {row: np.round(finite(seeds, f"{path}: {row} on {name}"), 2).tolist() for row, seeds in rows.items()}
-        for name, rows in scored.items()
+        title: {row: np.round(finite(seeds, f"{row} on {title}"), 2).tolist() for row, seeds in rows.items()}
+        for title, rows in scored.items()
     }
-    random, columns, trained = np.random.default_rng(settings.seed), {}, trained_rows(settings.rows, path)
-    for column, own in tqdm(settings.columns.items(), desc="resample", unit=" columns"):
-        parts = [scored[str(test)] for test in own]
-        items = [items_of(corpora[test.corpus], kept[str(test)]) for test in own]
+    random, columns, trained = np.random.default_rng(settings.seed), {}, trained_rows(settings.rows, place)
+    for name, column in tqdm(settings.columns.items(), desc="resample", unit=" columns"):
+        parts = [scored[str(test)] for test in column]
+        items = [items_of(corpora[test.corpus], kept[str(test)]) for test in column]
         drawn = resample(parts, settings.resamples, random, trained, items=items)
-        columns[column] = compare_rows(drawn, settings.beside)
-    record.results = found.LeaderboardResults(columns=columns, tests=scores)
-    record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
-    record.save(path)
+        columns[name] = compare_rows(drawn, settings.beside)
+    record.results = LeaderboardResults(columns=columns, tests=scores)
+    record.provenance = notes.provenance(record.command, time.monotonic() - began)
+    record.save()
     return record
 
 
-def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> found.BoardColumn:
+def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> BoardColumn:
     """Compute the mean, spread and interval of each row, and compare every two rows.
 
     Holm's method adjusts the p-values of a column for all pairs of rows, since the scores themselves say which row is
@@ -88,11 +175,11 @@ def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> foun
     best = max((row for row in drawn if row not in beside), key=lambda row: drawn[row].seeds.mean())
     pairs = list(combinations(drawn, 2))
     estimates = [estimate(drawn[row], drawn[other]) for row, other in pairs]
-    differences: dict[str, dict[str, found.Apart]] = {row: {} for row in drawn}
+    differences: dict[str, dict[str, Apart]] = {row: {} for row in drawn}
     for (row, other), apart, p in zip(pairs, estimates, holm([one.p for one in estimates]), strict=True):
         low, high = (None if end is None else round(end, 2) for end in (apart.low, apart.high))
-        differences[row][other] = found.Apart(value=round(apart.value, 2), low=low, high=high, p=rounded_p(p))
-    column = found.BoardColumn(rows={}, best=best, differences=differences)
+        differences[row][other] = Apart(value=round(apart.value, 2), low=low, high=high, p=rounded_p(p))
+    column = BoardColumn(rows={}, best=best, differences=differences)
     rows = {}
     for row, own in drawn.items():
         score = estimate(own)
@@ -103,7 +190,7 @@ def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> foun
         if row != best:
             gap = column.between(row, best)
             rounded |= {"difference": gap.value, "p": gap.p}
-        rows[row] = found.BoardRow(**rounded)
+        rows[row] = BoardRow(**rounded)
     return column.model_copy(update={"rows": rows})
 
 
@@ -137,50 +224,3 @@ def kept_places(test: TestSettings, corpus: Corpus[Any], notes: Notes) -> np.nda
 def rounded_p(p: float | None) -> float | None:
     """Round a p-value as a record keeps it."""
     return None if p is None else round(p, 5)
-
-
-def kept_evaluation(
-    source: Mapping[str, Any],
-    pooling: str | None,
-    test: TestSettings,
-    corpus: Corpus[Any],
-    max_length: int,
-    *,
-    chosen: np.ndarray | slice = slice(None),
-) -> Evaluation:
-    """Load or compute what an encoder gives each item of a test; its rank where the score only counts ranks.
-
-    Args:
-        chosen: which items to return. Those of the whole test are computed and kept.
-    """
-    name = f"{pooling or source.get('pooling', 'own')}-{max_length}-{test.whole}-{corpus.fingerprint}.npy"
-    path = kept_items(source) / name.replace(" ", "-")
-    gold, correlation = gold_of(corpus)
-    if not path.exists():
-        if path.parent.name == ITEMS and not Path(source["source"]).is_dir():
-            raise FileNotFoundError(
-                f"{path.parent} has no {test} for {pooling or 'its own pooling'}, and the encoder is gone: "
-                f"train it again with `python -m experiments run --again {path.parents[1]}.json`"
-            )
-        encoder = load({**source, "max_length": max_length} | ({"pooling": pooling} if pooling else {}))
-        items = evaluate(encoder, corpus, setup=test.setup, progress=False).items
-        if correlation == "spearman":
-            ranks = np.unique(items, return_inverse=True)[1]
-            items = ranks.astype(np.min_scalar_type(ranks.max()))  # a quarter of the bytes, and nothing is lost
-        with replacing(path) as temporary, temporary.open("wb") as stream:
-            np.save(stream, items)
-    items = np.load(path, allow_pickle=False).astype(float)
-    return Evaluation({}, items[chosen], None if gold is None else gold[chosen], correlation)
-
-
-def kept_items(source: Mapping[str, Any]) -> Path:
-    """Return the folder that keeps what an encoder gives the items of tests."""
-    if beside := items_beside(source):
-        return beside
-    digest = hashlib.sha256(str(source["source"]).encode())
-    if source["source"] == WORDS:
-        return KEPT / digest.hexdigest()[:16]
-    place = Path(locate(source["source"]))
-    for file in sorted(file for file in place.rglob("*") if file.is_file()):
-        digest.update(file.relative_to(place).as_posix().encode() + file.read_bytes())
-    return KEPT / digest.hexdigest()[:16]

@@ -17,7 +17,8 @@ from sentlab.plots import *  # noqa: F403  a chapter needs one name for all pict
 from sentlab.plots.geometry import label_apart
 from sentlab.plots.style import GREY, PALETTE, RANKS, Picture, canvas
 
-from experiments.results_rows import NOT_RUN, UNTESTED, BoardColumn, ClaimResult
+from experiments.leaderboard import BoardColumn
+from experiments.scorecard import NOT_RUN, UNTESTED, ClaimResult
 
 MARKERS = "o^sDv"
 COLOURED = 4  # topics, the first ones

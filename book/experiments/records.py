@@ -1,41 +1,90 @@
-"""Recorded experiments: a JSON file each, with settings, results and where they come from. Nobody types a number.
+"""Recorded experiments: one JSON file each, with settings, results, runs and where they come from.
 
-A file begins as `kind` and `settings`; `python -m experiments KIND FILE` adds `results` and `provenance`.
+A file begins as `kind` and `settings`, and `python -m experiments KIND NAME` adds the rest. What the encoders of its
+runs gave the items of tests lies beside it, in one NAME.npz.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import io
 import json
+import os
+import platform
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from sentlab.files import naming, write_json
+import numpy as np
+import torch
+from filelock import FileLock
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from sentlab import data
+from sentlab.files import replacing
 
-from experiments import results as found
-from experiments import results_rows as found_rows
-from experiments import settings as asked
-from experiments import settings_grids as grids
-from experiments import settings_rows as rows
+FOLDER = Path(__file__).parents[1] / "results"
+RUNS = Path("runs")  # checkpoints and trained encoders, below the working directory
+MODULES = {  # kind -> the module that has its program and its record
+    "run": "run", "sweep": "search", "search": "search", "leaderboard": "leaderboard", "scorecard": "scorecard",
+    "williams": "williams", "cost": "cost", "speed": "cost", "library": "cost", "dropout": "dropout", "map": "maps",
+}  # fmt: skip
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "nltk", "rake-nltk")
 
-FOLDER = Path("book/results")
-LOCKS = Path("runs/locks")  # a file for each record or run that a process works on
-SWEEPS = "sweeps"  # folder of the runs of all sweeps
-ENCODER, ITEMS = "encoder", "items"  # in a run's folder: what it has trained, and what that gives the items of tests
+Number = int | float
+
+
+class Typed(BaseModel):
+    """Checked values: no unknown keys, no conversion of types, no changes."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class CorpusNote(Typed):
+    """What a corpus was when it was read."""
+
+    rows: int
+    words: int | None = None
+    fingerprint: str
+    source: str
+    left_out: dict[str, int] = Field(default_factory=dict)
+
+
+class EncoderNote(Typed):
+    """The encoder that a run began with."""
+
+    source: str
+    fingerprint: str
+    dim: int
+
+
+class Provenance(Typed):
+    """Where numbers come from: command, machine, date, seconds; corpus/split -> what it was; the encoder at first."""
+
+    command: str
+    device: str
+    versions: dict[str, str]
+    date: str
+    seconds: Number
+    data: dict[str, CorpusNote] = Field(default_factory=dict)
+    encoder: EncoderNote | None = None
 
 
 class Record(BaseModel):
     """What all kinds of records have in common.
 
     Args:
-        kind: which program fills it: `python -m experiments KIND FILE`.
+        kind: which program fills it.
         settings: all that decides the results.
         results: None until it is run.
         provenance: command, device, versions, date, seconds, fingerprints; None until it is run.
-
-        name: path of the file below the folder of results, without suffix; not in the file.
-        sweep: name of the sweep that it was read with, if any; not in the file, for sweeps share runs.
+        name: path of the file below the folder of results, without suffix.
+        folder: that folder.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -43,256 +92,231 @@ class Record(BaseModel):
     kind: str
     settings: Any
     results: Any = None
-    provenance: found.Provenance | None = None
+    provenance: Provenance | None = None
     name: str = Field(default="", exclude=True)
-    sweep: str = Field(default="", exclude=True)
+    folder: Path = Field(default_factory=lambda: FOLDER, exclude=True)
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return self.folder / f"{self.name}.json"
+
+    @property
+    def command(self) -> str:
+        """What fills it, in the folder `book`."""
+        return f"python -m experiments {self.kind} {self.name}"
 
     @property
     def done(self) -> bool:
-        """Whether it has results."""
+        """Whether it has all that its settings ask for."""
         return self.results is not None
 
     @property
-    def source(self) -> found.Provenance:
-        """Where its numbers come from.
-
-        Raises:
-            ValueError: it was not run yet.
-        """
+    def source(self) -> Provenance:
+        """Where its numbers come from; a ValueError where it was not run yet."""
         if self.provenance is None:
-            raise ValueError(f"{self.name} has no results yet: python -m experiments {self.kind} FILE")
+            raise NotRun(f"{self.name} has no results yet: {self.command}")
         return self.provenance
 
-    def save(self, path: str | Path) -> None:
-        """Write it as JSON: settings as they were given, and results without what is null."""
-        content: dict[str, Any] = {"kind": self.kind}
-        content["settings"] = self.settings.model_dump(mode="json", exclude_unset=True)
-        for part in ("results", "provenance"):
-            if (value := getattr(self, part)) is not None:
-                content[part] = value.model_dump(mode="json", exclude_none=True, exclude_unset=True)
-        write_json(path, content)
+    def needs(self) -> list[str]:
+        """List the names of the records that it reads."""
+        return []
+
+    def content(self) -> dict[str, Any]:
+        """Return what its file holds: settings as they were given, and results without what is null."""
+        parts = {"results": self.results, "provenance": self.provenance}
+        return {"kind": self.kind, "settings": self.settings.model_dump(mode="json", exclude_unset=True)} | {
+            name: part.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+            for name, part in parts.items()
+            if part is not None
+        }
+
+    def save(self) -> None:
+        """Write it as JSON, whole or not at all."""
+        text = json.dumps(self.content(), indent=1, ensure_ascii=False)
+        text = re.sub(r"[\[{]\n[^\[\]{}]*[\]}]", _on_one_line, text) + "\n"
+        with replacing(self.path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
     def provenance_line(self) -> str:
         """Return one line on where the numbers come from."""
         source = self.source
         used = ", ".join(f"{package} {number}" for package, number in list(source.versions.items())[:2])
-        old = source.command.startswith("python -m sentlab.")  # programs had other names then
-        command = f"python -m experiments {self.kind} {FOLDER.as_posix()}/{self.name}.json" if old else source.command
+        command = self.command if " sentlab" in source.command else source.command  # the laboratory's name before
         return f"{self.name}: {command}; {source.device}; {used}; {source.date}; {source.seconds / 60:.1f} min"
 
 
-class RunRecord(Record):
-    """One run."""
-
-    kind: Literal["run"] = "run"
-    settings: asked.RunSettings
-    results: found.RunResults | None = None
+def _on_one_line(part: re.Match[str]) -> str:
+    """What is short, and lists of numbers."""
+    line = re.sub(r"\n\s*", " ", part[0])
+    return line if len(line) <= 100 or '"' not in line else part[0]
 
 
-class SweepRecord(Record):
-    """One run with many settings; its runs are records of their own."""
-
-    kind: Literal["sweep"] = "sweep"
-    settings: grids.SweepSettings
-    results: None = None
-
-
-class SearchRecord(Record):
-    """A run whose settings are searched; its runs are records of their own."""
-
-    kind: Literal["search"] = "search"
-    settings: grids.SearchSettings
-    results: found.SearchResults | None = None
-
-    @property
-    def done(self) -> bool:
-        """Whether it has all that its settings ask for, as they are now; a search is written after each trial."""
-        return self.results is not None and self.results.answer(self.settings)
-
-
-class WilliamsRecord(Record):
-    """Williams's test between records."""
-
-    kind: Literal["williams"] = "williams"
-    settings: rows.WilliamsSettings
-    results: found_rows.WilliamsResults | None = None
-
-
-class LeaderboardRecord(Record):
-    """Records on the same tests."""
-
-    kind: Literal["leaderboard"] = "leaderboard"
-    settings: rows.LeaderboardSettings
-    results: found_rows.LeaderboardResults | None = None
-
-
-class ScorecardRecord(Record):
-    """The papers' claims, tested."""
-
-    kind: Literal["scorecard"] = "scorecard"
-    settings: rows.ScorecardSettings
-    results: found_rows.ScorecardResults | None = None
-
-    @property
-    def done(self) -> bool:
-        """Whether every claim was tested; those whose records have no results yet were not, or are new."""
-        return self.results is not None and self.results.answer(self.settings)
-
-
-class CostRecord(Record):
-    """Time and memory."""
-
-    kind: Literal["cost"] = "cost"
-    settings: rows.CostSettings
-    results: found_rows.CostResults | None = None
-
-
-class DropoutRecord(Record):
-    """What dropout leaves of encoders."""
-
-    kind: Literal["dropout"] = "dropout"
-    settings: rows.DropoutSettings
-    results: found_rows.DropoutResults | None = None
-
-
-class MapRecord(Record):
-    """Where sentences lie."""
-
-    kind: Literal["map"] = "map"
-    settings: rows.MapSettings
-    results: found_rows.MapResults | None = None
-
-
-class LibraryRecord(Record):
-    """A library that is searched; written by `benchmarks/library.py`."""
-
-    kind: Literal["library"] = "library"
-    settings: rows.LibrarySettings
-    results: found_rows.LibraryResults | None = None
-
-
-class SpeedRecord(Record):
-    """How fast the package is beside others; written by `benchmarks/speed.py`."""
-
-    kind: Literal["speed"] = "speed"
-    settings: rows.SpeedSettings
-    results: found_rows.SpeedResults | None = None
-
-
-AnyRecord = (
-    RunRecord | SweepRecord | SearchRecord | WilliamsRecord
-    | LeaderboardRecord | ScorecardRecord | CostRecord | DropoutRecord | MapRecord | LibraryRecord | SpeedRecord
-)  # fmt: skip
-KINDS = tuple(own.model_fields["kind"].default for own in get_args(AnyRecord))
-_FILES: TypeAdapter[AnyRecord] = TypeAdapter(Annotated[AnyRecord, Field(discriminator="kind")])
-R = TypeVar("R", bound=Record)
-
-
-def read(path: str | Path) -> AnyRecord:
-    """Read one record, as the class of its kind.
-
-    Raises:
-        ValueError: the file is no record; says which key is unknown, missing or of the wrong type.
-    """
-    path = Path(path)
-    with naming(path):
-        text = path.read_text(encoding="utf-8")
-    try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from error
-    if not isinstance(content, dict) or content.get("kind") not in KINDS:
-        raise ValueError(f"{path}: kind must be one of {', '.join(KINDS)}")
-    if unknown := content.keys() - {"kind", "settings", "results", "provenance"}:
-        raise ValueError(f"{path}: {', '.join(sorted(unknown))}: is unknown")
-    try:
-        record = _FILES.validate_json(text)
-    except ValidationError as error:
-        raise ValueError(f"{path}: {asked.problems(error, within=1)}") from error  # below the kind
-    record.name = name_of(path)
-    return record
-
-
-def read_as(kind: type[R], path: str | Path) -> R:
-    """Read a record that must be of a certain kind.
-
-    Raises:
-        ValueError: it is of another kind, or no record.
-    """
-    record = read(path)
-    if not isinstance(record, kind):
-        raise ValueError(f"{path} is of the kind {record.kind}: {command_of(record, Path(path))}")
-    return record
-
-
-def command_of(record: Record, path: Path) -> str:
-    """Return the command that fills a record, with the path below the working directory, so that it holds elsewhere."""
-    own, here = path.absolute(), Path.cwd()
-    file = (own.relative_to(here) if own.is_relative_to(here) else own).as_posix()
-    if isinstance(record, LibraryRecord):
-        texts, encoder = " ".join(record.settings.text), record.settings.encoder.source
-        return f"python benchmarks/library.py --text {texts} --encoder {encoder} --out {file}"
-    if isinstance(record, SpeedRecord):
-        return f"python benchmarks/speed.py --out {file}"
-    return f"python -m experiments {record.kind} {file}"
-
-
-def root_of(path: Path) -> Path:
-    """Return the folder of results that a file is in: the nearest one above it called `results`, or else its own."""
-    above = path.absolute().parents
-    return next((place for place in above if place.name == FOLDER.name), above[0])
-
-
-def name_of(path: Path) -> str:
-    """Return the name of a record: its path below the folder of results, without suffix."""
-    return path.absolute().relative_to(root_of(path)).with_suffix("").as_posix()
-
-
-def path_of(name: str, beside: Path) -> Path:
-    """Return the file of the record with that name, in the folder of results that `beside` is in."""
-    return root_of(beside) / f"{name}.json"
+class NotRun(ValueError):
+    """A record, or one that it reads, has no results yet."""
 
 
 def folder() -> Path:
-    """Return `book/results` here or in a folder above, so that chapters find it too."""
-    places = [place / FOLDER for place in (Path.cwd(), *Path.cwd().parents)]
-    return next((place for place in places if place.is_dir()), places[0])
+    """Return the folder of results, `book/results`."""
+    return FOLDER
 
 
-def get(name: str, place: str | Path | None = None) -> AnyRecord:
-    """Read the record with that name, such as `tiny-paser/depth`.
+def get(name: str, place: str | Path | None = None) -> Any:
+    """Read the record with that name, such as `tiny-paser/depth`, as the class of its kind.
 
     Args:
         place: folder of results; None: `folder()`.
 
     Raises:
         FileNotFoundError: there is no such record.
-        ValueError: the file is no record.
+        ValueError: the file is no record; says which key is unknown, missing or of the wrong type.
     """
-    return read(Path(place or folder()) / f"{name}.json")
+    place = Path(place or folder())
+    path = place / f"{name}.json"
+    text = path.read_text(encoding="utf-8")
+    try:
+        kind = _Kind.model_validate_json(text).kind
+        record = record_class(kind).model_validate_json(text)
+    except (ValidationError, KeyError) as error:
+        raise ValueError(f"{path} is no record: {error}") from error
+    record.name, record.folder = name, place
+    return record
 
 
-def paths(place: Path) -> list[Path]:
-    """List the files of all records in a folder by name, without the runs of sweeps."""
-    every = (path.relative_to(place) for path in place.rglob("*.json"))
-    # a folder .NAME.HEX.new holds what a process is writing
-    own = [path for path in every if path.parts[0] != SWEEPS and not any(part[0] == "." for part in path.parts)]
-    return [place / path for path in sorted(own, key=lambda path: path.with_suffix("").as_posix())]
+class _Kind(BaseModel):
+    kind: str
 
 
-def load(pattern: str = "*", place: str | Path | None = None) -> list[AnyRecord]:
-    """Read the finished records whose name matches a pattern, by name; sweeps and searches: `sweep.runs_of`.
+def record_class(kind: str) -> type[Record]:
+    """Return the class of the records of a kind; the module of its program is imported."""
+    found: type[Record] = getattr(import_module(f"experiments.{MODULES[kind]}"), f"{kind.title()}Record")
+    return found
+
+
+def place_of(path: str | Path) -> dict[str, Any]:
+    """Return name and folder of the record at a path: the folder is the nearest one above it called `results`."""
+    path = Path(path).absolute()
+    place = next((above for above in path.parents if above.name == FOLDER.name), path.parent)
+    return {"name": path.relative_to(place).with_suffix("").as_posix(), "folder": place}
+
+
+def names(place: Path) -> list[str]:
+    """List the names of all records in a folder."""
+    every = (path.relative_to(place).with_suffix("") for path in place.rglob("*.json"))
+    return sorted(path.as_posix() for path in every if not any(part[0] == "." for part in path.parts))  # being written
+
+
+def load(pattern: str = "*", place: str | Path | None = None) -> list[Any]:
+    """Read the records with results whose name matches a pattern, by name; the runs of sweeps: `runs.runs`.
 
     Args:
         pattern: a name in which `*` matches any characters, including `/`.
         place: folder of results; None: `folder()`.
 
     Raises:
-        FileNotFoundError: no finished record matches.
+        FileNotFoundError: no record with results matches.
     """
     place = Path(place or folder())
-    wanted = [p for p in paths(place) if fnmatch.fnmatchcase(p.relative_to(place).with_suffix("").as_posix(), pattern)]
-    done = [record for path in wanted if (record := read(path)).done]
+    every = [get(name, place) for name in names(place) if fnmatch.fnmatchcase(name, pattern)]
+    done = [record for record in every if record.results is not None and record.done]
     if not done:
-        raise FileNotFoundError(f"no finished record {pattern!r} in {place}; see `python -m experiments --help`")
+        raise FileNotFoundError(f"no finished record {pattern!r} in {place}: `python -m experiments results --list`")
     return done
+
+
+@contextmanager
+def alone(record: Record) -> Iterator[None]:
+    """Wait for other processes that fill this record, and keep them from it. Those of one launch share it."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        yield
+        return
+    record.path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(record.path.with_suffix(".lock")):
+        yield
+
+
+def read_items(path: Path, name: str) -> np.ndarray | None:
+    """Read one array of an .npz file; None where it is not there."""
+    if not path.exists():
+        return None
+    with np.load(path, allow_pickle=False) as arrays:
+        return arrays.get(name)
+
+
+def write_items(path: Path, new: Mapping[str, np.ndarray], *, drop: str | None = None) -> None:
+    """Add arrays to an .npz file, each as the smallest type that holds it exactly. Equal arrays give equal bytes.
+
+    Args:
+        new: name -> array.
+        drop: the beginning of the names that go first.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    if path.exists():
+        with np.load(path, allow_pickle=False) as before:
+            arrays = {name: before[name] for name in before.files if drop is None or not name.startswith(drop)}
+    arrays |= {name: smallest(array) for name, array in new.items()}
+    if not arrays:
+        path.unlink(missing_ok=True)
+        return
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
+        for name in sorted(arrays):
+            content = io.BytesIO()
+            np.save(content, arrays[name], allow_pickle=False)
+            member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            member.external_attr = 0o644 << 16
+            file.writestr(member, content.getvalue(), zipfile.ZIP_DEFLATED, compresslevel=9)
+
+
+def smallest(array: np.ndarray) -> np.ndarray:
+    """Return the array in the smallest type that holds its values exactly."""
+    if array.dtype.kind in "iu":
+        return array.astype(np.result_type(np.min_scalar_type(array.min()), np.min_scalar_type(array.max())))
+    half = array.astype(np.float32)
+    return half if np.array_equal(half.astype(array.dtype), array, equal_nan=True) else array
+
+
+class Notes:
+    """Collects what a program has read, for the provenance of its record."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, CorpusNote] = {}
+
+    def load(self, name: str, split: str) -> Any:
+        """Load a corpus, and note what it was."""
+        corpus = data.load(name, split)
+        here = os.environ.get("SENTLAB_DATA") or "\0"
+        source = corpus.source.replace(here, "SENTLAB_DATA")  # no path of this machine
+        self.data[f"{name}/{split}"] = CorpusNote(
+            rows=len(corpus), fingerprint=corpus.fingerprint, source=source, left_out=dict(corpus.left_out)
+        )
+        return corpus
+
+    def provenance(
+        self,
+        command: str,
+        seconds: float,
+        *,
+        encoder: EncoderNote | None = None,
+        processes: int = 1,
+        on: str | torch.device | None = None,
+    ) -> Provenance:
+        """Return what was noted, with the machine and the time; `on` is the device, the GPU where there is one."""
+        on_gpu = torch.cuda.is_available() and torch.device(on or "cuda").type == "cuda"
+        device = torch.cuda.get_device_name() if on_gpu else f"CPU {_cpu()}, {torch.get_num_threads()} thread(s)"
+        return Provenance(
+            command=command,
+            device=f"{processes} x {device}" if processes > 1 else device,
+            versions={name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
+            date=datetime.now(UTC).date().isoformat(),
+            seconds=round(seconds, 1),
+            data=self.data,
+            encoder=encoder,
+        )
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()

@@ -13,14 +13,14 @@ import pandas as pd
 
 from experiments import runs, tables
 from experiments.plan import Entry
-from experiments.records import Record, RunRecord
-from experiments.settings import RunSettings, method_class
-from experiments.sweep import shown, varied
+from experiments.records import Record
+from experiments.run import RunRecord, RunSettings, method_class
+from experiments.search import shown, varied
 
 KINDS = {
     "run": "one training, or an encoder evaluated as it is",
-    "sweep": "one run with many settings, or seeds; each a file in sweeps/",
-    "search": "settings that are searched on dev, then several seeds of the best; each seed a file in sweeps/",
+    "sweep": "one run with many settings, or seeds",
+    "search": "settings that are searched on dev, then several seeds of the best",
     "williams": "which way to find phrases in contexts is better: Williams's test",
     "leaderboard": "many recorded encoders on the same tests",
     "scorecard": "what the papers claim, and what holds here",
@@ -133,8 +133,8 @@ def _record(entry: Entry, place: Path, ids: set[str]) -> str:
     inside = ""
     if entry.record.kind in SEVERAL and entry.runs:
         lines = "".join(_run(entry, run, place, ids) for run in entry.runs)
-        of = "" if entry.state == "done" else f" of {entry.asked}"
-        count = f"{len(entry.runs)}{of} run{'s' * (entry.asked > 1)}"
+        of = "" if entry.state == "done" else f" of {entry.planned}"
+        count = f"{len(entry.runs)}{of} run{'s' * (entry.planned > 1)}"
         inside = f"<details><summary>{count}</summary><ul>{lines}</ul></details>"
     cells = "".join(f"<td>{cell}</td>" for cell in (_what(entry), *_found(entry)))
     return (
@@ -149,7 +149,7 @@ def _run(entry: Entry, run: RunRecord, place: Path, ids: set[str]) -> str:
     dev, test, score = main_scores(run)
     step = "" if run.results.kept_step is None else f" (step {run.results.kept_step})"
     told = [f"dev {dev:.1f}{step}", *([f"{test} {score:.1f}"] if test else []), _time([run])]
-    link = _link(place / f"{run.name}.json", place, label)
+    link = _link(place / f"{run.home or run.name}.json", place, label)
     return f"<li{_anchor(run.name, ids)}>{link}: {escape(', '.join(told))}</li>"
 
 

@@ -1,28 +1,30 @@
 """One run: an encoder is evaluated, trained and evaluated again, as the settings of its record say.
 
-python -m experiments run book/results/NAME.json ... [--again]
-accelerate launch --num_processes 4 -m experiments run ...    (on several GPUs)
+python -m experiments run NAME ... [--again]
+accelerate launch --num_processes 4 -m experiments run NAME ...    (on several GPUs)
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
-import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
 from accelerate import Accelerator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PositiveInt, model_validator
 from sentlab import data, methods
 from sentlab.data import Corpus, PhraseInContext, ScoredPair
 from sentlab.encoder import Encoder
-from sentlab.encoder.maps import postprocessed
+from sentlab.encoder.maps import Flow, Whitening, postprocessed
+from sentlab.encoder.storage import BUNDLED
 from sentlab.evaluation import dev_score, watch_geometry
 from sentlab.evaluation.metrics import cosine_similarity
 from sentlab.evaluation.mining import Setup
@@ -34,36 +36,392 @@ from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 
-from experiments import published, records, toy
-from experiments import results as found
-from experiments.notes import Notes
+from experiments import controls, published, toy
 from experiments.probes import evaluate, evaluate_relatedness
-from experiments.records import ENCODER, ITEMS, SWEEPS, RunRecord
-from experiments.settings import MAPS, MethodSettings, RunSettings, method_class, view_and_rate
-from experiments.static import load
-from experiments.weights import weights_fingerprint
+from experiments.records import (
+    RUNS,
+    EncoderNote,
+    Notes,
+    Number,
+    Provenance,
+    Record,
+    Typed,
+    alone,
+    get,
+    write_items,
+)
+from experiments.static import BagOfWords, StaticEncoder, load
 
+MAPS = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
 SENTENCES, BEAMS = 500, 4  # to reconstruct the phrases of: drawn from a corpus, and of the search
-LAST = "last.json"  # what was measured after the last step, until the record has it
+ENCODER, LAST = "encoder", "last.json"  # in a run's folder; LAST: measured after the last step, until it is recorded
 GEOMETRY = ("stsb", "toy-sts")  # the first of these among the test corpora gets its geometry measured
-_raw: dict[str, found.Measured] = {}  # of encoders before training: every run of a sweep begins with the same one
 
 
-def run(path: Path, *, folder: Path | None = None, again: bool = False, progress: bool = True) -> RunRecord:
-    """Do one run and write its record. An interrupted training resumes from its last checkpoint.
+def _checked_train(values: dict[str, Any]) -> dict[str, Any]:
+    try:
+        TrainConfig(**values)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+    return values
 
-    Of several processes each loads, measures and trains on a GPU of its own; the first one writes.
+
+Train = Annotated[dict[str, Any], AfterValidator(_checked_train)]  # some arguments of TrainConfig
+When = Literal["before", "after", "last"]
+
+
+class EncoderSettings(Typed):
+    """What `Encoder.from_pretrained` takes. The source `runs/NAME/encoder` is what the run NAME has trained."""
+
+    source: str
+    pooling: str
+    max_length: PositiveInt
+    device: str | None = None
+
+
+class MethodSettings(Typed):
+    """A class of `sentlab.methods` or `controls`, or `Whitening` or `Flow`, and its arguments besides the encoder.
 
     Args:
-        path: the record; its `settings` say what to do.
-        folder: for checkpoints and the trained encoder. None: `runs/NAME`, or beside a sweep's run that keeps its own.
+        arguments: PaSeR's `phrases` is a list of kinds of chunks (null: RAKE); a `view` is a list of names in
+            `sentlab.text.views`, or of {"name": ..., "rate": ...}.
+    """
+
+    name: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class CorpusSettings(Typed):
+    """Rows to train on."""
+
+    corpus: str
+    split: str = "train"
+
+    def __str__(self) -> str:
+        return self.corpus if self.split == "train" else f"{self.corpus}/{self.split}"
+
+
+class RunSettings(Typed):
+    """One run: an encoder is evaluated, and where there is a method trained and evaluated again.
+
+    Args:
+        encoder: source, pooling, max_length, device.
+        method: name and arguments; null: only evaluate the encoder.
+        words: for views and chunks: `nltk` (WordNet, NLTK's tagger, roles by rules) or `toy` (the toy world's).
+        data: corpus and split to train on; for Universal task -> corpus and split.
+        dropout: probability of every dropout while training, in the encoder and in the method's own layers; null: as
+            their configurations say.
+        train: arguments of `TrainConfig`; null for a map that is fitted.
+        frozen_first: a training before that one, in which only the method's own layers learn and the encoder is
+            frozen: the arguments of `TrainConfig` that differ from `train`; null: none. Random heads harm an encoder.
+        dev: corpus whose `dev` split chooses the step to keep (Spearman x 100), or several, whose scores are averaged.
+        watch: steps between two measurements of alignment and uniformity on the dev corpus; null: none.
+        setups: set-ups of `sentlab.evaluation.mining` for phrases in contexts; the first one is used on dev.
+        test: corpora whose `test` split is evaluated, before and after training.
+        heads: those of them for which a head is trained as well (`evaluate_relatedness`).
+        poolings: sentence vectors to evaluate besides the encoder's own.
+        keep: a sweep keeps the encoders that it trains, for the records that read them.
+        reconstruct: corpora for whose sentences PaSeR's decoder is asked for the masked phrases.
+        examples: of the papers, to try: `nearest_questions` (PaSeR, Table 6), `phrase_cosines` (Universal, Table 1).
+        threads: CPU threads. The same number gives the same weights, bit for bit.
+    """
+
+    encoder: EncoderSettings
+    method: MethodSettings | None = None
+    words: Literal["nltk", "toy"] = "nltk"
+    data: CorpusSettings | dict[str, CorpusSettings] | None = None
+    dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
+    train: Train | None = None
+    frozen_first: Train | None = None
+    dev: str | Annotated[list[str], Field(min_length=2)]
+    watch: PositiveInt | None = None
+    setups: list[Setup] = Field(default=["spans", "full"], min_length=1)
+    test: list[str]
+    heads: list[str] = Field(default_factory=list)
+    poolings: list[str] = Field(default_factory=list)
+    keep: bool = False
+    reconstruct: list[str] = Field(default_factory=list)
+    examples: list[Literal["nearest_questions", "phrase_cosines"]] = Field(default_factory=list)
+    threads: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> RunSettings:
+        if self.method is None:
+            return self
+        method_class(self.method.name)  # that there is one
+        if self.data is None or (self.train is None) != (self.method.name in MAPS):
+            raise ValueError(f"{self.method.name} needs data, and `train` unless it is a map that is fitted")
+        return self
+
+    @property
+    def fingerprint(self) -> str:
+        """The same 12 hexadecimal digits for the same settings, and for no others."""
+        content = json.dumps(self.model_dump(mode="json", exclude_unset=True), sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+    @property
+    def devs(self) -> list[str]:
+        """The corpora of `dev`."""
+        return [self.dev] if isinstance(self.dev, str) else self.dev
+
+    @property
+    def corpora(self) -> list[CorpusSettings]:
+        """The corpora of `data`."""
+        if self.data is None:
+            return []
+        return list(self.data.values()) if isinstance(self.data, dict) else [self.data]
+
+    @property
+    def seed(self) -> int:
+        """What the method's own parameters are drawn with, and the order of the rows."""
+        return int((self.train or {}).get("seed", 0))
+
+
+def method_class(name: str) -> type:
+    """Return the class that a record's method names; a ValueError where there is none."""
+    controls_too = {"StartEnd": controls.StartEnd, "WholePassage": controls.WholePassage}
+    known = MAPS | controls_too | {method: getattr(methods, method) for method in methods.__all__}
+    if name not in known:
+        raise ValueError(f"there is no method {name!r}; choose one of {', '.join(sorted(known))}")
+    return known[name]
+
+
+def _full_counts(rows: list[Any]) -> list[list[int]]:
+    """Fill the zeros in: of each row a file keeps the place of the first count that is not 0, and the counts."""
+    if rows and isinstance(rows[0], str):
+        size, full = int(rows[0]), []
+        for row in rows[1:]:
+            first, counts = row.split(": ")
+            known = [0] * int(first) + [int(count) for count in counts.split()]
+            full.append(known + [0] * (size - len(known)))
+        return full
+    return rows
+
+
+def _trimmed_counts(rows: list[list[int]]) -> list[str]:
+    trimmed = [str(len(rows[0]))]
+    for row in rows:
+        places = [place for place, count in enumerate(row) if count] or [0]
+        trimmed.append(f"{places[0]}: {' '.join(map(str, row[places[0] : places[-1] + 1]))}")
+    return trimmed
+
+
+Counts = Annotated[list[list[int]], BeforeValidator(_full_counts), PlainSerializer(_trimmed_counts, when_used="json")]
+
+
+class GeometryResult(Typed):
+    """`sentlab.evaluation.sts.Geometry` of the test pairs of a corpus. A file leaves the zeros of `counts` out."""
+
+    corpus: str
+    alignment: float
+    uniformity: float
+    mean: list[float]
+    variance: list[float]
+    counts: Counts
+
+
+class Measured(Typed):
+    """Pooling -> task -> score x 100, and pooling -> geometry. The pooling that is trained comes first."""
+
+    scores: dict[str, dict[str, Number]]
+    geometry: dict[str, GeometryResult] = Field(default_factory=dict)
+
+    @property
+    def own(self) -> dict[str, Number]:
+        """The scores of the encoder's own pooling."""
+        return next(iter(self.scores.values()))
+
+
+class DevScore(Typed):
+    """The dev score at a step of training."""
+
+    step: int
+    score: Number
+
+
+class SeenGeometry(Typed):
+    """Alignment and uniformity at a step of training."""
+
+    step: int
+    alignment: float
+    uniformity: float
+
+
+class Training(Typed):
+    """The course of a training, and the step whose weights were kept."""
+
+    dev: list[DevScore] = Field(default_factory=list)
+    geometry: list[SeenGeometry] = Field(default_factory=list)
+    kept_step: int | None = None
+
+
+class PhraseCounts(Typed):
+    """Of the phrases in sentences drawn at random, how many the decoder gives back word by word."""
+
+    sentences: int
+    phrases: int
+    exact: int
+    beams: int
+
+
+class Reconstructed(Typed):
+    """A masked phrase of a sentence, and what the decoder gives for it."""
+
+    sentence: str
+    masked: str
+    words: str
+
+
+class Reconstruction(Typed):
+    """What PaSeR's decoder makes of masked phrases: of corpora, and of the sentences of the paper's Table 7."""
+
+    corpora: dict[str, PhraseCounts] = Field(default_factory=dict)
+    table_7: list[Reconstructed] = Field(default_factory=list)
+
+
+class Examples(Typed):
+    """Of the papers: the three nearest questions (PaSeR, Table 6), the cosines of phrases (Universal, Table 1)."""
+
+    nearest_questions: dict[str, list[str]] | None = None
+    phrase_cosines: list[float] | None = None
+
+
+class RunResults(Typed):
+    """What a run found: before training, after it, and where a dev score chose the step also after the last step."""
+
+    before: Measured
+    after: Measured | None = None
+    last: Measured | None = None
+    training: Training | None = None
+    reconstruction: Reconstruction | None = None
+    examples: Examples | None = None
+
+    def at(self, when: When) -> Measured:
+        """Return what was measured before or after training, or after its last step where dev chose another.
+
+        Raises:
+            KeyError: nothing was trained, or no dev score chose the step.
+        """
+        measured = {"before": self.before, "after": self.after, "last": self.last}[when]
+        if measured is None:
+            raise KeyError(f"nothing was measured {when}: it takes a training; `last` takes tests and keep='dev'")
+        return measured
+
+    @property
+    def final(self) -> Measured:
+        """After training, or of an encoder that was only evaluated."""
+        return self.after or self.before
+
+    @property
+    def kept_step(self) -> int | None:
+        """The step whose weights were kept; None where nothing was trained."""
+        return self.training.kept_step if self.training else None
+
+
+class RunRecord(Record):
+    """One run, in a file of its own or in that of a sweep or search.
+
+    Args:
+        home: the sweep or search whose file it is in; "": it has its own.
+        sweep: the sweep or search that it was read with, which may name runs of others.
+    """
+
+    kind: Literal["run"] = "run"
+    settings: RunSettings
+    results: RunResults | None = None
+    home: str = Field(default="", exclude=True)
+    sweep: str = Field(default="", exclude=True)
+
+    @property
+    def command(self) -> str:
+        """What fills it, in the folder `book`."""
+        return get(self.home, self.folder).command if self.home else super().command
+
+    @property
+    def encoder(self) -> dict[str, Any]:
+        """What `load` takes for its encoder: the one that it has trained, or else the one that it has evaluated."""
+        if self.settings.method is None:
+            return self.settings.encoder.model_dump(exclude_unset=True)
+        return {"source": str(RUNS / self.name / ENCODER)}
+
+    @property
+    def items(self) -> tuple[Path, str]:
+        """The .npz file for what its encoder gives the items of tests, and how the names there begin."""
+        label = self.name.removeprefix(f"{self.home}/")
+        return (self.folder / f"{self.home}.npz", f"{label}/") if self.home else (self.path.with_suffix(".npz"), "")
+
+    def needs(self) -> list[str]:
+        """List the name of the run whose encoder it begins with."""
+        return trained_by(self.settings.encoder.source)
+
+    def check_weights(self) -> None:
+        """Refuse a run that began with other weights of its encoder than there are now.
+
+        Raises:
+            ValueError: the record of its settings holds the encoder's name, which now has other weights.
+        """
+        start = self.provenance and self.provenance.encoder
+        if start and (now := fingerprint_now(start.source)) and now != start.fingerprint:
+            raise ValueError(f"{self.name} began with other weights of {start.source}: {self.command} --again")
+
+
+def trained_by(source: str) -> list[str]:
+    """Return the NAME of `runs/NAME/encoder`, or nothing."""
+    parts = Path(source).parts
+    return ["/".join(parts[1:-1])] if len(parts) > 2 and (parts[0], parts[-1]) == (RUNS.name, ENCODER) else []
+
+
+def weights_fingerprint(encoder: Encoder | StaticEncoder | BagOfWords) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 of the backbone's weights, or of what has no layers."""
+    weights: Any = encoder.backbone if isinstance(encoder, Encoder) else encoder
+    digest = hashlib.sha256()
+    for name, value in sorted(weights.state_dict().items()):
+        digest.update(name.encode() + torch.as_tensor(value).detach().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _fingerprint_of_bundled(name: str) -> str:
+    return weights_fingerprint(Encoder.from_pretrained(name))
+
+
+def fingerprint_now(source: str) -> str | None:
+    """Return the `weights_fingerprint` of a bundled encoder or of a folder; None for others, and if it is gone."""
+    if source in BUNDLED:
+        return _fingerprint_of_bundled(source)
+    return weights_fingerprint(load({"source": source})) if Path(source).is_dir() else None
+
+
+def run(record: RunRecord, *, again: bool = False) -> RunRecord:
+    """Do one run and write its record. An interrupted training resumes from its last checkpoint.
+
+    Args:
+        record: with a file of its own.
+        again: train afresh, without the checkpoint of an earlier run.
+    """
+    with alone(record):
+        record.results, record.provenance = perform(record.settings, RUNS / record.name, record.command, again=again)
+        if Accelerator().is_main_process:
+            write_items(record.items[0], {}, drop="")  # of the encoder that was there before
+            record.save()
+        Accelerator().wait_for_everyone()  # the others read what was written
+    return record
+
+
+def perform(
+    settings: RunSettings, folder: Path, command: str, *, again: bool = False, progress: bool = True
+) -> tuple[RunResults, Provenance]:
+    """Do what the settings say, and return what was found. An interrupted training resumes from its last checkpoint.
+
+    Of several processes each loads, measures and trains on a GPU of its own.
+
+    Args:
+        folder: for checkpoints and the trained encoder.
+        command: for the provenance.
         again: train afresh, without the checkpoint of an earlier run.
         progress: show progress bars.
     """
-    record = records.read_as(RunRecord, path)
-    settings, notes = record.settings, Notes()
-    beside = settings.keep and path.parent.name == SWEEPS  # where the record of the sweep or search looks for it
-    folder = folder or (path.with_suffix("") if beside else Path("runs") / record.name)
+    notes = Notes()
     if settings.threads:
         torch.set_num_threads(settings.threads)
     began, processes = time.monotonic(), Accelerator()  # which chooses this process's GPU
@@ -71,13 +429,13 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
         drop_checkpoint(folder, processes)
     encoder: Any = load(settings.encoder.model_dump(exclude_unset=True))
     if settings.method and not isinstance(encoder, Encoder):
-        raise ValueError(f"{path}: {settings.encoder.source} has no layers, so no method trains it")
-    start = found.EncoderNote(source=settings.encoder.source, fingerprint=weights_fingerprint(encoder), dim=encoder.dim)
+        raise ValueError(f"{settings.encoder.source} has no layers, so no method trains it")
+    start = EncoderNote(source=settings.encoder.source, fingerprint=weights_fingerprint(encoder), dim=encoder.dim)
     devs = [notes.load(name, "dev") for name in settings.devs]
     tests = [notes.load(name, "test") for name in settings.test]
     poolings = list(dict.fromkeys([encoder.pooling, *settings.poolings]))
     results: dict[str, Any] = {"before": measure_once(start.fingerprint, encoder, poolings, devs, tests, settings)}
-    last: found.Measured | None = None
+    last: Measured | None = None
     if settings.method:
         corpus = training_rows(settings, notes)
         if settings.method.name in MAPS:
@@ -93,84 +451,72 @@ def run(path: Path, *, folder: Path | None = None, again: bool = False, progress
             watch = watch_geometry(devs[0], settings.watch) if settings.watch else None
             config = TrainConfig(**settings.train or {})
             length = config.steps_over(len(corpus))
-            choose = [dev_score(dev, setup=dev_setup(dev, settings)) for dev in devs]
-
-            def score_dev(trained: Encoder) -> float:
-                if not all(own.isfinite().all() for own in trained.parameters()):
-                    raise FloatingPointError("the weights are no longer finite: take a lower learning rate")
-                return sum(score(trained) for score in choose) / len(choose)
-
-            # a checkpoint belongs to them: neither is in the weights that it begins with
-            first = settings.frozen_first
-            score_dev.fingerprint = (  # type: ignore[attr-defined]
-                f"{[(dev.fingerprint, dev_setup(dev, settings)) for dev in devs]}, frozen first: {first}"
-            )
 
             def on_step(step: int, trained: Any) -> Mapping[str, float] | None:
                 if step == length and config.keep == "dev" and settings.test:
-                    own = measure(trained.encoder, poolings_of(trained.encoder, poolings), devs, tests, settings)
-                    write_json(folder / LAST, own.model_dump(mode="json"))
+                    measured = measure(trained.encoder, poolings_of(trained.encoder, poolings), devs, tests, settings)
+                    write_json(folder / LAST, measured.model_dump(mode="json"))
                     trained.train()
                 return watch(step, trained) if watch else None
 
             started = time.monotonic()
-            history = fit(
-                method,
-                corpus,
-                config,
-                score_dev,
-                folder=folder,
-                resume=True,
-                progress=progress,
-                on_step=on_step,
-            )
+            score = mean_dev_score(devs, settings)
+            history = fit(method, corpus, config, score, folder=folder, resume=True, progress=progress, on_step=on_step)
             began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
-            if (
-                config.keep == "dev" and (folder / LAST).exists()
-            ):  # also where this process was interrupted after the last step
-                last = found.Measured.model_validate_json((folder / LAST).read_text(encoding="utf-8"))
-            results["training"] = found.Training(
-                dev=[found.DevScore(step=int(row["step"]), score=row["score"]) for row in history.dev],
-                geometry=[found.SeenGeometry.model_validate(row) for row in history.seen],
+            if config.keep == "dev" and (folder / LAST).exists():  # also if it was interrupted after the last step
+                last = Measured.model_validate_json((folder / LAST).read_text(encoding="utf-8"))
+            results["training"] = Training(
+                dev=[DevScore(step=int(row["step"]), score=row["score"]) for row in history.dev],
+                geometry=[SeenGeometry.model_validate(row) for row in history.seen],
                 kept_step=history.kept_step,
             )
             poolings = poolings_of(encoder, poolings)
             if settings.reconstruct:
                 counts = {name: count_reconstructed(method, notes.load(name, "test")) for name in settings.reconstruct}
-                results["reconstruction"] = found.Reconstruction(corpora=counts, table_7=reconstruct_table_7(method))
+                results["reconstruction"] = Reconstruction(corpora=counts, table_7=reconstruct_table_7(method))
         results["after"] = measure(encoder, poolings, devs, tests, settings)
         if last is not None and _tasks(last) == _tasks(results["after"]):  # else it is of other tests or vectors
             results["last"] = last
         if processes.is_main_process:
-            shutil.rmtree(folder / ITEMS, ignore_errors=True)  # of the encoder that was there before
             encoder.save(folder / ENCODER)
     if settings.examples:
-        results["examples"] = found.Examples(**{name: EXAMPLES[name](encoder) for name in settings.examples})
-    record.results = found.RunResults(**results)
-    seconds = time.monotonic() - began
-    command, count = records.command_of(record, path), processes.num_processes
-    if count > 1:
+        results["examples"] = Examples(**{name: EXAMPLES[name](encoder) for name in settings.examples})
+    if (count := processes.num_processes) > 1:
         command = command.replace("python", f"accelerate launch --num_processes {count}", 1)
-    record.provenance = notes.provenance(
-        command, seconds, encoder=start, processes=count, on=getattr(encoder, "device", "cpu")
-    )
-    processes.wait_for_everyone()  # who still looks for results would find them, and not take part
+    device = getattr(encoder, "device", "cpu")
+    provenance = notes.provenance(command, time.monotonic() - began, encoder=start, processes=count, on=device)
+    processes.wait_for_everyone()
     if processes.is_main_process:
-        record.save(path)
         (folder / LAST).unlink(missing_ok=True)
-    processes.wait_for_everyone()  # the others read what was written
-    return record
+    return RunResults(**results), provenance
 
 
-def _tasks(measured: found.Measured) -> dict[str, list[str]]:
+def mean_dev_score(devs: Sequence[Corpus[Any]], settings: RunSettings) -> Callable[[Encoder], float]:
+    """Return what chooses the step to keep: the mean score on the dev corpora."""
+    choose = [dev_score(dev, setup=dev_setup(dev, settings)) for dev in devs]
+
+    def score_dev(trained: Encoder) -> float:
+        if not all(weights.isfinite().all() for weights in trained.parameters()):
+            raise FloatingPointError("the weights are no longer finite: take a lower learning rate")
+        return sum(score(trained) for score in choose) / len(choose)
+
+    # a checkpoint belongs to them: neither is in the weights that it begins with
+    first = settings.frozen_first
+    score_dev.fingerprint = (  # type: ignore[attr-defined]
+        f"{[(dev.fingerprint, dev_setup(dev, settings)) for dev in devs]}, frozen first: {first}"
+    )
+    return score_dev
+
+
+def _tasks(measured: Measured) -> dict[str, list[str]]:
     """The tasks of each vector."""
     return {pooling: sorted(scores) for pooling, scores in measured.scores.items()}
 
 
-def poolings_of(encoder: Encoder, asked: Sequence[str]) -> list[str]:
+def poolings_of(encoder: Encoder, others: Sequence[str]) -> list[str]:
     """List the vectors to measure of a trained encoder: its own first, and those of its pseudo tokens if it has any."""
     learned = [encoder.pooling, *(["pseudo"] if encoder.pseudo is not None else [])]
-    return list(dict.fromkeys([*learned, *asked]))
+    return list(dict.fromkeys([*learned, *others]))
 
 
 def drop_checkpoint(folder: Path, processes: Accelerator) -> None:
@@ -185,7 +531,7 @@ def training_rows(settings: RunSettings, notes: Notes) -> Any:
     """Load the corpus of the setting `data`, or the rows of several tasks."""
     assert settings.data  # a method has data
     if isinstance(settings.data, dict):
-        return task_rows(**{task: notes.load(own.corpus, own.split) for task, own in settings.data.items()})
+        return task_rows(**{task: notes.load(rows.corpus, rows.split) for task, rows in settings.data.items()})
     return notes.load(settings.data.corpus, settings.data.split)
 
 
@@ -199,22 +545,23 @@ def build_method(settings: RunSettings, corpus: Any) -> Any:
     arguments, in_toy_world = dict(chosen.arguments), settings.words == "toy"
     if names := arguments.pop("view", None):
         synonyms = toy.synonyms if in_toy_world else views.wordnet_synonyms
-        own: dict[str, views.View] = {
+        with_words: dict[str, views.View] = {
             "synonym_replacement": partial(views.synonym_replacement, synonyms=synonyms),
             "srl_guided": partial(views.srl_guided, roles=toy.roles if in_toy_world else roles.label_roles),
         }
-        made_of: list[Any] = []
-        for name, rate in map(view_and_rate, names):
-            view: Any = own.get(name) or getattr(views, name)
-            made_of.append(partial(view, rate=rate) if rate else view)
-        arguments["view"] = views.compose(*made_of)
+        steps: list[Any] = []
+        for name in names:
+            name, rate = (name, {}) if isinstance(name, str) else (name["name"], {"rate": name["rate"]})
+            view: Any = with_words.get(name) or getattr(views, name)
+            steps.append(partial(view, **rate) if rate else view)
+        arguments["view"] = views.compose(*steps)
     if kinds := arguments.pop("phrases", None):
         tag = toy.tag if in_toy_world else None
         arguments["phrases"] = partial(phrases.chunk_phrases, kinds=tuple(kinds), tag=tag)
     if chosen.name == "Universal":
         arguments |= {"tasks": list(corpus.corpora), "paraphrases": corpus.corpora.get("pi", ())}
-    made = method_class(chosen.name)
-    return made(**arguments) if chosen.name in MAPS else partial(made, **arguments)
+    method = method_class(chosen.name)
+    return method(**arguments) if chosen.name in MAPS else partial(method, **arguments)
 
 
 def train_own_layers(method: Any, corpus: Any, settings: RunSettings, progress: bool = True) -> None:
@@ -231,6 +578,9 @@ def train_own_layers(method: Any, corpus: Any, settings: RunSettings, progress: 
     method.encoder.requires_grad_(True)
 
 
+_raw: dict[str, Measured] = {}  # of encoders before training: every run of a sweep begins with the same one
+
+
 def measure_once(
     fingerprint: str,
     encoder: Encoder,
@@ -238,7 +588,7 @@ def measure_once(
     devs: Sequence[Corpus[Any]],
     tests: Sequence[Corpus[Any]],
     settings: RunSettings,
-) -> found.Measured:
+) -> Measured:
     """Return what `measure` finds before training, from memory where it was asked before."""
     decide = settings.model_dump(include={"encoder", "dev", "test", "setups", "heads", "threads"})
     key = json.dumps([fingerprint, poolings, decide])
@@ -253,29 +603,29 @@ def measure(
     devs: Sequence[Corpus[Any]],
     tests: Sequence[Corpus[Any]],
     settings: RunSettings,
-) -> found.Measured:
+) -> Measured:
     """Measure scores and geometry of each pooling, as a record keeps them."""
     trained_with = encoder.pooling
     choose = {f"{dev.name}-dev": dev_score(dev, setup=dev_setup(dev, settings)) for dev in devs}
     pairs = {corpus.name: corpus for corpus in tests if isinstance(corpus[0], ScoredPair)}
     laid_out = next((pairs[name] for name in GEOMETRY if name in pairs), None)
-    results: dict[str, dict[str, found.Number]] = {}
-    layout: dict[str, found.GeometryResult] = {}
+    results: dict[str, dict[str, Number]] = {}
+    layout: dict[str, GeometryResult] = {}
     for pooling in poolings:
         encoder.pooling = pooling
-        own = {name: score(encoder) for name, score in choose.items()}
+        scores = {name: score(encoder) for name, score in choose.items()}
         for corpus in tests:
             in_context = isinstance(corpus[0], PhraseInContext)
             for setup in settings.setups if in_context else [None]:
-                own |= evaluate(encoder, corpus, setup=setup).scores
-        if set(data.STS_TASKS) <= own.keys():
-            own["average"] = sum(own[task] for task in data.STS_TASKS) / len(data.STS_TASKS)
-        own |= {f"{name} head": evaluate_relatedness(encoder, name).spearman for name in settings.heads}
-        results[pooling] = {name: round(score, 2) for name, score in own.items()}
+                scores |= evaluate(encoder, corpus, setup=setup).scores
+        if set(data.STS_TASKS) <= scores.keys():
+            scores["average"] = sum(scores[task] for task in data.STS_TASKS) / len(data.STS_TASKS)
+        scores |= {f"{name} head": evaluate_relatedness(encoder, name).spearman for name in settings.heads}
+        results[pooling] = {name: round(value, 2) for name, value in scores.items()}
         if laid_out is not None:
-            layout[pooling] = found.GeometryResult(corpus=laid_out.name, **asdict(geometry(encoder, laid_out)))
+            layout[pooling] = GeometryResult(corpus=laid_out.name, **asdict(geometry(encoder, laid_out)))
     encoder.pooling = trained_with
-    return found.Measured(scores=results, geometry=layout)
+    return Measured(scores=results, geometry=layout)
 
 
 def dev_setup(dev: Corpus[Any], settings: RunSettings) -> Setup | None:
@@ -283,26 +633,26 @@ def dev_setup(dev: Corpus[Any], settings: RunSettings) -> Setup | None:
     return settings.setups[0] if isinstance(dev[0], PhraseInContext) else None
 
 
-def count_reconstructed(method: methods.PaSeR, corpus: Corpus[Any]) -> found.PhraseCounts:
+def count_reconstructed(method: methods.PaSeR, corpus: Corpus[Any]) -> PhraseCounts:
     """Count the phrases of sentences drawn at random that the decoder gives back word by word."""
     texts = sorted({getattr(row, fields(row)[0].name) for row in corpus})  # the first text of each row
     drawn = Random(0).sample(texts, min(SENTENCES, len(texts)))
     batches = [drawn[i : i + 50] for i in range(0, len(drawn), 50)]
-    pairs = [pair for rows in batches for own in method.reconstruct(rows, beams=BEAMS) for pair in own]
+    pairs = [pair for batch in batches for row in method.reconstruct(batch, beams=BEAMS) for pair in row]
     tokenizer = method.encoder.tokenizer
-    asked = [tokenizer(phrase.text, add_special_tokens=False)["input_ids"] for phrase, _ in pairs]
-    right = sum(tokenizer.decode(ids) == words for ids, (_, words) in zip(asked, pairs, strict=True))
-    return found.PhraseCounts(sentences=len(drawn), phrases=len(pairs), exact=right, beams=BEAMS)
+    wanted = [tokenizer(phrase.text, add_special_tokens=False)["input_ids"] for phrase, _ in pairs]
+    right = sum(tokenizer.decode(ids) == words for ids, (_, words) in zip(wanted, pairs, strict=True))
+    return PhraseCounts(sentences=len(drawn), phrases=len(pairs), exact=right, beams=BEAMS)
 
 
-def reconstruct_table_7(method: methods.PaSeR) -> list[found.Reconstructed]:
+def reconstruct_table_7(method: methods.PaSeR) -> list[Reconstructed]:
     """Return what the decoder gives for the sentences of PaSeR's Table 7, masked as there."""
     rows = []
     for sentence, row in published.table("paser", 7).iterrows():
         before, after = re.split("_[_ ]*_|_", row["masked version"])  # the paper has a mask a token: "At _ _ _ dead"
         phrase = Phrase(sentence[len(before) : sentence.index(after)], len(before), sentence.index(after), 0.0)
         ((_, words),) = method.reconstruct([sentence], [[phrase]], beams=BEAMS)[0]
-        rows.append(found.Reconstructed(sentence=str(sentence), masked=phrase.text, words=words))
+        rows.append(Reconstructed(sentence=str(sentence), masked=phrase.text, words=words))
     return rows
 
 

@@ -11,9 +11,10 @@ import pandas as pd
 from sentlab.data.catalog import YEARS
 from sentlab.evaluation.sts import Geometry
 
-from experiments import records, sweep, tables
-from experiments.records import RunRecord
-from experiments.results import When
+from experiments import records, tables
+from experiments.records import NotRun
+from experiments.run import RunRecord, When
+from experiments.search import runs_of
 
 # averages that papers report -> their tasks; the first two are those of Universal's tables
 AVERAGES = {
@@ -40,10 +41,10 @@ def runs(name: str, folder: str | Path | None = None, where: Mapping[str, Any] |
         >>> [run.settings.train["seed"] for run in runs("paser/seeds")]                        # doctest: +SKIP
         [0, 1, 2]
     """
-    found = sweep.runs_of(Path(folder or records.folder()) / f"{name}.json", where)
-    if waiting := [run.name for run in found if not run.done]:
-        raise sweep.NotRun(f"{', '.join(waiting)} has no results yet")
-    return found
+    every = runs_of(records.get(name, folder), where)
+    if waiting := [run.name for run in every if not run.done]:
+        raise NotRun(f"{', '.join(waiting)} has no results yet")
+    return every
 
 
 def best_on_dev(name: str) -> RunRecord:

@@ -1,6 +1,6 @@
 """The scorecard: what the papers claim, and what holds here.
 
-    python -m experiments scorecard book/results/NAME.json ... [--again]
+    python -m experiments scorecard NAME ... [--again]
 
 A claim says that ours score higher than theirs. It holds where the difference is significant, and fails where the
 opposite is. Claims whose records have no results yet say so, and the others are tested.
@@ -12,56 +12,219 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 import torch
+from pydantic import Field, PositiveInt, model_validator
 from tqdm import tqdm
 
-from experiments import published, records
-from experiments import results_rows as found
-from experiments.encoders import encoders_of, trained_rows
-from experiments.leaderboard import finite, kept_evaluation
-from experiments.notes import Notes
-from experiments.records import ScorecardRecord
-from experiments.settings_rows import Claim, Printed, RowSettings, ScorecardSettings, Versus
+from experiments import published
+from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, rows_needed, trained_rows
+from experiments.leaderboard import finite
+from experiments.records import Notes, NotRun, Number, Record, Typed, get
+from experiments.search import runs_of
 from experiments.significance import Drawn, Estimate, estimate, holm, items_of, resample
-from experiments.sweep import NotRun, runs_of
 
 SIGNIFICANT = 0.05
 
+Verdict = Literal["holds", "undecided", "fails", "not run yet"]
+NOT_RUN: Verdict = "not run yet"
+UNTESTED = "cannot be tested"
+VERDICTS = (*get_args(Verdict), UNTESTED)  # in the order in which tables and pictures show them
 
-def scorecard(path: Path) -> ScorecardRecord:
+
+class Versus(Typed):
+    """Two recorded encoders: how much better are ours than theirs?"""
+
+    ours: RowSettings
+    theirs: RowSettings
+
+
+class Printed(Typed):
+    """Two cells of a paper's table, whose difference is the effect there (`experiments.published`).
+
+    Args:
+        paper, table: such as `paser` and `1`.
+        ours, theirs: rows of the table.
+        column: of both rows; of several columns the mean counts.
+        theirs_column: of the second row, where it is another one.
+
+        within: column -> value, of the rows that count, where a table names rows twice.
+        theirs_within: of the second row, where it is in another part of the table.
+        scale: 100 for scores from 0 to 1.
+    """
+
+    paper: str
+    table: str
+    ours: str
+    theirs: str
+    column: str | list[str]
+    theirs_column: str | None = None
+    within: dict[str, str] = Field(default_factory=dict)
+    theirs_within: dict[str, str] | None = None
+    scale: int = 1
+
+
+class Claim(Typed):
+    """What a paper says: ours score higher than theirs.
+
+    Args:
+        paper: its short name.
+        where: the table, figure or section.
+        text: the claim in a sentence.
+        printed: its effect in the paper; null where the paper gives no number.
+
+        tests: on which we test it; scores are averaged.
+        sides: encoder, such as `tiny` -> the two records.
+        untested: why it cannot be tested here; null where it can.
+    """
+
+    paper: str
+    where: str
+    text: str
+    printed: Printed | None = None
+    tests: list[TestSettings] = Field(default_factory=list)
+    sides: dict[str, Versus] = Field(default_factory=dict)
+    untested: str | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Claim:
+        if (self.untested is None) != bool(self.sides and self.tests):
+            raise ValueError(f"{self.text}: give tests and sides, or say in `untested` why there are none")
+        if any(test.without for test in self.tests):
+            raise ValueError(f"{self.text}: `without` is for the tests of a leaderboard; a claim takes whole tests")
+        return self
+
+
+class ScorecardSettings(Typed):
+    """The papers' claims, each tested on recorded encoders.
+
+    Args:
+        claims: in the order in which they are shown.
+        max_length: tokens of a text that every encoder reads.
+        picture: the file of a picture of the verdicts; null: none.
+        resamples: how often items are drawn.
+
+        seed: of what is drawn.
+        threads: CPU threads.
+    """
+
+    claims: list[Claim]
+    max_length: PositiveInt
+    picture: str | None = None
+    resamples: PositiveInt
+    seed: int
+    threads: PositiveInt | None = None
+
+
+class Tested(Typed):
+    """A claim on one encoder. Holm's method adjusts the p-values of all claims on it.
+
+    Args:
+        difference, low, high: of the scores, with the 95% interval.
+        p: of no difference.
+        verdict: `holds` or `fails` where p is below 0.05, else `undecided`.
+        at_start: the side whose seeds all kept step 0, as if untrained. Null: neither.
+    """
+
+    __test__ = False  # no test of pytest
+
+    difference: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+    p: Number | None = None
+    verdict: Verdict
+    at_start: Literal["ours", "theirs", "both"] | None = None
+
+
+class ClaimResult(Typed):
+    """A claim, its effect in the paper, and encoder -> what we found."""
+
+    paper: str
+    where: str
+    text: str
+    printed: Number | None = None
+    untested: str | None = None
+    found: dict[str, Tested] = Field(default_factory=dict)
+
+    def verdict(self, encoder: str) -> str:
+        """Return the verdict on one encoder, one of `VERDICTS`."""
+        return self.found[encoder].verdict if encoder in self.found else UNTESTED
+
+
+class ScorecardResults(Typed):
+    """All claims."""
+
+    claims: list[ClaimResult]
+
+    @property
+    def waiting(self) -> list[ClaimResult]:
+        """The claims that are not run yet on some encoder."""
+        return [claim for claim in self.claims if any(one.verdict == NOT_RUN for one in claim.found.values())]
+
+    def answer(self, settings: ScorecardSettings) -> bool:
+        """Return whether every claim of these settings was tested on every encoder."""
+        tested = [(claim.text, claim.found.keys()) for claim in self.claims]
+        return not self.waiting and tested == [(claim.text, claim.sides.keys()) for claim in settings.claims]
+
+    def counts(self, encoder: str) -> pd.DataFrame:
+        """Count the claims with each verdict: one row per paper, in order, and the columns `VERDICTS`."""
+        rows = [(claim.paper, claim.verdict(encoder)) for claim in self.claims]
+        table = pd.DataFrame(rows, columns=["paper", "verdict"]).value_counts().unstack(fill_value=0)
+        papers = list(dict.fromkeys(claim.paper for claim in self.claims))
+        return table.reindex(index=papers, columns=list(VERDICTS), fill_value=0)
+
+
+class ScorecardRecord(Record):
+    """The papers' claims, tested."""
+
+    kind: Literal["scorecard"] = "scorecard"
+    settings: ScorecardSettings
+    results: ScorecardResults | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether every claim was tested; those whose records have no results yet were not, or are new."""
+        return self.results is not None and self.results.answer(self.settings)
+
+    def needs(self) -> list[str]:
+        """List the records that its claims compare."""
+        return rows_needed(side for claim in self.settings.claims for side in sides_of(claim))
+
+
+def scorecard(record: ScorecardRecord) -> ScorecardRecord:
     """Test every claim on every encoder, and write the verdicts into the record.
 
     Raises:
         ValueError: a side of a claim has no score on a test.
     """
-    record, notes, began = records.read_as(ScorecardRecord, path), Notes(), time.monotonic()
-    settings = record.settings
+    notes, began, settings = Notes(), time.monotonic(), record.settings
     if settings.threads:
         torch.set_num_threads(settings.threads)
-    corpora = {name: notes.load(name, "test") for name in _corpora(settings.claims)}
-    found_of: dict[tuple[int, str], Estimate | None] = {}
+    names = dict.fromkeys(test.corpus for claim in settings.claims for test in claim.tests)
+    corpora = {name: notes.load(name, "test") for name in names}
+    estimates: dict[tuple[int, str], Estimate | None] = {}
     for claims in tqdm(on_same_tests(settings.claims), desc="tests", unit=" sets"):
-        drawn = drawn_sides([claim for _, claim in claims], corpora, path, settings)
+        drawn = drawn_sides([claim for _, claim in claims], corpora, record.folder, settings)
         for number, claim in claims:
             for encoder, pair in claim.sides.items():
                 ours, theirs = (drawn.get(str(side)) for side in (pair.ours, pair.theirs))
-                found_of[number, encoder] = estimate(ours, theirs) if ours and theirs else None
-    rows = []
-    tested = verdicts(found_of)
+                estimates[number, encoder] = estimate(ours, theirs) if ours and theirs else None
+    rows, tested = [], verdicts(estimates)
     for number, claim in enumerate(settings.claims):
         printed = None if claim.printed is None else round(printed_effect(claim.printed), 4)
-        own = {encoder: tested[number, encoder] for encoder in claim.sides}
-        for encoder, one in own.items():
-            if one.verdict != found.NOT_RUN:
-                own[encoder] = one.model_copy(update={"at_start": at_start(claim.sides[encoder], path)})
+        results = {encoder: tested[number, encoder] for encoder in claim.sides}
+        for encoder, result in results.items():
+            if result.verdict != NOT_RUN:
+                stayed = at_start(claim.sides[encoder], record.folder)
+                results[encoder] = result.model_copy(update={"at_start": stayed})
         about = claim.model_dump(include={"paper", "where", "text", "untested"})
-        rows.append(found.ClaimResult(**about, printed=printed, found=own))
-    record.results = found.ScorecardResults(claims=rows)
-    record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
-    record.save(path)
+        rows.append(ClaimResult(**about, printed=printed, found=results))
+    record.results = ScorecardResults(claims=rows)
+    record.provenance = notes.provenance(record.command, time.monotonic() - began)
+    record.save()
     return record
 
 
@@ -74,65 +237,52 @@ def on_same_tests(claims: Sequence[Claim]) -> list[list[tuple[int, Claim]]]:
 
 
 def drawn_sides(
-    claims: Sequence[Claim], corpora: Mapping[str, Any], path: Path, settings: ScorecardSettings
+    claims: Sequence[Claim], corpora: Mapping[str, Any], place: Path, settings: ScorecardSettings
 ) -> dict[str, Drawn]:
     """Score both sides of claims on their common tests, all of them on the same drawn items.
 
     A side of several claims is scored once. Claims of which a side has no results yet are left out.
     """
     pairs = [(claim, (pair.ours, pair.theirs)) for claim in claims for pair in claim.sides.values()]
-    ready = [(claim, pair) for claim, pair in pairs if all(has_run(side, path) for side in pair)]
+    ready = [(claim, pair) for claim, pair in pairs if all(has_run(side, place) for side in pair)]
     sides = {str(side): side for _, pair in ready for side in pair}
     if not sides:
         return {}
     claimed = {str(side): claim.text for claim, pair in reversed(ready) for side in pair}
-    sources = {name: encoders_of(side, path, or_items=True) for name, side in sides.items()}
-    tests = [
-        {
-            name: [
-                kept_evaluation(source, side.pooling, test, corpora[test.corpus], settings.max_length)
-                for source in sources[name]
-            ]
-            for name, side in sides.items()
-        }
-        for test in claims[0].tests
-    ]
-    for test, own in zip(claims[0].tests, tests, strict=True):
-        for name, seeds in own.items():
-            finite(seeds, f"{path}: {claimed[name]}: {name} on {test}")
+    runs = {name: encoders_of(side, place) for name, side in sides.items()}
+    tests = []
+    for test in claims[0].tests:
+        corpus, scored = corpora[test.corpus], {}
+        for name, side in sides.items():
+            scored[name] = [kept_evaluation(run, side.pooling, test, corpus, settings.max_length) for run in runs[name]]
+            finite(scored[name], f"{claimed[name]}: {name} on {test}")
+        tests.append(scored)
     items = [items_of(corpora[test.corpus]) for test in claims[0].tests]
     random = np.random.default_rng(settings.seed)
-    return resample(tests, settings.resamples, random, trained_rows(sides, path), items=items)
+    return resample(tests, settings.resamples, random, trained_rows(sides, place), items=items)
 
 
-def has_run(side: RowSettings, beside: Path) -> bool:
-    """Return whether a side's record has the results that its encoders come with; of a sweep, whether its own runs do.
-
-    Raises:
-        FileNotFoundError: there is no such record, as after a slip of the pen.
-        ValueError: it is damaged, or has no runs.
-    """
-    place = records.path_of(side.record, beside)
-    records.read(place)
+def has_run(side: RowSettings, place: Path) -> bool:
+    """Return whether a side's record has the results that its encoders come with; of a sweep, whether its runs do."""
     try:
-        runs = runs_of(place, side.where)
+        runs = runs_of(get(side.record, place), side.where)
     except NotRun:
         return False
     return all(run.done or run.settings.method is None for run in runs)
 
 
-def at_start(pair: Versus, path: Path) -> Literal["ours", "theirs", "both"] | None:
+def at_start(pair: Versus, place: Path) -> Literal["ours", "theirs", "both"] | None:
     """Return the side whose seeds were all best on dev before any training; None where there is none."""
 
     def stayed(side: RowSettings) -> bool:
-        runs = [run.results for run in runs_of(records.path_of(side.record, path), side.where) if run.settings.method]
-        return bool(runs) and all(own and own.training and own.training.kept_step == 0 for own in runs)
+        runs = [run.results for run in runs_of(get(side.record, place), side.where) if run.settings.method]
+        return bool(runs) and all(results and results.kept_step == 0 for results in runs)
 
     ours, theirs = stayed(pair.ours), stayed(pair.theirs)
     return "both" if ours and theirs else "ours" if ours else "theirs" if theirs else None
 
 
-def verdicts(estimates: Mapping[tuple[int, str], Estimate | None]) -> dict[tuple[int, str], found.Tested]:
+def verdicts(estimates: Mapping[tuple[int, str], Estimate | None]) -> dict[tuple[int, str], Tested]:
     """Return the verdict on each claim; Holm's method adjusts the p-values of all claims on one encoder.
 
     Args:
@@ -146,15 +296,15 @@ def verdicts(estimates: Mapping[tuple[int, str], Estimate | None]) -> dict[tuple
     return tested
 
 
-def _tested(one: Estimate | None, p: float | None) -> found.Tested:
+def _tested(one: Estimate | None, p: float | None) -> Tested:
     if one is None:
-        return found.Tested(verdict=found.NOT_RUN)
-    verdict: found.Verdict = "undecided"
+        return Tested(verdict=NOT_RUN)
+    verdict: Verdict = "undecided"
     if p is not None and p < SIGNIFICANT:
         verdict = "holds" if one.value > 0 else "fails"
     numbers: dict[str, Any] = {"difference": one.value, "low": one.low, "high": one.high}
     rounded = {name: None if value is None else round(value, 2) for name, value in numbers.items()}
-    return found.Tested(**rounded, p=None if p is None else round(p, 5), verdict=verdict)
+    return Tested(**rounded, p=None if p is None else round(p, 5), verdict=verdict)
 
 
 def printed_effect(cells: Printed) -> float:
@@ -178,7 +328,3 @@ def _cell(cells: Printed, row: str, column: str | list[str], within: Mapping[str
 def sides_of(claim: Claim) -> list[RowSettings]:
     """List the recorded encoders that a claim compares."""
     return [side for pair in claim.sides.values() for side in (pair.ours, pair.theirs)]
-
-
-def _corpora(claims: list[Claim]) -> list[str]:
-    return list(dict.fromkeys(test.corpus for claim in claims for test in claim.tests))

@@ -1,177 +1,507 @@
-"""A fair row of a table: search the settings on dev, then train the best ones with several seeds.
+"""One run with many settings: a sweep trains all of them; a search tries some on dev, and trains the best with seeds.
 
-    python -m experiments search book/results/NAME.json ... [--again]
+python -m experiments sweep NAME ... [--again]
+python -m experiments search NAME ... [--again]
 
-The record is written after each trial, so that an interrupted search resumes.
+The record is written after each run and trial, so that both resume after an interruption.
 """
 
 from __future__ import annotations
 
+import copy
+import itertools
+import json
+import re
+import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from typing import Annotated, Any, Literal
 
+from accelerate import Accelerator
+from pydantic import AfterValidator, Field, PositiveInt, model_validator
+from sentlab.training.checkpoint import FILE as CHECKPOINT
 from tqdm import tqdm
 
-from experiments import records
-from experiments import results as found
-from experiments.notes import Notes
-from experiments.records import SWEEPS, RunRecord, SearchRecord
-from experiments.settings_grids import GROWTH, following, numeric
-from experiments.sweep import alone, run_or_read, shared
+from experiments.records import RUNS, Notes, NotRun, Number, Provenance, Record, Typed, alone, get, names, write_items
+from experiments.run import RunRecord, RunResults, RunSettings, perform, trained_by
 
-TRIALS = Path("runs/trials")
 LOST = -100.0  # the score of a trial that gave none: no correlation x 100 is lower
 
 
-def search(path: Path, *, again: bool = False) -> SearchRecord:
-    """Try settings, choose by dev, train the chosen one with each seed, and write that into the record.
+def _all_different(values: list[Any]) -> list[Any]:
+    """Refuse a value that is there twice: two equal seeds would count as two."""
+    if len({json.dumps(value, sort_keys=True) for value in values}) < len(values) or not values:
+        raise ValueError(f"{values} must hold values, each once")
+    return values
+
+
+Grid = dict[str, Annotated[list[Any], AfterValidator(_all_different)]]  # setting, with dots -> values to try
+
+
+def combinations(over: Grid) -> list[dict[str, Any]]:
+    """List every combination of the values, setting -> value, the last setting fastest."""
+    return [dict(zip(over, values, strict=True)) for values in itertools.product(*over.values())]
+
+
+def with_values(common: RunSettings, values: Mapping[str, Any]) -> RunSettings:
+    """Return the same settings with other values.
 
     Args:
-        path: the record; its `settings` say what to try.
-        again: forget what was tried, and train all runs afresh.
+        values: setting, with dots -> value: {"method.arguments.m": 10.0, "train.seed": 1}.
+
+    Raises:
+        ValueError: a setting is unknown, or takes no such value.
     """
-    record, began = records.read_as(SearchRecord, path), time.monotonic()
-    settings, hunt = record.settings, Hunt(record, path, again)
-    if not again:
-        hunt.take_up(record)
-    best = found.finalists(hunt.try_all(settings.drawn(), settings.steps, "trials"), settings.finalists)
-    hunt.try_all([trial.values for trial in best], settings.length, "in full")
-    over = {  # with what the grid has grown by before an interruption
-        name: [*values, *dict.fromkeys(trial.values[name] for trial in hunt.full if trial.values[name] not in values)]
-        for name, values in settings.over.items()
-    }
-    while (chosen := hunt.best()) and (grown := beyond(over, settings.over, chosen.values, settings.takes)):
-        name, value = grown
-        over[name].append(value)
-        hunt.try_out({**chosen.values, name: value}, settings.length)
-    with tqdm(total=len(settings.seeds), desc=f"{record.name}: seeds") as bar:
-        runs = shared(partial(hunt.in_full, chosen.values), settings.seeds, bar)
-    edges = [name for name, values in over.items() if at_end(values, chosen.values[name])]
-    names = [run.settings.run_name for run in runs]
-    record.results = found.SearchResults(trials=hunt.trials, chosen=chosen.values, edges=edges, runs=names)
-    seconds = sum(trial.seconds for trial in hunt.trials) + sum(run.source.seconds for run in runs[1:])
-    notes = Notes()
-    notes.data = dict(runs[0].source.data)
-    seconds = max(seconds, time.monotonic() - began)
-    record.provenance = notes.provenance(records.command_of(record, path), seconds, encoder=runs[0].source.encoder)
-    record.save(path)
-    return record
+    settings = common.model_dump(mode="json", exclude_unset=True)
+    for name, value in values.items():
+        *parents, last = name.split(".")
+        part = settings
+        for parent in parents:
+            part = part.get(parent)  # type: ignore[assignment]
+            if not isinstance(part, dict):
+                raise ValueError(f"{name} is unknown, for the common settings have no {parent} with parts")
+        part[last] = copy.deepcopy(value)
+    return RunSettings.model_validate_json(json.dumps(settings))
 
 
-@dataclass
-class Hunt:
-    """The trials of a search so far, kept in its record."""
+class StoredRun(Typed):
+    """A run in the file of its sweep or search.
 
-    record: SearchRecord
-    path: Path
-    again: bool
-    trials: list[found.Trial] = field(default_factory=list)
+    Args:
+        values: setting -> value, which with the common settings give its own.
+        fingerprint: of all its settings, so that it is not taken for one of others when these change.
+        at: the sweep or search that has its results; null: this one.
+    """
 
-    @property
-    def full(self) -> list[found.Trial]:
-        """The trials in full."""
-        return [trial for trial in self.trials if trial.steps == self.record.settings.length]
+    values: dict[str, Any]
+    fingerprint: str
+    at: str | None = None
+    results: RunResults | None = None
+    provenance: Provenance | None = None
 
-    def best(self) -> found.Trial:
-        """Return the trial in full with the best dev score."""
-        return max(self.full, key=found.Trial.rank)
 
-    def take_up(self, record: SearchRecord) -> None:
-        """Add the trials of a record that are not known yet.
+class Experiment(Record):
+    """A record with runs inside."""
 
-        Those of other settings, which have changed since, have other values or other names.
+    runs: list[StoredRun] = Field(default_factory=list)
+
+    def content(self) -> dict[str, Any]:
+        """Return what its file holds."""
+        runs = [run.model_dump(mode="json", exclude_none=True, exclude_unset=True) for run in self.runs]
+        return super().content() | ({"runs": runs} if runs else {})
+
+    def needs(self) -> list[str]:
+        """List the name of the run whose encoder it begins with."""
+        return trained_by(self.settings.run.encoder.source)
+
+    def run_with(self, settings: RunSettings) -> RunRecord | None:
+        """Return the run with these settings; None where there is none with results."""
+        stored = next((run for run in self.runs if run.fingerprint == settings.fingerprint), None)
+        if stored is None:
+            return None
+        if stored.at:
+            shared = get(stored.at, self.folder).run_with(settings)
+            return shared and shared.model_copy(update={"sweep": self.name})
+        place = {"name": f"{self.name}/{label(stored.values)}", "folder": self.folder}
+        place |= {"home": self.name, "sweep": self.name}
+        return RunRecord(settings=settings, results=stored.results, provenance=stored.provenance, **place)
+
+    def planned(self) -> list[RunSettings]:
+        """Return the settings of the runs that its results are of; NotRun where a search has yet to choose them."""
+        raise NotImplementedError
+
+    def having(self, where: Mapping[str, Any]) -> list[RunSettings]:
+        """Return the settings of the runs that have these values, of a search those of its other runs in full too.
+
+        Args:
+            where: setting, with dots -> value; defaults count.
         """
-        settings, known = self.record.settings, {trial.run for trial in self.trials}
-        self.trials += [
-            trial
-            for trial in (record.results.trials if record.results else ())
-            if trial.run not in known
-            and settings.reaches(trial.values)
-            and trial.run == settings.of(trial.values, trial.steps).run_name
-        ]
 
-    def in_full(self, values: Mapping[str, Any], seed: int, *, wait: bool = True) -> RunRecord:
-        """Return a run in full; `again` trains it afresh, once."""
-        settings = self.record.settings
-        afresh = self.again and seed != settings.seeds[0]  # the first was a trial
-        return run_or_read(settings.full(values, seed), records.root_of(self.path) / SWEEPS, again=afresh, wait=wait)
+        def has(settings: RunSettings) -> bool:
+            try:
+                return with_values(settings, where) == settings
+            except (ValueError, TypeError):  # what this run refuses is not its value, such as another method's name
+                return False
 
-    def try_all(self, drawn: Sequence[Mapping[str, Any]], steps: int, what: str) -> list[found.Trial]:
-        """Try out all of these values. Several processes can share the work: each takes whole trials."""
-        with tqdm(total=len(drawn), desc=f"{self.record.name}: {what}", unit=" trials") as bar:
-            return shared(partial(self.try_out, steps=steps), drawn, bar)
+        every = {settings.fingerprint: settings for settings in self.planned()}
+        if not isinstance(self, SweepRecord):
+            stored = [with_values(self.settings.run, run.values) for run in self.runs]
+            every |= {settings.fingerprint: settings for settings in stored}
+        chosen = [settings for settings in every.values() if has(settings)]
+        if not chosen:
+            raise ValueError(f"no run of {self.name} has {dict(where)}")
+        return chosen
 
-    def try_out(self, values: Mapping[str, Any], steps: int, *, wait: bool = True) -> found.Trial:
-        """Train with these values for so many steps, unless that was done, and write the trial into the record.
+    def train(self, values: Mapping[str, Any], *, again: bool = False) -> RunRecord:
+        """Return the run with these values: from this file or from that of another experiment, or else made now.
+
+        Args:
+            again: run it in any case.
 
         Raises:
-            filelock.Timeout: another process trains with these values, and it is not waited for.
+            ValueError: it began with other weights of its encoder than there are now.
         """
+        settings = with_values(self.settings.run, values)
+        run = None if again else self.run_with(settings)
+        if run is None:
+            elsewhere = None if again else self.elsewhere(settings.fingerprint)
+            stored = StoredRun(values=dict(values), fingerprint=settings.fingerprint, at=elsewhere)
+            if elsewhere is None:
+                place = RUNS / self.name / label(values)
+                results, provenance = perform(settings, place, self.command, again=again, progress=False)
+                stored = stored.model_copy(update={"results": results, "provenance": provenance})
+            self._keep(stored, settings.keep)
+            run = self.run_with(settings)
+        assert run is not None
+        run.check_weights()
+        return run
+
+    def _keep(self, stored: StoredRun, encoder: bool) -> None:
+        """Write a run into the file, in the place of one with the same settings or label."""
+        alike = [run for run in self.runs if label(run.values) == label(stored.values)]
+        position = self.runs.index(alike[0]) if alike else len(self.runs)
+        self.runs[position : position + 1] = [stored]
+        processes = Accelerator()
+        if processes.is_main_process:
+            write_items(self.path.with_suffix(".npz"), {}, drop=f"{label(stored.values)}/")  # of an encoder before
+            self.save()
+            place = RUNS / self.name / label(stored.values)
+            if encoder:
+                (place / CHECKPOINT).unlink(missing_ok=True)  # a fitted map has none
+            else:
+                shutil.rmtree(place, ignore_errors=True)  # the numbers are what a sweep is for
+        processes.wait_for_everyone()
+
+    def elsewhere(self, fingerprint: str) -> str | None:
+        """Return the name of another experiment that has results of a run; None where there is none."""
+        for name in names(self.folder):
+            text = (self.folder / f"{name}.json").read_text(encoding="utf-8")
+            if name != self.name and f'"fingerprint": "{fingerprint}"' in text:
+                other = get(name, self.folder)
+                if any(run.fingerprint == fingerprint and run.at is None for run in getattr(other, "runs", ())):
+                    return name
+        return None
+
+
+def label(values: Mapping[str, Any]) -> str:
+    """Return the name of a run in its experiment, such as `m=10,seed=1`."""
+    parts = (f"{name.split('.')[-1]}={shown(value)}" for name, value in values.items())
+    return re.sub(r"[^\w.=+,-]+", "_", ",".join(parts))
+
+
+class SweepSettings(Typed):
+    """One run with many settings.
+
+    Args:
+        run: the settings that all runs have in common, as of a run.
+        over: setting, with dots -> values to try: {"method.arguments.m": [0.1, 1.0], "train.seed": [0, 1, 2]}.
+        chosen_by: the record of a search, whose chosen values take the place of those of `run`; null: none.
+    """
+
+    run: RunSettings
+    over: Grid
+    chosen_by: str | None = None
+
+
+class SweepRecord(Experiment):
+    """One run with many settings."""
+
+    kind: Literal["sweep"] = "sweep"
+    settings: SweepSettings
+    results: None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether all of its runs have results."""
+        try:
+            return all(self.run_with(settings) for settings in self.planned())
+        except NotRun:
+            return False
+
+    def values(self) -> list[dict[str, Any]]:
+        """List the values of each run; NotRun where the search that chooses some of them is not done."""
+        chosen: dict[str, Any] = {}
+        if self.settings.chosen_by:
+            other = get(self.settings.chosen_by, self.folder)
+            if not other.done:
+                raise NotRun(f"{self.name} waits for a search: {other.command}")
+            chosen = other.results.chosen
+        return [chosen | values for values in combinations(self.settings.over)]
+
+    def planned(self) -> list[RunSettings]:
+        """Return the settings of the runs."""
+        return [with_values(self.settings.run, values) for values in self.values()]
+
+    def needs(self) -> list[str]:
+        """List the records of its encoder, and of the search that chooses values."""
+        return super().needs() + ([self.settings.chosen_by] if self.settings.chosen_by else [])
+
+
+class SearchSettings(Typed):
+    """One row of a fair table: its settings are searched on dev, and the best ones are trained with several seeds.
+
+    Random settings are trained for a few steps, and the best of them in full. Only dev scores choose.
+
+    Args:
+        run: the settings that all runs have in common, as of a run; `train.steps` are those of a run in full, and
+            `train.keep` is `dev`.
+        over: setting, with dots -> its grid: {"train.learning_rate": [1e-4, 3e-4], "dropout": [0.0, 0.05]}.
+        trials: how many random settings are tried; all of them, if there are no more.
+        steps: of such a trial.
+        finalists: how many of them are trained in full.
+        seeds: the chosen setting is trained with each; trials use the first.
+    """
+
+    run: RunSettings
+    over: Grid
+    trials: PositiveInt
+    steps: PositiveInt
+    finalists: PositiveInt
+    seeds: Annotated[list[int], AfterValidator(_all_different)]
+
+    @model_validator(mode="after")
+    def _check(self) -> SearchSettings:
+        train = self.run.train or {}
+        if "steps" not in train or train.get("keep") != "dev":  # else it would choose by a peak that no encoder has
+            raise ValueError('run.train needs `steps` and "keep": "dev"')
+        return self
+
+    @property
+    def length(self) -> int:
+        """Steps of a run in full."""
+        return int((self.run.train or {})["steps"])
+
+    def drawn(self) -> list[dict[str, Any]]:
+        """List the random settings that are tried first."""
+        grid = combinations(self.over)
+        return Random(0).sample(grid, min(self.trials, len(grid)))
+
+    def trial(self, values: Mapping[str, Any], steps: int) -> RunSettings:
+        """Return the settings of a trial: of a short run that only asks for dev scores, or of a run in full."""
+        if steps == self.length:
+            return self.full(values, self.seeds[0])
+        unused: dict[str, Any] = {name: [] for name in ("test", "poolings", "heads", "reconstruct", "examples")}
+        short = {"watch": None, "keep": False, "train.steps": steps, "train.seed": self.seeds[0]}
+        return with_values(self.run, unused | short | dict(values))
+
+    def full(self, values: Mapping[str, Any], seed: int) -> RunSettings:
+        """Return the settings of a run in full."""
+        return with_values(self.run, {**values, "train.seed": seed})
+
+
+class Trial(Typed):
+    """A setting that was tried.
+
+    Args:
+        values: setting -> value.
+        steps: of the run.
+        dev: its best dev score.
+        step: where that was.
+        last: the dev score after the last step.
+        rising: the best score is in the last third of the steps, and training longer might find a better one.
+        seconds: of the run.
+        fingerprint: of its settings.
+        failed: why it gave no score, as where a loss was no longer finite. It then ranks last.
+    """
+
+    values: dict[str, Any]
+    steps: int
+    dev: Number
+    step: int
+    last: Number
+    rising: bool
+    seconds: Number
+    fingerprint: str
+    failed: str | None = None
+
+    def rank(self) -> tuple[float, float]:
+        """Return what trials are compared by: dev; of equals, which all keep step 0, the score of the last step."""
+        return self.dev, self.last
+
+
+class SearchResults(Typed):
+    """What was tried and chosen.
+
+    Args:
+        trials: in order; those with fewer steps first.
+        chosen: the setting with the best dev score of the runs in full; None while the search goes on.
+        edges: numbers of the chosen setting that are at an end of their grid.
+    """
+
+    trials: list[Trial] = Field(default_factory=list)
+    chosen: dict[str, Any] | None = None
+    edges: list[str] = Field(default_factory=list)
+
+
+class SearchRecord(Experiment):
+    """A run whose settings are searched."""
+
+    kind: Literal["search"] = "search"
+    settings: SearchSettings
+    results: SearchResults | None = None
+
+    @property
+    def trials(self) -> list[Trial]:
+        """The trials so far; one of other common settings, which have changed since, is none."""
+        trials = self.results.trials if self.results else []
+        return [
+            trial for trial in trials if trial.fingerprint == self.settings.trial(trial.values, trial.steps).fingerprint
+        ]
+
+    @property
+    def done(self) -> bool:
+        """Whether it has all that its settings ask for, as they are now: trials, runs in full, and seeds."""
+        settings, known = self.settings, {trial.fingerprint: trial for trial in self.trials}
+        short = [known.get(settings.trial(values, settings.steps).fingerprint) for values in settings.drawn()]
+        if self.results is None or self.results.chosen is None or None in short:
+            return False
+        best = finalists([trial for trial in short if trial], settings.finalists)
+        full = {settings.trial(trial.values, settings.length).fingerprint for trial in best}
+        return full <= known.keys() and all(self.run_with(run) for run in self.planned())
+
+    def planned(self) -> list[RunSettings]:
+        """Return the settings of the runs with the chosen values, one for each seed."""
+        if self.results is None or self.results.chosen is None:
+            raise NotRun(f"{self.name} has no results yet: {self.command}")
+        return [self.settings.full(self.results.chosen, seed) for seed in self.settings.seeds]
+
+    def attempt(self, values: dict[str, Any], steps: int, *, again: bool = False) -> Trial:
+        """Train with these values for so many steps, unless that was done, and write the trial into the record."""
         for trial in self.trials:
             if (trial.values, trial.steps) == (values, steps):
                 return trial
-        trial = self._tried(values, steps, wait)
-        self.trials.append(trial)
-        with alone(f"{self.record.name.replace('/', '-')}.trials", wait=True):
-            written = records.read_as(SearchRecord, self.path)
-            if not self.again:  # other processes may have written trials since, or all that was asked for
-                self.take_up(written)
-            if self.again or not written.done:
-                self.record.results = found.SearchResults(trials=self.trials)
-                self.record.save(self.path)
-        return trial
-
-    def _tried(self, values: Mapping[str, Any], steps: int, wait: bool) -> found.Trial:
-        settings, began = self.record.settings, time.monotonic()
-        own = settings.of(values, steps)
-        folder = records.root_of(self.path) / SWEEPS if steps == settings.length else TRIALS
-        known: dict[str, Any] = {"values": dict(values), "steps": steps, "run": own.run_name}
+        settings, began = self.settings.trial(values, steps), time.monotonic()
+        known: dict[str, Any] = {"values": values, "steps": steps, "fingerprint": settings.fingerprint}
         try:
-            run = run_or_read(own, folder, again=self.again, wait=wait)
+            if steps == self.settings.length:
+                run = self.train({**values, "train.seed": self.settings.seeds[0]}, again=again)
+                results, seconds = run.results, run.source.seconds
+            else:
+                place = RUNS / self.name / f"steps={steps},{label(values)}"
+                results, provenance = perform(settings, place, self.command, again=again, progress=False)
+                seconds = provenance.seconds
+                if Accelerator().is_main_process:
+                    shutil.rmtree(place, ignore_errors=True)
+            assert results
+            assert results.training
+            curve = results.training.dev
+            best = max(curve, key=lambda point: point.score)
+            scores = {"dev": round(best.score, 3), "step": best.step, "last": round(curve[-1].score, 3)}
+            trial = Trial(**known, **scores, rising=best.step > 2 / 3 * steps, seconds=seconds)
         except FloatingPointError as error:
             spent = time.monotonic() - began
-            return found.Trial(**known, dev=LOST, step=0, last=LOST, rising=False, seconds=spent, failed=str(error))
-        assert run.results
-        assert run.results.training
-        curve = run.results.training.dev
-        best = max(curve, key=lambda point: point.score)
-        return found.Trial(
-            **known,
-            dev=round(best.score, 3),
-            step=best.step,
-            last=round(curve[-1].score, 3),
-            rising=best.step > 2 / 3 * steps,
-            seconds=run.source.seconds,
-        )
+            trial = Trial(**known, dev=LOST, step=0, last=LOST, rising=False, seconds=spent, failed=str(error))
+        self.results = SearchResults(trials=[*self.trials, trial])
+        if Accelerator().is_main_process:
+            self.save()
+        return trial
+
+
+def finalists(trials: Iterable[Trial], count: int) -> list[Trial]:
+    """Return the best trials, which are trained in full."""
+    return sorted(trials, key=Trial.rank, reverse=True)[:count]
+
+
+def sweep(record: SweepRecord, *, again: bool = False) -> SweepRecord:
+    """Run every combination of a sweep that has no results yet, or with `again` each of them."""
+    with alone(record):
+        record = get(record.name, record.folder)  # another process may have run some
+        record.planned()  # that a run can have each of the values
+        for values in tqdm(record.values(), desc=record.name, unit=" runs"):
+            record.train(values, again=again)
+    return record
+
+
+def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
+    """Try settings, choose by dev, train the chosen one with each seed, and write that into the record.
+
+    Args:
+        again: forget what was tried, and train all runs afresh.
+    """
+    with alone(record):
+        record, began = get(record.name, record.folder), time.monotonic()
+        settings = record.settings
+        if again:
+            record.results = None
+        drawn = tqdm(settings.drawn(), desc=f"{record.name}: trials", unit=" trials")
+        short = [record.attempt(values, settings.steps, again=again) for values in drawn]
+        for trial in tqdm(finalists(short, settings.finalists), desc=f"{record.name}: in full", unit=" trials"):
+            record.attempt(trial.values, settings.length, again=again)
+        full = [trial for trial in record.trials if trial.steps == settings.length]
+        chosen = max(full, key=Trial.rank).values
+        runs = [
+            record.train({**chosen, "train.seed": seed}, again=again and seed != settings.seeds[0])  # which was a trial
+            for seed in tqdm(settings.seeds, desc=f"{record.name}: seeds")
+        ]
+        edges = [name for name, values in settings.over.items() if at_end(values, chosen[name])]
+        record.results = SearchResults(trials=record.trials, chosen=chosen, edges=edges)
+        notes = Notes()
+        notes.data = dict(runs[0].source.data)
+        seconds = sum(trial.seconds for trial in record.trials) + sum(run.source.seconds for run in runs[1:])
+        seconds = max(seconds, time.monotonic() - began)
+        record.provenance = notes.provenance(record.command, seconds, encoder=runs[0].source.encoder)
+        if Accelerator().is_main_process:
+            record.save()
+    return record
 
 
 def at_end(values: list[Any], chosen: Any) -> bool:
     """Return whether a number is the smallest or the largest of its grid."""
-    return numeric(values) and chosen in (min(values), max(values))
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return len(values) > 1 and numbers and chosen in (min(values), max(values))
 
 
-def beyond(
-    over: Mapping[str, list[Any]],
-    before: Mapping[str, list[Any]],
-    chosen: Mapping[str, Any],
-    takes: Callable[[Mapping[str, Any]], bool] = lambda values: True,
-) -> tuple[str, float] | None:
-    """Find a setting whose chosen value is at an end of its grid, and the value that comes next there.
+def runs_of(
+    record: RunRecord | SweepRecord | SearchRecord, where: Mapping[str, Any] | None = None, *, so_far: bool = False
+) -> list[RunRecord]:
+    """Return the runs behind a record: itself, the runs of a sweep, or those of a search's choice, in order.
 
     Args:
-        over: setting -> the values so far.
-        before: setting -> the values that the search began with.
-        chosen: setting -> the best value so far.
-        takes: whether a run can have these values, setting -> value. Where it cannot, a grid ends.
+        where: only the runs with these values, setting -> value; the others need not be finished.
+        so_far: leave out the runs that are not finished.
+
+    Raises:
+        ValueError: it is none of these.
+        NotRun: a run is missing, or the search that has to choose its settings is not done.
     """
-    for name, values in over.items():
-        if not at_end(values, chosen[name]) or len(values) >= len(before[name]) + GROWTH:
-            continue
-        value = following(name, values, down=chosen[name] == min(values))
-        if value is not None and takes({**chosen, name: value}):
-            return name, value
-    return None
+    if isinstance(record, RunRecord) and not where:
+        return [record]
+    if not isinstance(record, Experiment):
+        raise ValueError(f"{record.name} is of the kind {record.kind}, which has no runs")
+    runs = [record.run_with(settings) for settings in (record.having(where) if where else record.planned())]
+    if None in runs and not so_far:
+        raise NotRun(f"{record.name} has no results yet: {record.command}")
+    return [run for run in runs if run]
+
+
+def varied(settings: RunSettings, names: Sequence[str]) -> dict[str, Any]:
+    """Return the values of settings as tables show them, each by the last part of its name.
+
+    Args:
+        settings: of a run.
+        names: with dots. One that ends like another one is kept whole.
+    """
+    ends = [name.split(".")[-1] for name in names]
+    short = [end if ends.count(end) == 1 else name for name, end in zip(names, ends, strict=True)]
+    return {key: shown(value_of(settings, name)) for key, name in zip(short, names, strict=True)}
+
+
+def shown(value: Any) -> Any:
+    """Return a value as a name or number of a table."""
+    if value is None:
+        return "none"
+    if isinstance(value, Mapping) and all(isinstance(part, int | float) for part in value.values()):
+        return ", ".join(f"{name}={part}" for name, part in value.items())
+    if isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str)):
+        parts = [" ".join(map(str, part.values())) if isinstance(part, Mapping) else str(part) for part in value]
+        return "+".join(parts)  # of views with a rate: "random_crop 0.45"
+    return value if isinstance(value, int | float | str) else str(value)
+
+
+def value_of(settings: RunSettings, name: str) -> Any:
+    """Return the value of a setting, by its name with dots."""
+    value: Any = settings
+    for part in name.split("."):
+        value = value[part] if isinstance(value, Mapping) else getattr(value, part)
+    return value

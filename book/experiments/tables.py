@@ -9,8 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.records import Record, ScorecardRecord, SpeedRecord
-from experiments.results_rows import NOT_RUN, ClaimResult
+from experiments.cost import SpeedRecord
+from experiments.records import Record
+from experiments.scorecard import NOT_RUN, ClaimResult, ScorecardRecord
 
 # a link as `linked` makes it, or what opens a tag that tables do not have: texts of users are in cells, too
 LINK = r'<a class="sentlab-record" href="records\.ipynb#record-[^"<>]*" title="[^"<>]*">[^<>]*</a>'
@@ -29,9 +30,8 @@ def linked(text: str, name: str) -> str:
         text: the number as it is shown, such as `54.3 ± 0.6`.
         name: of its record; of its sweep where several runs are behind it.
     """
-    title = "one run of a sweep" if name.startswith("sweeps/") else f"record {name}"  # whose name is a hash
     address = f"records.ipynb#record-{escape(name)}"
-    return f'<a class="sentlab-record" href="{address}" title="{escape(title)}">{escape(text)}</a>'
+    return f'<a class="sentlab-record" href="{address}" title="record {escape(name)}">{escape(text)}</a>'
 
 
 def origin(runs: Sequence[Record]) -> str:

@@ -16,8 +16,8 @@ from uuid import uuid4
 from sentlab.encoder import Encoder
 from sentlab.methods import PaSeR
 
+from experiments.maps import MapRecord
 from experiments.page import ASSETS, export, name_in, packed
-from experiments.records import MapRecord
 
 WITHOUT = "This picture needs JavaScript, which is off in this browser."
 PAIRS = (

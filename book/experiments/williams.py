@@ -1,9 +1,9 @@
 """Which way to find phrases in contexts is better, and how sure is that? Williams's test decides.
 
-    python -m experiments williams book/results/NAME.json ... [--again]
+    python -m experiments williams NAME ... [--again]
 
-The encoders must be there: a run leaves its own in `runs/NAME/encoder`, a sweep with `keep` beside its records. The
-kept similarities will do, except for spans of another length.
+The encoders must be there: a run leaves its own in `runs/NAME/encoder`, a sweep where it has `keep` in its settings.
+The kept similarities will do, except for spans of another length.
 """
 
 from __future__ import annotations
@@ -11,56 +11,149 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
+from pydantic import PositiveInt, model_validator
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
 from sentlab.evaluation.metrics import spearman
-from sentlab.evaluation.mining import bm25, evaluate_mining, williams
+from sentlab.evaluation.mining import MAX_SIZE, Setup, bm25, evaluate_mining, williams
 from tqdm import tqdm
 
-from experiments import records
-from experiments import results_rows as found
-from experiments.encoders import encoders_of, items_beside, settings_of
-from experiments.leaderboard import kept_evaluation
-from experiments.notes import Notes
-from experiments.records import WilliamsRecord
-from experiments.settings_rows import RowSettings, TestSettings, WilliamsRow, WilliamsTable
+from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, there
+from experiments.records import Notes, Number, Record, Typed
 from experiments.word_vectors import WordVectors
 
 
-def williams_tests(path: Path) -> WilliamsRecord:
+class WilliamsRow(Typed):
+    """One way to find phrases in contexts.
+
+    Args:
+        record: of the encoder; of a sweep the first run. Null for bm25.
+        setup: a set-up other than that of its table.
+        vectors: `contextual`; `words`: the mean of the encoder's word embeddings; `bm25`: no vectors.
+    """
+
+    record: str | None = None
+    setup: Setup | None = None
+    vectors: Literal["contextual", "words", "bm25"] = "contextual"
+
+    @model_validator(mode="after")
+    def _check(self) -> WilliamsRow:
+        if (self.record is None) != (self.vectors == "bm25"):
+            raise ValueError("a row names a record, or has the vectors bm25 and no record")
+        return self
+
+    def __str__(self) -> str:
+        parts = (self.record, self.setup, self.vectors if self.vectors != "contextual" else None)
+        return " ".join(part for part in parts if part)
+
+
+class WilliamsTable(Typed):
+    """Rows that are compared with the best of them, in one set-up."""
+
+    setup: Setup
+    max_size: PositiveInt = MAX_SIZE
+    rows: list[WilliamsRow]
+
+    def takes_kept(self, row: WilliamsRow) -> bool:
+        """Return whether the kept similarities of a row will do where its encoder is gone."""
+        return row.vectors == "contextual" and self.max_size == MAX_SIZE
+
+
+class WilliamsSettings(Typed):
+    """Williams's test on phrases in contexts (SLICE, Table 1): each row against the best of its table.
+
+    Args:
+        tables: each with a setup, the longest span in words (max_size) and its rows.
+        corpus: phrases in contexts, of which the `test` split counts.
+    """
+
+    tables: list[WilliamsTable]
+    corpus: str
+
+
+class WilliamsRowResult(WilliamsRow):
+    """Correlations and share of spans found, x 100, and against the best row the difference with t and p."""
+
+    pearson: Number
+    spearman: Number
+    found: Number | None = None
+    difference: Number
+    t: Number
+    p: Number
+
+
+class WilliamsTableResult(WilliamsTable):
+    """A table with its numbers."""
+
+    rows: list[WilliamsRowResult]  # type: ignore[assignment]
+
+
+class WilliamsResults(Typed):
+    """All tables."""
+
+    tables: list[WilliamsTableResult]
+
+    def table(self, setup: str, max_size: int = MAX_SIZE) -> pd.DataFrame:
+        """Return the last table of a set-up with that longest span: row -> pearson, spearman, found, difference, t, p.
+
+        Raises:
+            KeyError: there is no such table.
+        """
+        tables = [table for table in self.tables if (table.setup, table.max_size) == (setup, max_size)]
+        if not tables:
+            raise KeyError(f"no table of {setup} with spans of up to {max_size} words")
+        keys = ["pearson", "spearman", "found", "difference", "t", "p"]
+        return pd.DataFrame({str(row): {key: getattr(row, key) for key in keys} for row in tables[-1].rows}).T
+
+
+class WilliamsRecord(Record):
+    """Williams's test between records."""
+
+    kind: Literal["williams"] = "williams"
+    settings: WilliamsSettings
+    results: WilliamsResults | None = None
+
+    def needs(self) -> list[str]:
+        """List the records of its rows."""
+        rows = [row.record for table in self.settings.tables for row in table.rows]
+        return list(dict.fromkeys(name for name in rows if name))
+
+
+def williams_tests(record: WilliamsRecord) -> WilliamsRecord:
     """Score the rows of each table, hold them against the best of it, and write that into the record.
 
     Raises:
         FileNotFoundError: an encoder is not there; says how to get it.
     """
-    record, notes, began = records.read_as(WilliamsRecord, path), Notes(), time.monotonic()
+    notes, began = Notes(), time.monotonic()
     corpus = notes.load(record.settings.corpus, "test")
-    tables = [williams_table(table, corpus, path) for table in record.settings.tables]
-    record.results = found.WilliamsResults(tables=tables)
-    record.provenance = notes.provenance(records.command_of(record, path), time.monotonic() - began)
-    record.save(path)
+    tables = [williams_table(table, corpus, record.folder) for table in record.settings.tables]
+    record.results = WilliamsResults(tables=tables)
+    record.provenance = notes.provenance(record.command, time.monotonic() - began)
+    record.save()
     return record
 
 
-def williams_table(table: WilliamsTable, corpus: Corpus[Any], path: Path) -> found.WilliamsTableResult:
+def williams_table(table: WilliamsTable, corpus: Corpus[Any], place: Path) -> WilliamsTableResult:
     """Compute correlations and share found, x 100, and the difference, t and p against the best row."""
     gold = [row.score for row in corpus]
-    mined = {str(row): mine(row, table, corpus, path) for row in tqdm(table.rows, desc=table.setup, unit=" rows")}
+    mined = {str(row): mine(row, table, corpus, place) for row in tqdm(table.rows, desc=table.setup, unit=" rows")}
     tests = williams({row: similarities for row, (similarities, _) in mined.items()}, gold)
     rows = []
     for row in table.rows:
-        asked, (similarities, share) = row.model_dump(exclude_unset=True), mined[str(row)]
-        own = tests.loc[str(row), ["pearson", "difference", "t", "p"]].to_dict()
-        own |= {"spearman": 100 * spearman(similarities, gold)} | ({} if math.isnan(share) else {"found": share})
-        numbers: dict[str, Any] = {name: round(float(value), 4) for name, value in own.items()}
-        rows.append(found.WilliamsRowResult(**asked, **numbers))
-    return found.WilliamsTableResult(**table.model_dump(exclude_unset=True, exclude={"rows"}), rows=rows)
+        similarities, share = mined[str(row)]
+        values = tests.loc[str(row), ["pearson", "difference", "t", "p"]].to_dict()
+        values |= {"spearman": 100 * spearman(similarities, gold)} | ({} if math.isnan(share) else {"found": share})
+        numbers: dict[str, Any] = {name: round(float(value), 4) for name, value in values.items()}
+        rows.append(WilliamsRowResult(**row.model_dump(exclude_unset=True), **numbers))
+    return WilliamsTableResult(**table.model_dump(exclude_unset=True, exclude={"rows"}), rows=rows)
 
 
-def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], path: Path) -> tuple[np.ndarray, float]:
+def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Path) -> tuple[np.ndarray, float]:
     """Return the similarities of a row, and the share of the true matches that it finds x 100.
 
     The share is NaN where nothing is sought, or where only the kept similarities are left of the encoder.
@@ -68,12 +161,13 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], path: Path
     if row.record is None:
         return bm25(corpus).similarities, math.nan
     setup = row.setup or table.setup
-    source = encoders_of(RowSettings(record=row.record), path, or_items=table.takes_kept(row), first=True)[0]
-    if items_beside(source) and not Path(source["source"]).is_dir():
-        length = settings_of(RowSettings(record=row.record), path).encoder.max_length
-        kept = kept_evaluation(source, None, TestSettings(corpus=corpus.name, setup=setup), corpus, length)
+    run = encoders_of(RowSettings(record=row.record), place, first=True)[0]
+    trained = run.settings.method is not None
+    if trained and table.takes_kept(row) and not Path(run.encoder["source"]).is_dir():
+        length = run.settings.encoder.max_length
+        kept = kept_evaluation(run, None, TestSettings(corpus=corpus.name, setup=setup), corpus, length)
         return kept.items, math.nan
-    encoder: Any = Encoder.from_pretrained(**source)
+    encoder: Any = Encoder.from_pretrained(**there(run))
     if row.vectors == "words":
         embeddings = encoder.word_embeddings.weight.detach().float().numpy()
         encoder = WordVectors(encoder.tokenizer.get_vocab(), embeddings, f"word embeddings of {row.record}")

@@ -2,7 +2,7 @@
 
 It writes the encoders of the first page as scripts, and the cosines that the
 bootstrap in Measuring draws from. The runs must be there: in book, `python -m
-experiments run results/page/*.json` leaves each in runs/page/NAME/encoder.
+experiments run --again page/NAME` leaves each in runs/page/NAME/encoder.
 With names of runs, it writes the scripts of their encoders alone.
 """
 
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from experiments import page
-from experiments.notes import Notes
+from experiments.records import Notes
 
 import sentlab
 from sentlab.data import Corpus
@@ -33,7 +33,7 @@ def cosines(encoder: sentlab.Encoder, pairs: Corpus) -> list[float]:
 def main() -> None:
     encoders, began = {}, time.monotonic()
     for name in sys.argv[1:] or NAMES:
-        place = ROOT / "runs" / "page" / name / "encoder"
+        place = ROOT / "book" / "runs" / "page" / name / "encoder"
         encoders[name] = sentlab.Encoder.from_pretrained(place)
         key = encoders[name].fingerprint()
         page.export(encoders[name], HERE / f"{name}.js", key)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments import records
-from experiments.records import RunRecord, SweepRecord
-from experiments.results import Measured, RunResults
-from experiments.settings import RunSettings
-from experiments.settings_grids import SweepSettings
+from experiments.records import Notes
+from experiments.run import Measured, RunRecord, RunResults, RunSettings
+from experiments.search import StoredRun, SweepRecord, SweepSettings, combinations, with_values
 
 RUN: dict[str, Any] = {
     "encoder": {"source": "tiny", "pooling": "cls", "max_length": 32},
@@ -43,20 +40,25 @@ def save(results: Path) -> Save:
     """Save a run (no `over`) or a sweep with these scores, one for each of its runs; None: not run yet."""
 
     def saved(name: str, *scores: float | None, over: dict[str, list[Any]] | None = None) -> None:
-        path = results / f"{name}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        noted = Notes().provenance("python -m experiments run", 60.0)
         if over is None:
             (score,) = scores
-            found = with_score(score) if score is not None else None
-            RunRecord(settings=RunSettings.model_validate(RUN), results=found).save(path)
+            settings = RunSettings.model_validate(RUN)
+            record = RunRecord(settings=settings, name=name, folder=results)
+            if score is not None:
+                record.results, record.provenance = with_score(score), noted
+            record.save()
             return
-        settings = SweepSettings.model_validate({"run": RUN, "over": over})
-        SweepRecord(settings=settings).save(path)
-        assert len(scores) == len(list(itertools.product(*over.values())))
-        for own, score in zip(settings.runs(), scores, strict=True):
-            place = results / records.SWEEPS / f"{own.run_name}.json"
-            place.parent.mkdir(exist_ok=True)
-            RunRecord(settings=own, results=with_score(score) if score is not None else None).save(place)
+        grid = SweepSettings.model_validate({"run": RUN, "over": over})
+        sweep = SweepRecord(settings=grid, name=name, folder=results)
+        for values, score in zip(combinations(over), scores, strict=True):
+            fingerprint = with_values(sweep.settings.run, values).fingerprint
+            stored = StoredRun(values=values, fingerprint=fingerprint)
+            found = {"at": sweep.elsewhere(fingerprint)} if sweep.elsewhere(fingerprint) else {}
+            if score is not None:
+                found = found or {"results": with_score(score), "provenance": noted}
+                sweep.runs.append(stored.model_copy(update=found))
+        sweep.save()
 
     return saved
 

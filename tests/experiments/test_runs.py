@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 from experiments import records, runs, tables
-from experiments.records import RunRecord
-from experiments.results import DevScore, GeometryResult, Measured, RunResults, Training
-from experiments.settings import RunSettings
+from experiments.run import DevScore, GeometryResult, Measured, RunRecord, RunResults, RunSettings, Training
 
 Save = Callable[..., None]
 
 
 @pytest.fixture(autouse=True)
 def found_here(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "folder", lambda: results)
+    monkeypatch.setattr(records, "FOLDER", results)
 
 
 def test_runs_are_those_of_a_record_or_of_a_sweep(save: Save, seeds: Save) -> None:

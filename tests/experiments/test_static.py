@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.run import run
+from experiments.run import RunRecord, RunSettings, run
 from experiments.static import BagOfWords, StaticEncoder, load
 from model2vec import StaticModel
 from tokenizers import Tokenizer
@@ -83,8 +82,7 @@ def test_load_tells_static_embeddings_from_encoders(folder: Path, small_encoder_
     assert isinstance(load({"source": str(small_encoder_folder), "pooling": "mean"}), Encoder)
 
 
-def record(folder: Path, method: dict[str, str] | None) -> Path:
-    path = folder.parent / "static.json"
+def record(folder: Path, method: dict[str, str] | None) -> RunRecord:
     settings = {
         "encoder": {"source": str(folder), "pooling": "mean", "max_length": 64},
         "method": method,
@@ -93,23 +91,22 @@ def record(folder: Path, method: dict[str, str] | None) -> Path:
     }
     if method:
         settings |= {"data": {"corpus": "toy-sentences"}, "train": {"steps": 1}}
-    path.write_text(json.dumps({"kind": "run", "settings": settings}))
-    return path
+    return RunRecord(settings=RunSettings.model_validate(settings), name="static", folder=folder.parent)
 
 
 def test_a_run_records_its_scores_and_its_weights(model: StaticModel, folder: Path) -> None:
-    made = run(record(folder, None), progress=False)
+    made = run(record(folder, None))
     assert made.results
     assert -100 <= made.results.before.scores["mean"]["toy-sts"] <= 100
     first = made.provenance.encoder.fingerprint
     other = StaticModel(model.embedding + 1, model.tokenizer, config={"normalize": False})
     other.save_pretrained(str(folder))
-    assert run(record(folder, None), progress=False).provenance.encoder.fingerprint != first
+    assert run(record(folder, None)).provenance.encoder.fingerprint != first
 
 
 def test_training_it_is_refused(folder: Path) -> None:
     with pytest.raises(ValueError, match="has no layers, so no method trains it"):
-        run(record(folder, {"name": "SimCSE"}), progress=False)
+        run(record(folder, {"name": "SimCSE"}))
 
 
 def test_other_folders_are_refused(tmp_path: Path) -> None:

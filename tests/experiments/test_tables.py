@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from experiments import plots, records, tables
-from experiments.records import ScorecardRecord
-from experiments.results_rows import ClaimResult
+from experiments.scorecard import ClaimResult, ScorecardRecord
 
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 

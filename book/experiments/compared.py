@@ -1,0 +1,163 @@
+"""Recorded encoders that other experiments compare: what a row names, and what its encoders give the items of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+from sentlab.data import Corpus
+from sentlab.evaluation import Evaluation, gold_of
+from sentlab.evaluation.mining import Setup
+
+from experiments.probes import evaluate
+from experiments.records import Typed, alone, get, read_items, write_items
+from experiments.run import RunRecord, RunSettings, trained_by
+from experiments.search import SearchRecord, SweepRecord, runs_of
+from experiments.static import load
+
+
+class RowSettings(Typed):
+    """A recorded encoder. Of a sweep every run counts as a seed.
+
+    Args:
+        record: its name.
+        where: of a sweep, setting -> value: only the runs with these values count.
+        pooling: null is the encoder's own.
+    """
+
+    record: str
+    where: dict[str, Any] = Field(default_factory=dict)
+    pooling: str | None = None
+
+    @property
+    def trained(self) -> str:
+        """Which runs it is of."""
+        return " ".join([self.record, *(f"{name}={value}" for name, value in self.where.items())])
+
+    def __str__(self) -> str:
+        return f"{self.trained} {self.pooling}" if self.pooling else self.trained
+
+
+class TestSettings(Typed):
+    """A test of a leaderboard: a corpus, and for phrases in contexts a set-up.
+
+    Args:
+        without: a corpus. The pairs of its `dev` split are left out of the test: they may have chosen settings.
+    """
+
+    __test__ = False  # no test of pytest
+
+    corpus: str
+    setup: Setup | None = None
+    without: str | None = None
+
+    @property
+    def whole(self) -> str:
+        """Its name with nothing left out."""
+        return f"{self.corpus} {self.setup}" if self.setup else self.corpus
+
+    def __str__(self) -> str:
+        return f"{self.whole} without {self.without} dev" if self.without else self.whole
+
+
+def settings_of(row: RowSettings, place: Path) -> RunSettings:
+    """Return the settings of the first run of a row, with the values that a search has chosen."""
+    record = get(row.record, place)
+    if isinstance(record, RunRecord):
+        return record.settings
+    settings: RunSettings = (record.having(row.where) if row.where else record.planned())[0]
+    return settings
+
+
+def encoders_of(row: RowSettings, place: Path, *, first: bool = False) -> list[RunRecord]:
+    """Return the runs whose encoders a row names: one, or one for each run of a sweep or search.
+
+    Args:
+        place: the folder of results.
+        first: only the first one.
+
+    Raises:
+        NotRun: a run has no results, and with `first` not even the first.
+        ValueError: some of them are trained and some are not.
+    """
+    record = get(row.record, place)
+    if isinstance(record, SweepRecord | SearchRecord):
+        runs = runs_of(record, row.where)
+    elif record.settings.method is None:
+        runs = [record]  # its encoder is there without results
+    else:
+        runs = [record] if record.source else []
+    untrained = [run for run in runs if run.settings.method is None]
+    if untrained and len(untrained) < len(runs):
+        raise ValueError(f"{row.record} has trained and untrained runs: choose one kind by `where`")
+    if untrained:  # several runs of one encoder count once
+        runs = [run for i, run in enumerate(runs) if run.encoder not in [other.encoder for other in runs[:i]]]
+    for run in runs:
+        run.check_weights()
+    return runs[:1] if first else runs
+
+
+def there(run: RunRecord) -> dict[str, Any]:
+    """Return what `load` takes for the encoder of a run.
+
+    Raises:
+        FileNotFoundError: a trained one was not kept; says how to get it.
+    """
+    if run.settings.method is not None and not Path(run.encoder["source"]).is_dir():
+        again = f"run it again, of a sweep or search with `keep` in its settings: {run.command} --again"
+        raise FileNotFoundError(f"the encoder of {run.name} is not in {run.encoder['source']}; {again}")
+    return run.encoder
+
+
+def trained_rows(rows: Mapping[str, RowSettings], place: Path) -> dict[str, str]:
+    """Return the rows that depend on a seed, each with its runs; others are not trained, or only whitened.
+
+    What begins with an encoder that a record has trained depends on that one's seed.
+    """
+    trained = {}
+    for name, row in rows.items():
+        first = settings_of(row, place)
+        if (first.method is not None and first.method.name != "Whitening") or trained_by(first.encoder.source):
+            trained[name] = row.trained
+    return trained
+
+
+def kept_evaluation(
+    run: RunRecord,
+    pooling: str | None,
+    test: TestSettings,
+    corpus: Corpus[Any],
+    max_length: int,
+    *,
+    chosen: np.ndarray | slice = slice(None),
+) -> Evaluation:
+    """Read or compute what an encoder gives each item of a test; its rank where the score only counts ranks.
+
+    The items are enough to compare an encoder that is gone.
+
+    Args:
+        run: whose encoder it is; the items are kept beside its record.
+        chosen: which items to return. Those of the whole test are computed and kept.
+    """
+    path, begin = run.items
+    name = f"{pooling or run.encoder.get('pooling', 'own')}-{max_length}-{test.whole}-{corpus.fingerprint}"
+    name = begin + name.replace(" ", "-")
+    gold, correlation = gold_of(corpus)
+    items = read_items(path, name)
+    if items is None:
+        encoder = load({**there(run), "max_length": max_length} | ({"pooling": pooling} if pooling else {}))
+        items = evaluate(encoder, corpus, setup=test.setup, progress=False).items
+        if correlation == "spearman":
+            items = np.unique(items, return_inverse=True)[1]  # a quarter of the bytes, and nothing is lost
+        with alone(get(run.home, run.folder) if run.home else run):
+            write_items(path, {name: items})
+    items = items.astype(float)
+    return Evaluation({}, items[chosen], None if gold is None else gold[chosen], correlation)
+
+
+def rows_needed(rows: Iterable[RowSettings]) -> list[str]:
+    """List the names of the records of rows."""
+    return list(dict.fromkeys(row.record for row in rows))

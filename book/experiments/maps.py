@@ -1,0 +1,285 @@
+"""Where sentences lie: the same sentences of the toy world in the plane, and their neighbours, under several encoders.
+
+    python -m experiments map NAME ... [--again]
+
+The encoders must be there, as for the costs of a leaderboard. `experiments.interactive` shows the record.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from random import Random
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import PositiveInt
+from scipy.linalg import orthogonal_procrustes
+from sentlab.encoder import Encoder
+from sentlab.evaluation.retrieval import top_k
+from tqdm import tqdm
+
+from experiments.compared import RowSettings, encoders_of, rows_needed, there
+from experiments.records import Notes, Number, Record, Typed
+from experiments.toy import render, scenes
+from experiments.toy.lexicon import lexicon
+
+DRAWN = 1000  # scenes that are looked at for each scene wanted; the rarest topic is one scene in a hundred
+MOST = 10  # topics that pictures can tell apart, in five colours and two shapes
+TRIES = 8  # to find each new wording
+
+
+class UmapSettings(Typed):
+    """Arguments of `umap.UMAP`; the metric is the cosine."""
+
+    n_neighbors: PositiveInt = 15
+    min_dist: float = 0.1
+
+
+class MapSettings(Typed):
+    """Where sentences of the toy world lie under several encoders.
+
+    Args:
+        rows: label -> record and pooling, in the order in which they are shown; of a sweep the first run counts.
+        topics: classes of events of the toy world, such as `kitchen` and `travel`.
+
+        scenes: scenes of each topic, all with other participants.
+        wordings: ways to say each scene, so that there are topics x scenes x wordings sentences.
+        seed: of the sentences and of UMAP.
+        umap: n_neighbors and min_dist.
+
+        neighbours: nearest neighbours of each sentence that are kept.
+    """
+
+    rows: dict[str, RowSettings]
+    topics: list[str]
+    scenes: PositiveInt
+    wordings: PositiveInt
+    seed: int
+    umap: UmapSettings
+    neighbours: PositiveInt
+
+
+class MapNumbers(Typed):
+    """Neighbours of the same scene and topic, and those that a plane keeps, in %."""
+
+    same_scene: Number
+    same_topic: Number
+    kept_by_pca: Number
+    kept_by_umap: Number
+
+
+class MapDrawing(Typed):
+    """What a picture of one encoder needs.
+
+    Args:
+        share: of the variance that is in PCA's plane.
+        planes: `PCA` and `UMAP`, (2, n) each.
+        neighbours: nearest first, (k, n).
+        cosines: of these, (k, n).
+    """
+
+    share: Number
+    planes: dict[str, list[list[Number]]]
+    neighbours: list[list[int]]
+    cosines: list[list[Number]]
+
+
+class MapResults(Typed):
+    """The sentences with number of topic and scene, and label -> numbers and drawing."""
+
+    numbers: dict[str, MapNumbers]
+    texts: list[str]
+    topic: list[int]
+    scene: list[int]
+    drawings: dict[str, MapDrawing]
+
+
+class MapRecord(Record):
+    """Where sentences lie."""
+
+    kind: Literal["map"] = "map"
+    settings: MapSettings
+    results: MapResults | None = None
+
+    def needs(self) -> list[str]:
+        """List the records of its rows."""
+        return rows_needed(self.settings.rows.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A sentence with its topic, a class of events, and the number of its scene, which its other wordings share."""
+
+    text: str
+    topic: str
+    scene: int
+
+
+def sentence_map(record: MapRecord) -> MapRecord:
+    """Place the sentences under each encoder of a record, and write the results into it.
+
+    Raises:
+        ValueError: sentences that the toy world does not have, or more neighbours than there are other sentences.
+        FileNotFoundError: an encoder is not there; says how to get it.
+    """
+    notes, began, settings = Notes(), time.monotonic(), record.settings
+    told = sentences(settings.topics, settings.scenes, settings.wordings, settings.seed)
+    if settings.neighbours >= len(told):
+        raise ValueError(f"{record.name}: settings.neighbours must be below {len(told)}, the number of sentences")
+    sources = {label: there(encoders_of(row, record.folder, first=True)[0]) for label, row in settings.rows.items()}
+    numbers: dict[str, MapNumbers] = {}
+    drawings: dict[str, MapDrawing] = {}
+    first: dict[str, np.ndarray] = {}  # the planes of the first row, to which the others are turned
+    for label, row in tqdm(settings.rows.items(), desc="map", unit=" encoders"):
+        encoder, k = Encoder.from_pretrained(**sources[label]), settings.neighbours
+        encoder.pooling = row.pooling or encoder.pooling
+        vectors = encoder.encode([one.text for one in told], progress=False)
+        cosines, order = neighbours(vectors)
+        planes, share = project(vectors, settings.umap.model_dump(exclude_unset=True), settings.seed)
+        first = first or planes
+        planes = {name: turned(plane, first[name], mirror_only=name == "PCA") for name, plane in planes.items()}
+        shares = held(order, told, k)
+        numbers[label] = MapNumbers(
+            same_scene=round(shares["same scene"], 1),
+            same_topic=round(shares["same topic"], 1),
+            kept_by_pca=round(kept(order, planes["PCA"], k), 1),
+            kept_by_umap=round(kept(order, planes["UMAP"], k), 1),
+        )
+        drawings[label] = MapDrawing(
+            share=round(share, 3),
+            planes={name: plane.T.round(3).tolist() for name, plane in planes.items()},
+            neighbours=order[:, :k].T.tolist(),
+            cosines=cosines[:, :k].T.round(2).tolist(),
+        )
+    record.results = MapResults(
+        numbers=numbers,
+        texts=[one.text for one in told],
+        topic=[settings.topics.index(one.topic) for one in told],
+        scene=[one.scene for one in told],
+        drawings=drawings,
+    )
+    record.provenance = notes.provenance(record.command, time.monotonic() - began)
+    record.save()
+    return record
+
+
+def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 0) -> list[Told]:
+    """Draw sentences of the toy world whose topics and paraphrases are known by construction.
+
+    The scenes are of the test split, no two of them with the same participants in the same class of events. Wordings of
+    a scene share as few words and as little of their form as the lexicon allows.
+
+    Args:
+        topics: classes of events, each once, `MOST` at most.
+        per_topic: scenes of each.
+        wordings: of each scene, 2 or more.
+
+    Returns:
+        The sentences by topic, in the order given, and by scene.
+
+    Raises:
+        ValueError: a topic that there is not, one named twice, or more scenes than the toy world has.
+    """
+    senses = lexicon().senses
+    known = sorted({senses[event].section for event in lexicon().frames})
+    if set(topics) - set(known) or len(set(topics)) < len(topics) or not 1 <= len(topics) <= MOST:
+        raise ValueError(
+            f"topics must be 1 to {MOST} of {', '.join(known)}, each once; they are {', '.join(topics) or 'none'}"
+        )
+    if per_topic < 1 or wordings < 2:
+        raise ValueError(f"scenes must be 1 or more and wordings 2 or more, not {per_topic} and {wordings}")
+    rng, per = Random(f"layout {seed}"), {topic: list[list[str]]() for topic in topics}
+    seen = set[str]()
+    for scene in islice(scenes("test", f"{seed} layout"), DRAWN * len(topics) * per_topic):
+        topic = senses[scene.event].section
+        if topic not in per or len(per[topic]) == per_topic or scene.core in seen:
+            continue
+        said = [render(scene, rng)]
+        for _ in range(TRIES * wordings):
+            words = frozenset[str]().union(*(sentence.words for sentence in said))
+            other = render(scene, rng, unlike=replace(said[-1], words=words))
+            if len(said) < wordings and other.text not in {sentence.text for sentence in said}:
+                said.append(other)
+        if len(said) == wordings:
+            seen.add(scene.core)
+            per[topic].append([sentence.text for sentence in said])
+        if all(len(group) == per_topic for group in per.values()):
+            groups = [(topic, texts) for topic in topics for texts in per[topic]]
+            return [Told(text, topic, number) for number, (topic, texts) in enumerate(groups) for text in texts]
+    few = min(per, key=lambda topic: len(per[topic]))
+    raise ValueError(f"topic {few!r} has only {len(per[few])} scenes in {wordings} wordings: ask for fewer scenes")
+
+
+def neighbours(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rank all other rows of the vectors (n, D) by their cosine to each row, nearest first.
+
+    Returns:
+        The cosines (n, n - 1), and the rows that they belong to.
+    """
+    cosines, order = top_k(vectors, vectors, len(vectors))
+    others = order != np.arange(len(vectors))[:, None]
+    return cosines[others].reshape(len(vectors), -1), order[others].reshape(len(vectors), -1)
+
+
+def held(order: np.ndarray, told: Sequence[Told], k: int) -> dict[str, float]:
+    """Measure how well the neighbours keep to what is known of the sentences, in %.
+
+    Args:
+        order: all other sentences of each, nearest first, (n, n - 1).
+        k: how many neighbours count for the topic.
+
+    Returns:
+        Two shares, of which 100 is the most. For w wordings of each scene, `same scene` is the share of the w - 1
+        nearest that say the same. Of the k nearest that do not say the same, `same topic` is the share that have the
+        same topic.
+    """
+    scene, topic = (np.array([getattr(row, name) for row in told]) for name in ("scene", "topic"))
+    same = scene[order] == scene[:, None]  # (n, n - 1)
+    wordings = int(same[0].sum()) + 1
+    others = order[~same].reshape(len(order), -1)[:, :k]
+    alike = topic[others] == topic[:, None]
+    return {"same scene": 100 * float(same[:, : wordings - 1].mean()), "same topic": 100 * float(alike.mean())}
+
+
+def project(vectors: np.ndarray, umap: Mapping[str, Any], seed: int = 0) -> tuple[dict[str, np.ndarray], float]:
+    """Project the vectors (n, D), scaled to length 1, into the plane.
+
+    Args:
+        umap: arguments of `umap.UMAP`.
+
+    Returns:
+        `PCA` and `UMAP`, (n, 2) each, around 0 and within -1 .. 1; and the share of the variance that PCA's plane has.
+    """
+    from umap import UMAP  # here, because it takes a while to import
+
+    unit = vectors.astype(np.float64) / np.linalg.norm(vectors, axis=1, keepdims=True)
+    left, singular, _ = np.linalg.svd(unit - unit.mean(axis=0), full_matrices=False)
+    pca = left[:, :2] * singular[:2]
+    plane = UMAP(metric="cosine", random_state=seed, n_jobs=1, **umap).fit_transform(unit).astype(np.float64)
+    planes = {name: points - points.mean(axis=0) for name, points in (("PCA", pca), ("UMAP", plane))}
+    share = float((singular[:2] ** 2).sum() / (singular**2).sum())
+    return {name: points / np.abs(points).max() for name, points in planes.items()}, share
+
+
+def turned(plane: np.ndarray, like: np.ndarray, *, mirror_only: bool) -> np.ndarray:
+    """Turn and mirror a plane (n, 2) to lie as near as possible to another one: neither change means anything.
+
+    Args:
+        mirror_only: keep the axes, as for PCA, whose first one is the direction of the largest variance.
+    """
+    if mirror_only:
+        return plane * np.where((plane * like).sum(axis=0) < 0, -1.0, 1.0)
+    return plane @ orthogonal_procrustes(plane, like)[0]
+
+
+def kept(order: np.ndarray, plane: np.ndarray, k: int) -> float:
+    """Compute the share of the k nearest neighbours in space that are among the k nearest in the plane (n, 2), in %."""
+    distances = np.linalg.norm(plane[:, None] - plane[None], axis=2)
+    np.fill_diagonal(distances, np.inf)
+    near = np.argsort(distances, axis=1, kind="stable")[:, :k]
+    return 100 * float(
+        np.mean([len(set(a) & set(b)) / k for a, b in zip(order[:, :k].tolist(), near.tolist(), strict=True)])
+    )
