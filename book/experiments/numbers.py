@@ -1,0 +1,81 @@
+"""Numbers in prose come from records: nobody types one.
+
+A chapter computes them in a cell and shows them in its text. Myst-nb formats a number; a text stays as it is:
+
+    from experiments.numbers import glue
+
+    glue(gain=STS.between("PaSeR", "raw mean").value)       # a cell with the tag remove-cell
+
+    PaSeR gains {glue:text}`gain:.1f` points.               # in Markdown, anywhere on the page
+
+The front pages run no code: `{{ paser }}` in index.md is a substitution, and README has marked places, which
+`python -m experiments.numbers README.md` fills. Both take the numbers of `front`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from experiments import records, runs
+
+PLACE = re.compile(r"(<!-- number:(\w+) -->).*?(<!-- -->)")
+
+
+def glue(**numbers: Any) -> None:
+    """Name numbers that the text of a notebook shows, and print them for readers of the notebook.
+
+    Example:
+        >>> glue(gain=6.04, interval="4.9 to 7.2")                                             # doctest: +SKIP
+        gain: 6.04
+        interval: 4.9 to 7.2
+    """
+    from myst_nb import glue as keep  # only the book needs it
+
+    for name, value in numbers.items():
+        value = value.item() if hasattr(value, "item") else value  # of NumPy's numbers the page would show the type
+        keep(name, value, display=False)
+        print(f"{name}: {value}")
+
+
+def front(results: Path | None = None) -> dict[str, str]:
+    """Return the numbers of the front pages: name -> text.
+
+    Args:
+        results: the folder of records; None: `records.folder()`.
+    """
+    claims = records.get("scorecard/claims", results).results.claims
+    tested = {claim.text: claim.found["tiny"] for claim in claims if "tiny" in claim.found}
+    controls = [claim for claim in claims if claim.where.startswith("control")]
+    held = Counter(claim.paper for claim in controls if claim.verdict("tiny") == "holds")
+    tests = records.get("leaderboard/sentences", results).results.columns["STS"]
+    texts = records.get("leaderboard/texts", results).results.columns["STS"]
+    gain = tested["PaSeR beats the raw mean"]
+    return {
+        "claims": str(len(claims) - len(controls)),
+        "controls": str(len(controls)),
+        "controls_held": str(held.total()),
+        "controls_held_by_paper": ", ".join(f"{number} of {paper}'s" for paper, number in held.most_common()),
+        "paser": f"{tests.rows['PaSeR'].score:.1f}",
+        "paser_gain": f"{gain.difference:.1f}",
+        "paser_gain_interval": f"{gain.low:.1f} to {gain.high:.1f}",
+        "common_words": f"{tests.rows['common words'].score:.1f}",
+        "consert": f"{tests.rows['ConSERT'].score:.1f}",
+        "paser_gain_captions": f"{texts.between('PaSeR, captions and NLI', 'raw mean').value:.1f}",
+        "paser_gain_wikipedia": f"{texts.between('PaSeR, Wikipedia', 'raw mean').value:.1f}",
+        "whitening_loss_wikipedia": f"{texts.between('raw mean', 'whitening, Wikipedia').value:.1f}",
+        "paser_in_page": f"{runs.values(runs.runs('page/paser', results)).mean():.1f}",
+    }
+
+
+def fill(text: str, numbers: dict[str, str]) -> str:
+    """Return a text with its marked places filled, such as `<!-- number:claims -->73<!-- -->`."""
+    return PLACE.sub(lambda place: f"{place[1]}{numbers[place[2]]}{place[3]}", text)
+
+
+if __name__ == "__main__":
+    for path in map(Path, sys.argv[1:]):
+        path.write_text(fill(path.read_text(encoding="utf-8"), front()), encoding="utf-8")
