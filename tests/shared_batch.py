@@ -25,7 +25,7 @@ from sentlab.encoder import Encoder
 from sentlab.methods.universal import task_rows
 from sentlab.text.views import random_crop
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed
-from sentlab.training.fit import _Losses
+from sentlab.training.fit import Losses
 
 ROUNDS, SHARE = 2, 4  # batches of a case, and rows of a process in each
 SENTENCES = """
@@ -125,7 +125,7 @@ def work(folder: str, rank: int) -> dict[str, Any]:
     outputs: dict[str, Any] = {}
     for name, (_, _, rows) in CASES.items():
         method = make(name, folder)
-        module = DistributedDataParallel(_Losses(method), find_unused_parameters=True)
+        module = DistributedDataParallel(Losses(method), find_unused_parameters=True)
         set_seed(rank)
         shares = [rows[first + rank : first + 2 * SHARE : 2] for first in range(0, ROUNDS * 2 * SHARE, 2 * SHARE)]
         batches = [method.collate(share) for share in shares]

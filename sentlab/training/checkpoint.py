@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,9 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from sentlab.encoder import Encoder
 from sentlab.files import clear, naming, replacing
 from sentlab.training import randomness
 from sentlab.training.config import History
-from sentlab.training.tasks import Tasks
 
 if TYPE_CHECKING:  # importing it takes a third of a second, which `import sentlab` need not wait for
     from accelerate import Accelerator
@@ -42,55 +41,40 @@ class Run:
 def describe(method: Any, rows: Sequence[Any], settings: Mapping[str, Any], dev: Any, processes: int) -> dict[str, Any]:
     """Describe what decides how a run goes, by name, so that a checkpoint is only taken up by its own run.
 
-    A function, such as a view, counts by its name alone. The weights of heads and decoders, which a checkpoint
-    restores, do not count. The encoder counts as it is when the run begins.
+    A function, such as a view, counts by its name alone. The weights of heads and decoders do not count, as a
+    checkpoint restores them. The encoder counts as it is when the run begins.
     """
-    shapes = [f"{name} {tuple(p.shape)} {p.requires_grad}" for name, p in method.named_parameters()]
+    methods = [part for part in method.modules() if hasattr(part, "collate")]  # SupervisedPaSeR holds a PaSeR
+    attributes = ((type(part).__name__, *item) for part in methods for item in vars(part).items())
     description = {
         **settings,
-        **{f"method.{name}": _plain(value) for name, value in _arguments(method)},
-        "parameters": digest(shapes),
+        **{f"{kind}.{name}": x for kind, name, x in attributes if name[0] != "_" and name != "training"},
+        "tensors": digest((name, x.shape, x.requires_grad) for name, x in method.state_dict(keep_vars=True).items()),
         "dropout": digest(randomness.dropout_of(method).items()),
         "encoder": method.encoder.fingerprint(tokens=True),  # without pseudo tokens, which PT-BERT draws
         "pooling": method.encoder.pooling,
         "rows": f"{len(rows)} rows, {digest(rows[i] for i in range(len(rows)))}",
-        "turn": rows.turn if isinstance(rows, Tasks) else None,
+        "turn": getattr(rows, "turn", None),  # of `Tasks`
         "dev": getattr(dev, "fingerprint", dev is not None),  # what it scores on, if it says so
         "processes": processes,
     }
-    return dict(json.loads(json.dumps(description)))  # as the file gives it back
+    return dict(json.loads(json.dumps(description, default=_name)))  # as the file gives it back
 
 
-def digest(values: Any) -> str:
+def _name(value: Any) -> Any:
+    """What the description holds of an attribute that JSON has no words for."""
+    if isinstance(value, functools.partial):
+        return [value.func, value.args, value.keywords]
+    return getattr(value, "fingerprint", None) or getattr(value, "__qualname__", type(value).__qualname__)
+
+
+def digest(values: Iterable[Any]) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of values: arrays by their bytes, all others by repr."""
     sha = hashlib.sha256()
     for value in values:
         array = np.asarray(value) if isinstance(value, np.ndarray | Tensor) else None
         sha.update(repr(value).encode() if array is None else f"{array.dtype}{array.shape}".encode() + array.tobytes())
     return sha.hexdigest()[:16]
-
-
-def _arguments(method: nn.Module) -> Iterator[tuple[str, Any]]:
-    """The public attributes of a method and of its parts, but for those of encoders and of torch's own layers."""
-    encoders = tuple(f"{path}." for path, part in method.named_modules() if isinstance(part, Encoder))
-    for path, part in method.named_modules():
-        if not (f"{path}.".startswith(encoders) or type(part).__module__.startswith(("torch.", "transformers."))):
-            for name, value in vars(part).items():
-                if not name.startswith("_") and name != "training":
-                    yield f"{path}.{name}".lstrip("."), value
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can hold of an attribute; a function or an object is its name, or its fingerprint."""
-    if isinstance(value, functools.partial):
-        return [_plain(value.func), _plain(value.args), _plain(value.keywords)]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(content) for key, content in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return getattr(value, "fingerprint", None) or getattr(value, "__qualname__", type(value).__qualname__)
 
 
 def copy_of(method: nn.Module) -> dict[str, Tensor]:
@@ -152,15 +136,15 @@ def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accel
     run.history, run.step = History(**about["history"]), about["step"]
     device = method.encoder.device
     run.window = [{name: torch.tensor(x, device=device) for name, x in losses.items()} for losses in about["window"]]
-    weights: dict[str, Tensor] = {}
-    state: dict[int, dict[str, Tensor]] = {}
+    parts: dict[str, dict[str, Tensor]] = {"method": {}, "best": {}, "optimizer": {}}
     for name, tensor in tensors.items():
         part, key = name.split(".", 1)
-        if part == "optimizer":
-            number, key = key.split(".", 1)
-            state.setdefault(int(number), {})[key] = tensor
-        else:
-            (weights if part == "method" else run.best)[key] = tensor
-    method.load_state_dict(weights)
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
+        parts[part][key] = tensor
+    method.load_state_dict(parts["method"])
+    run.best = parts["best"]
+    state: dict[int, dict[str, Tensor]] = defaultdict(dict)
+    for name, tensor in parts["optimizer"].items():
+        number, key = name.split(".")
+        state[int(number)][key] = tensor
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": dict(state)})
     randomness.restore(about["random"][accelerator.process_index])

@@ -72,7 +72,7 @@ def encode_in_parts(
     Args:
         encoder: its `post` is left out.
         input_ids, mask: (B, L). The mask is 0 at padding.
-        pooling: what makes the vectors. None takes the encoder's own.
+        pooling: None takes the encoder's own.
 
     Returns:
         The vectors, (B, D), and the last hidden states, (B, L, D), which may be zero at padding.

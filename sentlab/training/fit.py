@@ -88,21 +88,16 @@ def fit(
 
     Args:
         method: a `Method`, as those of `sentlab.methods`.
-
         rows: what `method.collate` takes, in any iterable: a list, a `Corpus`, a pandas Series, a generator. A set is
             taken in sorted order. Of `Tasks`, a batch holds rows of one task.
         config: see `TrainConfig`.
-
         dev: encoder -> score, higher is better; must not look at any test set. It is called before the first step too
             where `keep="dev"` or `eval_every` is set. It cannot change the random state or the pooling.
-
         folder: where `checkpoint.safetensors` and `history.json` go; None: nothing is written.
         resume: go on from the folder's checkpoint if it has one; weights end bit-identical on CPU. The method must be
             made anew, by the same lines.
-
         overwrite: remove the folder's checkpoint and train afresh.
         progress: show a progress bar with the losses.
-
         on_step: called with (step, method) after each step, to watch what training does; must change nothing. What it
             returns, if anything, is kept with the step in the history's `seen` (`sentlab.watch_geometry`).
 
@@ -110,15 +105,13 @@ def fit(
         What the run did.
 
     Raises:
-        ValueError: an encoder with a `post`; keep="dev" without dev; a batch that several processes cannot share;
-            bfloat16 on a CPU; a folder with a checkpoint but neither resume nor overwrite. Also a checkpoint of
-            another run: the message names the argument, encoder, rows or setting that differs.
+        ValueError: a folder with a checkpoint but neither resume nor overwrite, or with one of another run. Also what
+            would train something else in silence, such as keep="dev" without dev.
         FloatingPointError: a loss or dev score is not finite; names it and the step.
 
     Example:
         >>> method = sentlab.methods.SimCSE(sentlab.Encoder.from_pretrained())
         >>> config = sentlab.TrainConfig(steps=4, batch_size=8, eval_every=2, keep="dev")
-
         >>> history = sentlab.fit(method, sentences, config, sentlab.dev_score(pairs), progress=False)
         >>> [point["step"] for point in history.dev]  # Step 0 is a candidate.
         [0, 2, 4]
@@ -138,7 +131,7 @@ def fit(
     settings["arithmetic"] = "bfloat16" if bfloat16 else "float32"
     run = Run(History(settings))
     optimizer = _adamw(method, config)
-    module = accelerator.prepare(_Losses(method))  # not the optimiser: an accumulation elsewhere would hold its steps
+    module = accelerator.prepare(Losses(method))  # not the optimiser: an accumulation elsewhere would hold its steps
     randomness.set_seed(config.seed + rank)
     if folder is not None:
         folder = Path(folder).expanduser()
@@ -265,16 +258,12 @@ def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=config.learning_rate, betas=config.betas, eps=config.eps, fused=True)
 
 
-class _Losses(nn.Module):
+class Losses(nn.Module):
     """The method with its loss as `forward`, which is what a distributed wrapper calls."""
 
     def __init__(self, method: Any):
         super().__init__()
-        self.method = method
-
-    def forward(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        losses: dict[str, Tensor] = self.method.loss(batch)
-        return losses
+        self.method, self.forward = method, method.loss
 
 
 def _evaluate(run: Run, method: Any, config: TrainConfig, dev: Any, accelerator: Accelerator) -> None:

@@ -48,17 +48,7 @@ def mask_tokens(
 
 
 def corrupt(input_ids: Tensor, tokenizer: Any) -> tuple[Tensor, Tensor]:
-    """Mask tokens as BERT does, by `mask_tokens` with its default rate.
-
-    Special tokens are never chosen, nor padding or [UNK].
-
-    Args:
-        input_ids: (B, L).
-        tokenizer: whose ids they are.
-
-    Returns:
-        As `mask_tokens`.
-    """
+    """Mask tokens of ids (B, L) by `mask_tokens` with its default rate; special tokens, padding and [UNK] stay."""
     special = torch.isin(input_ids, torch.tensor(tokenizer.all_special_ids, device=input_ids.device))
     return mask_tokens(input_ids, special, tokenizer.mask_token_id, len(tokenizer))
 
@@ -75,8 +65,8 @@ def head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tenso
         labels: (N,), class ids.
 
     Returns:
-        A float32 scalar, in nats per label. Without labels it is zero, with a graph. With several processes, their
-        average is the mean over all labels.
+        A scalar in nats per label. Without labels it is zero, with a graph. With several processes, their average is
+        the mean over all labels.
     """
     share = share_of_mean(len(labels), states.device)
     if len(labels) == 0:
@@ -98,7 +88,7 @@ def split_head(head: nn.Module) -> tuple[nn.Module, nn.Linear] | None:
 
     before: nn.Module = nn.Identity()
     last: nn.Module = head
-    if type(head) is nn.Sequential and len(head):
+    if type(head) is nn.Sequential:
         before, last = head[:-1], head[-1]
     elif type(head) is BertOnlyMLMHead:
         before, last = head.predictions.transform, head.predictions.decoder

@@ -16,13 +16,9 @@ from torch import Tensor
 
 
 def of_all_processes(rows: Tensor) -> list[Tensor]:
-    """Gather the rows of every process, by rank, with a gradient. A process's own are returned themselves.
+    """Gather the rows of every process, by rank, with a gradient: (N, ...) each. A process's own are `rows` itself.
 
-    Args:
-        rows: (N, ...), of the same shape in each process, as `fit` sees to.
-
-    Returns:
-        One tensor of that shape for each process; of one process alone, its own.
+    N is the same in each process, as `fit` sees to.
 
     Example:
         >>> keys = torch.cat(of_all_processes(keys))  # (processes * N, D)

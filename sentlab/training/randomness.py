@@ -14,12 +14,9 @@ from torch.nn.modules.dropout import _DropoutNd
 
 
 def set_seed(seed: int) -> None:
-    """Seed the random generators of Python, NumPy and torch, on all devices.
+    """Seed the random generators of Python, NumPy and torch, on all devices, with a seed from 0 to 2**32 - 1.
 
     Call it before you make a method, which draws its heads then. `TrainConfig(seed=...)` fixes what `fit` draws.
-
-    Args:
-        seed: at least 0 and below 2**32.
 
     Example:
         >>> sentlab.set_seed(0)
@@ -32,14 +29,12 @@ def set_seed(seed: int) -> None:
 
 def read() -> dict[str, Any]:
     """Return the states of all generators, as JSON takes them."""
-    numpy_state: dict[str, Any] = np.random.get_state(legacy=False)  # noqa: NPY002
-    keys = numpy_state["state"]["key"].tolist()
-    cuda = [state.tolist() for state in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else []
+    name, keys, *rest = np.random.get_state()  # noqa: NPY002
     return {
         "python": random.getstate(),
-        "numpy": numpy_state | {"state": numpy_state["state"] | {"key": keys}},
+        "numpy": [name, keys.tolist(), *rest],
         "torch": torch.get_rng_state().tolist(),
-        "cuda": cuda,
+        "cuda": [state.tolist() for state in torch.cuda.get_rng_state_all()] if torch.cuda.is_available() else [],
     }
 
 
@@ -47,7 +42,7 @@ def restore(state: dict[str, Any]) -> None:
     """Go on from what `read` returned."""
     version, internal, gauss = state["python"]
     random.setstate((version, tuple(internal), gauss))
-    np.random.set_state(state["numpy"])  # noqa: NPY002
+    np.random.set_state(tuple(state["numpy"]))  # noqa: NPY002
     torch.set_rng_state(torch.tensor(state["torch"], dtype=torch.uint8))
     for device, known in enumerate(state["cuda"][: torch.cuda.device_count()]):  # there may be fewer than there were
         torch.cuda.set_rng_state(torch.tensor(known, dtype=torch.uint8), device)
@@ -70,8 +65,8 @@ def set_dropout(module: nn.Module, p: float) -> None:
     loads with the dropout that its configuration names, which stays as it was.
 
     Args:
-        module: a method, an encoder or any other module; changed in place.
-        p: the probability that an element is zeroed, at least 0 and below 1; 0 turns dropout off.
+        module: a method, an encoder or any other module.
+        p: the probability that an element is zeroed, in [0, 1).
 
     Example:
         >>> method = sentlab.methods.PaSeR(sentlab.Encoder.from_pretrained())

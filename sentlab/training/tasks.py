@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
-
-Row = tuple[str, Any]
+from typing import Any
 
 
-class Tasks(Sequence[Row]):
+class Tasks(Sequence[Any]):
     """Rows of several tasks, each beside the name of its task: `("nli", LabelledPair(...))`. `fit` asks `place`.
 
     Args:
@@ -23,9 +21,9 @@ class Tasks(Sequence[Row]):
 
     def __init__(self, turn: Sequence[str], **corpora: Sequence[Any]):
         if not turn or set(turn) != corpora.keys() or not all(len(rows) for rows in corpora.values()):
-            held = ", ".join(f"{task} ({len(rows)} rows)" for task, rows in corpora.items()) or "no rows"
-            raise ValueError(f"every task needs rows and a turn; the turn is {list(turn)}, and there are {held}")
+            raise ValueError(f"every task needs rows and a turn; the turn is {list(turn)}, rows are of {list(corpora)}")
         self.turn, self.corpora = tuple(turn), corpora
+        self.rows = [(task, row) for task, rows in corpora.items() for row in rows]
 
     def place(self, step: int) -> tuple[int, int, int]:
         """Return which rows the batch of a step is drawn from, and how many batches were drawn from them before.
@@ -40,18 +38,7 @@ class Tasks(Sequence[Row]):
         return first, len(self.corpora[task]), rounds * self.turn.count(task) + self.turn[:at].count(task)
 
     def __len__(self) -> int:
-        return sum(map(len, self.corpora.values()))
+        return len(self.rows)
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
-        if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
-        left = index if index >= 0 else index + len(self)
-        for task, rows in self.corpora.items():
-            if 0 <= left < len(rows):
-                return task, rows[left]
-            left -= len(rows)
-        raise IndexError(f"row {index} of {len(self)}")
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]

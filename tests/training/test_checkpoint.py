@@ -55,14 +55,14 @@ def frozen(method: MoCo) -> MoCo:
 
 # what the message names -> what is changed
 CHANGES: dict[str, Callable[[Make], dict[str, Any]]] = {
-    "method.temperature: 0.05 then, 5.0 now": lambda e: {"method": MoCo(e(), temperature=5.0)},
-    "method.queue.size: 256 then, 8 now": lambda e: {"method": MoCo(e(), queue_size=8)},
-    "method.view: None then, 'random_deletion' now": lambda e: {"method": MoCo(e(), view=random_deletion)},
+    "MoCo.temperature: 0.05 then, 5.0 now": lambda e: {"method": MoCo(e(), temperature=5.0)},
+    "tensors": lambda e: {"method": MoCo(e(), queue_size=8)},
+    "MoCo.view: None then, 'random_deletion' now": lambda e: {"method": MoCo(e(), view=random_deletion)},
     "method: 'MoCo' then, 'SimCSE' now": lambda e: {"method": SimCSE(e())},
-    "method.pooling: 'cls' then, 'mean' now": lambda e: {"method": MoCo(e(pooling="mean"))},
-    "dropout": lambda e: {"method": other_dropout(MoCo(e()))},
-    "parameters": lambda e: {"method": frozen(MoCo(e()))},
-    "encoder": lambda e: {"method": MoCo(other_weights(e()))},
+    "MoCo.pooling: 'cls' then, 'mean' now": lambda e: {"method": MoCo(e(pooling="mean"))},
+    "dropout: ": lambda e: {"method": other_dropout(MoCo(e()))},
+    "tensors: ": lambda e: {"method": frozen(MoCo(e()))},
+    "encoder: ": lambda e: {"method": MoCo(other_weights(e()))},
     "rows: '4 rows, ": lambda e: {"rows": ROWS[::-1]},
     "seed: 0 then, 1 now": lambda e: {"config": replace(CONFIG, seed=1)},
     "dev: False then, True now": lambda e: {"dev": lambda encoder: 1.0},
@@ -128,13 +128,13 @@ def test_arguments_that_change_no_weight_count(encoder: Make) -> None:
         return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
 
     paser = partial(PaSeR, decoder_layers=1)
-    assert changed(paser(encoder()), paser(encoder(), top_phrases=2)) == {"method.top_phrases", "parameters"}
-    assert changed(paser(encoder()), paser(encoder(), decoder_heads=1)) == {"method.decoder_heads"}
+    assert changed(paser(encoder()), paser(encoder(), top_phrases=2)) == {"PaSeR.top_phrases", "tensors"}
+    assert changed(paser(encoder()), paser(encoder(), decoder_heads=1)) == {"PaSeR.decoder_heads"}
     rates = (partial(random_deletion, rate=rate) for rate in (0.3, 0.4))
-    assert changed(*(MoCo(encoder(), view=view) for view in rates)) == {"method.view"}
+    assert changed(*(MoCo(encoder(), view=view) for view in rates)) == {"MoCo.view"}
     universal = partial(Universal, tasks=["pi"], negatives=1)
     two = (universal(encoder(), paraphrases=pairs) for pairs in (PAIRS, [*PAIRS, PAIRS[0]]))
-    assert changed(*two) == {"method.negatives"}
+    assert changed(*two) == {"Universal.negatives"}
 
 
 def test_rows_of_every_kind_have_a_digest_of_their_own(encoder: Make) -> None:
