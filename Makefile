@@ -42,12 +42,12 @@ lab: $(MADE) ## open the chapters in JupyterLab
 results: $(MADE) ## run the recorded results that are missing, and name what cannot be run
 	@cd book && $(PY) -m experiments results
 
-bench: $(MADE) ## time encoding, search, training, start, book and tests; 35 minutes on a quiet machine; OUT=FILE records it
+bench: $(MADE) ## time encoding, search, training and start; 20 minutes on a quiet machine; OUT=FILE records it
 	@$(PY) -m pip install --disable-pip-version-check --quiet -r benchmarks/requirements.txt
 	@$(PY) benchmarks/speed.py $(if $(OUT),--out $(OUT))
 
 torture: $(MADE) ## kill, damage, share and soak: what the package promises to survive
-	@failed=0; for name in kills damage concurrency soak; do $(PY) benchmarks/$$name.py || failed=1; done; exit $$failed
+	@$(PY) benchmarks/torture.py
 
 lint: $(MADE) ## check style and types, and that no notebook holds stored outputs
 	$(PY) -m ruff check .

@@ -13,15 +13,15 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from itertools import cycle, islice
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from candidates import drawn_phrases
 from experiments import toy
-from experiments.cost import SpeedRow
-from library import Library, load_encoder, most_memory, text_files
-from side_by_side import OURS, alone, in_turn, parser_of, settled, times_as_fast, told
+from library import PHRASES, Library, load_encoder, most_memory, text_files
+from side_by_side import OURS, Row, alone, in_turn, main, medians, parser_of, times_as_fast
 
 from sentlab import Encoder, PhraseIndex
 from sentlab.encoder.inference import computes_bfloat16
@@ -30,7 +30,7 @@ ONE, EACH, MEMORY, MORE = 0.25, 0.03, 60, 1.2  # goals for 2 M words: seconds, s
 
 
 def paragraphs(words: int, encoder: Encoder) -> tuple[list[str], str]:
-    """Texts of about so many words, and what they are."""
+    """Return texts of about so many words, and what they are."""
     if "SENTLAB_DATA" in os.environ:
         files = text_files([Path(os.environ["SENTLAB_DATA"]) / "text"])
         return Library.read(files, words, encoder).paragraphs, "words of novels, Wikipedia and a textbook"
@@ -44,101 +44,86 @@ def make(texts: list[str], encoder: Encoder, folder: Path, precision: str | None
     return index
 
 
-def repeated(phrases: list[str], count: int) -> list[str]:
-    return [phrases[i % len(phrases)] for i in range(count)]
+def phrases_of(index: PhraseIndex, count: int) -> list[str]:
+    """Return phrases of two to seven words, drawn from the texts of an index, and those of the library."""
+    drawn, phrases = Random(0), [*PHRASES]
+    while len(phrases) < len(PHRASES) + 32:
+        words, size = index[drawn.randrange(len(index))].split(), drawn.randint(2, 7)
+        if len(words) > size and any(letter.isalpha() for letter in "".join(words)):
+            first = drawn.randrange(len(words) - size)
+            phrases.append(" ".join(words[first : first + size]))
+    return [*islice(cycle(phrases), count)]
 
 
-def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
+def rows(args: argparse.Namespace) -> Iterator[Row]:
     encoder = load_encoder("tiny")
-    texts, what = paragraphs(asked.words, encoder)
+    texts, what = paragraphs(args.words, encoder)
     with TemporaryDirectory(prefix="sentlab-index-") as scratch:
-        folder = Path(scratch) / "words.index"
-        some, alone_takes = texts[::10], "encoding alone"
+        folder, some = Path(scratch) / "words.index", texts[::10]
 
         def make_some(precision: str | None = None) -> int:
             with TemporaryDirectory(dir=scratch) as place:
                 return make(some, encoder, Path(place) / "some", precision).words
 
-        of_some = Path(scratch) / "some.json"  # a child that read all texts would reuse the memory of the others
-        of_some.write_text(json.dumps(some))
-        ways = {OURS: make_some, alone_takes: lambda: encoder.encode_tokens(some, progress=False)}
+        ways = {OURS: make_some, "encoding alone": lambda: encoder.encode_tokens(some, progress=False)}
         if computes_bfloat16():
             ways["in bfloat16"] = lambda: make_some("bfloat16")
-        times, results = in_turn(ways, asked.rounds)
-        longer = 1 / times_as_fast(times, alone_takes)  # by the median of all rounds
-        yield SpeedRow(
-            work=f"Make an index of {results[OURS]:,} {what}",
-            threads=asked.threads,
-            unit="s",
-            figures={name: round(float(np.median(own)), 2) for name, own in times.items()},
-            goal=f"{MORE} times the time of encoding (it takes {longer:.2f} times as long)",
-            met=longer <= MORE,
-            memory=memory_of("making", of_some, asked),
-        )
+        seconds, results = in_turn(ways, args.rounds)
+        longer = 1 / times_as_fast(seconds, "encoding alone")
+        texts_of_some = Path(scratch) / "some.json"  # a child that read all texts would reuse the memory of the others
+        texts_of_some.write_text(json.dumps(some))
+        yield {
+            "work": f"Make an index of {results[OURS]:,} {what}",
+            "threads": args.threads,
+            "unit": "s",
+            "figures": medians(seconds, 2),
+            "goal": f"{MORE} times the time of encoding (it takes {longer:.2f} times as long)",
+            "met": longer <= MORE,
+            "memory": alone(__file__, "making", args, on=texts_of_some),
+        }
         index = make(texts, encoder, folder)
-        phrases = repeated(drawn_phrases(index), asked.phrases)
-        vectors = np.empty((index.words, encoder.dim), np.float16)
-        vectors.fill(1.0)
-        times, _ = in_turn(
-            {
-                OURS: lambda: index.search(phrases[:1], 10),
-                "together": lambda: index.search(phrases, 10),
-                "reading all vectors once": lambda: int(vectors.view(np.uint64).sum()),
-            },
-            asked.rounds,
-        )
-        memory = memory_of("one", folder, asked)
-        figures = {name: round(float(np.median(own)), 3) for name, own in times.items()}
-        size = index.words / 2e6
-        yield SpeedRow(
-            work=f"Find a phrase in {index.words:,} {what}",
-            threads=asked.threads,
-            unit="s",
-            figures={name: figures[name] for name in (OURS, "reading all vectors once")},
-            goal=f"{ONE * size:.2f} s, which is {ONE} s for 2 million words; {MEMORY} MiB",
-            met=figures[OURS] <= ONE * size and memory <= MEMORY,
-            memory=memory,
-        )
+        phrases, vectors = phrases_of(index, args.phrases), np.ones((index.words, encoder.dim), np.float16)
+        searches = {
+            OURS: lambda: index.search(phrases[:1], 10),
+            "together": lambda: index.search(phrases, 10),
+            "reading all vectors once": lambda: int(vectors.view(np.uint64).sum()),
+        }
+        figures = medians(in_turn(searches, args.rounds)[0])
+        memory, size = alone(__file__, "one", args, on=folder), index.words / 2e6
+        yield {
+            "work": f"Find a phrase in {index.words:,} {what}",
+            "threads": args.threads,
+            "unit": "s",
+            "figures": {name: figures[name] for name in (OURS, "reading all vectors once")},
+            "goal": f"{ONE * size:.2f} s, which is {ONE} s for 2 million words; {MEMORY} MiB",
+            "met": figures[OURS] <= ONE * size and memory <= MEMORY,
+            "memory": memory,
+        }
         each = figures["together"] / len(phrases)
-        yield SpeedRow(
-            work=f"Find {len(phrases)} phrases at once in {index.words:,} {what}",
-            threads=asked.threads,
-            unit="s a phrase",
-            figures={OURS: round(each, 4), "one alone": figures[OURS]},
-            goal=f"{EACH * size:.3f} s a phrase, which is {EACH} s for 2 million words",
-            met=each <= EACH * size,
-            memory=memory_of("together", folder, asked),
-        )
+        yield {
+            "work": f"Find {len(phrases)} phrases at once in {index.words:,} {what}",
+            "threads": args.threads,
+            "unit": "s a phrase",
+            "figures": {OURS: round(each, 4), "one alone": figures[OURS]},
+            "goal": f"{EACH * size:.3f} s a phrase, which is {EACH} s for 2 million words",
+            "met": each <= EACH * size,
+            "memory": alone(__file__, "together", args, on=folder),
+        }
 
 
-def memory_of(work: str, on: Path, asked: argparse.Namespace) -> float:
-    """The MiB that some work on the index in a folder, or on texts in a file, adds to the memory of a process."""
-    numbers = ["--threads", asked.threads, "--phrases", asked.phrases]
-    return round(alone([__file__, *numbers, "--alone", work, "--on", on]) / 2**20, 1)
-
-
-def added(asked: argparse.Namespace) -> int:
-    """The bytes that the work of a child adds to its memory."""
+def work(args: argparse.Namespace) -> float:
+    """Return the MiB that making an index, or opening and searching one, adds to the memory of this process."""
     encoder = load_encoder("tiny")
     encoder.encode_tokens(["once"], progress=False)  # loads what is loaded once
-    if asked.alone == "making":
-        texts = json.loads(asked.on.read_text())
+    if args.alone == "making":
+        texts = json.loads(args.on.read_text())
         with TemporaryDirectory(prefix="sentlab-index-") as place:
             return most_memory(lambda: make(texts, encoder, Path(place) / "some"))
-    phrases = repeated(drawn_phrases(PhraseIndex.load(asked.on, encoder)), asked.phrases)
-    phrases = phrases if asked.alone == "together" else phrases[:1]
-    return most_memory(lambda: PhraseIndex.load(asked.on, encoder).search(phrases, 10))
-
-
-def main() -> int:
-    parser = parser_of(__doc__, words=2_000_000, phrases=64)
-    parser.add_argument("--on", type=Path, help=argparse.SUPPRESS)
-    asked = settled(parser)
-    if asked.alone:  # the child
-        print(json.dumps(added(asked)))
-        return 0
-    return told(rows(asked), asked)
+    phrases = phrases_of(PhraseIndex.load(args.on, encoder), args.phrases if args.alone == "together" else 1)
+    return most_memory(lambda: PhraseIndex.load(args.on, encoder).search(phrases, 10))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = parser_of(__doc__, words=2_000_000, phrases=64)
+    parser.add_argument("--on", type=Path, help=argparse.SUPPRESS)
+    sys.exit(main(parser, rows, work))

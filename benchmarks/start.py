@@ -1,48 +1,69 @@
-"""What the imports of a session take beyond `import torch`, in processes of their own.
+"""What the imports of a session take beyond `import torch`, and what an installation takes on the disk.
 
-python benchmarks/start.py [--rounds 5]
+    python benchmarks/start.py [--rounds 5]
+
+The size is that of the package and all that it needs, without extras and without compiled caches.
 """
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import distribution
+from pathlib import Path
 
 import numpy as np
-from experiments.cost import SpeedRow
-from side_by_side import OURS, alone, in_turn, parser_of, settled, told
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from side_by_side import OURS, Row, in_turn, main, medians, parser_of
 
-MOST = 0.3  # seconds over `import torch`
+MOST, LARGEST = 0.3, 1.5e9  # seconds over `import torch`; bytes, with the CPU build of torch
 IMPORTS = "from sentlab import Encoder, fit"
-MEMORY = (
-    f"{IMPORTS}; import re, pathlib; "
-    "print(int(re.search(r'VmHWM:\\s+(\\d+)', pathlib.Path('/proc/self/status').read_text())[1]) / 1024)"
-)
 
 
 def running(line: str) -> Callable[[], object]:
     return lambda: subprocess.run([sys.executable, "-c", line], check=True)
 
 
-def rows(rounds: int) -> Iterator[SpeedRow]:
-    seconds, _ = in_turn({OURS: running(IMPORTS), "torch": running("import torch")}, rounds)
+def installed() -> dict[str, int]:
+    """Return the bytes of the package and of each that it needs, by name."""
+    sizes: dict[str, int] = {}
+    waiting = ["sentlab"]
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name in sizes:
+            continue
+        package = distribution(name)
+        files = (Path(str(package.locate_file(file))) for file in package.files or ())
+        sizes[name] = sum(file.stat().st_size for file in files if file.is_file())
+        needs = [Requirement(line) for line in package.requires or ()]
+        waiting += [need.name for need in needs if need.marker is None or need.marker.evaluate({"extra": ""})]
+    return sizes
+
+
+def rows(args: argparse.Namespace) -> Iterator[Row]:
+    seconds, _ = in_turn({OURS: running(IMPORTS), "torch": running("import torch")}, args.rounds)
     more = float(np.median(np.subtract(seconds[OURS], seconds["torch"])))
-    yield SpeedRow(
-        work=IMPORTS,
-        threads=1,
-        unit="s",
-        figures={name: round(float(np.median(times)), 3) for name, times in seconds.items()},
-        goal=f"{MOST} s more than import torch (it is {more:.2f} s)",
-        met=more <= MOST,
-        memory=round(alone(["-c", MEMORY])),
-    )
-
-
-def main() -> int:
-    asked = settled(parser_of(__doc__))
-    return told(rows(asked.rounds), asked)
+    yield {
+        "work": IMPORTS,
+        "threads": args.threads,
+        "unit": "s",
+        "figures": medians(seconds),
+        "goal": f"{MOST} s more than import torch (it is {more:.2f} s)",
+        "met": more <= MOST,
+    }
+    size = sum(installed().values())
+    yield {
+        "work": "Install sentlab",
+        "threads": args.threads,
+        "unit": "GB",
+        "figures": {OURS: round(size / 1e9, 2)},
+        "goal": f"less than {LARGEST / 1e9} GB, with the CPU build of torch",
+        "met": size < LARGEST,
+    }
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(parser_of(__doc__), rows))

@@ -1,21 +1,24 @@
-"""Training steps: SimCSE against sentence-transformers' trainer, and each method against its matrix products alone.
+"""Training steps: SimCSE against sentence-transformers, each method against its matrix products, two processes.
 
     python benchmarks/train.py [--batch 64] [--steps 12] [--rounds 5] [--threads 1]
 
 Encoder `tiny`, [CLS], float32, on STS sentences (or the toy world's). The products alone: as many floating-point
-operations as torch counts in the matrix products of one step, at the rate of a product of 1024 x 128 by 128 x 512. The
-pre-training of an encoder of 4 layers of 256 in bfloat16 is there too, on random tokens.
+operations as torch counts in the matrix products of one step, at the rate of a product of 1024 x 128 by 128 x 512. Two
+processes share each batch, each on a core of its own (Linux). The pre-training of an encoder of 4 layers of 256 in
+bfloat16 is there too, on random tokens.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,7 +27,6 @@ import numpy as np
 import torch
 from datasets import Dataset
 from encode import PEER, sentences
-from experiments.cost import SpeedRow
 from experiments.pretrain import MaskedLM, Sheets, new_encoder
 from sentence_transformers import (
     SentenceTransformer,
@@ -32,7 +34,7 @@ from sentence_transformers import (
     SentenceTransformerTrainingArguments,
 )
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-from side_by_side import OURS, added_by, alone, in_turn, of_steps, parser_of, settled, times_as_fast, told
+from side_by_side import OURS, Row, added_by, alone, in_turn, main, medians, parser_of, times_as_fast
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import TrainerCallback
 
@@ -43,6 +45,7 @@ from sentlab.training import losses
 METHODS = {"SimCSE": SimCSE, "MoCo": MoCo, "PT-BERT": PTBERT, "PaSeR": PaSeR}
 LEARNING_RATE, MAX_LENGTH, SCALE = 1e-4, 64, 20.0  # SCALE is one over SimCSE's temperature
 LAYERS, WIDTH, SHEET, TOKENS = 4, 256, 4096, 18_000  # of the encoder that is pre-trained; tokens a second wanted
+PRETRAINING, RANK = "pre-training", "LOCAL_RANK"
 Steps = Callable[[], Sequence[float]]  # trains, and returns when each step ended
 
 
@@ -50,32 +53,30 @@ def encoder() -> Encoder:
     return Encoder.from_pretrained("tiny", pooling="cls", max_length=MAX_LENGTH, device="cpu")
 
 
-def of_method(name: str, texts: Sequence[str], asked: argparse.Namespace, steps: int | None = None) -> Steps:
-    config = TrainConfig(steps=steps or asked.steps, batch_size=asked.batch, learning_rate=LEARNING_RATE)
-    return lambda: stamped(METHODS[name](encoder()), texts, config)
-
-
-def stamped(method: Any, rows: Any, config: TrainConfig) -> list[float]:
+def train(method: Any, rows: Any, config: TrainConfig) -> list[float]:
     ends: list[float] = []
     set_seed(0)
     fit(method, rows, config, progress=False, on_step=lambda *_: ends.append(time.perf_counter()))
     return ends
 
 
-class Stamps(TrainerCallback):
-    """Notes when each step ended."""
-
-    def __init__(self) -> None:
-        self.ends: list[float] = []
-
-    def on_step_end(self, *_: Any, **__: Any) -> None:
-        self.ends.append(time.perf_counter())
+def of_method(name: str, texts: Sequence[str], args: argparse.Namespace) -> Steps:
+    if name == PRETRAINING:
+        return lambda: pretrain(args.steps)
+    config = TrainConfig(steps=args.steps, batch_size=args.batch, learning_rate=LEARNING_RATE)
+    return lambda: train(METHODS[name](encoder()), texts, config)
 
 
-def of_peer(texts: Sequence[str], asked: argparse.Namespace) -> Steps:
+def of_peer(texts: Sequence[str], args: argparse.Namespace) -> Steps:
     """The same loss in sentence-transformers: pairs of equal texts, of which dropout makes two vectors."""
+    ends: list[float] = []
 
-    def train() -> list[float]:
+    class Clock(TrainerCallback):
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            ends.append(time.perf_counter())
+
+    def steps() -> list[float]:
+        ends.clear()
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             encoder().save(folder)
@@ -83,8 +84,8 @@ def of_peer(texts: Sequence[str], asked: argparse.Namespace) -> Steps:
             model.max_seq_length = MAX_LENGTH
             settings = SentenceTransformerTrainingArguments(
                 output_dir=folder,
-                max_steps=asked.steps,
-                per_device_train_batch_size=asked.batch,
+                max_steps=args.steps,
+                per_device_train_batch_size=args.batch,
                 learning_rate=LEARNING_RATE,
                 save_strategy="no",
                 logging_strategy="no",
@@ -92,103 +93,130 @@ def of_peer(texts: Sequence[str], asked: argparse.Namespace) -> Steps:
                 disable_tqdm=True,
                 use_cpu=True,
             )
-            stamps, rows = Stamps(), Dataset.from_dict({"anchor": [*texts], "positive": [*texts]})
+            rows = Dataset.from_dict({"anchor": [*texts], "positive": [*texts]})
             loss = MultipleNegativesRankingLoss(model, scale=SCALE)
-            trainer = SentenceTransformerTrainer(model, settings, rows, loss=loss, callbacks=[stamps])
-            trainer.train()
-        return stamps.ends
+            SentenceTransformerTrainer(model, settings, rows, loss=loss, callbacks=[Clock()]).train()
+        return [*ends]
 
-    return train
+    return steps
 
 
-def operations(name: str, texts: Sequence[str], asked: argparse.Namespace) -> float:
-    """Floating-point operations in the matrix products of one step, the mean of some steps."""
+def pretrain(steps: int) -> list[float]:
+    tokenizer = encoder().tokenizer
+    ids = np.random.default_rng(0).integers(1000, len(tokenizer), SHEET * (steps + 8)).astype(np.uint16)
+    sheets = Sheets(ids, np.arange(0, len(ids), 16), tokenizer.cls_token_id, tokenizer.sep_token_id, SHEET)
+    with tempfile.TemporaryDirectory() as folder:
+        untrained = new_encoder(tokenizer, LAYERS, WIDTH, Path(folder) / "untrained")
+        untrained.model.set_attn_implementation("eager")
+        config = TrainConfig(steps=steps, batch_size=1, learning_rate=1e-3, precision="bfloat16")
+        return train(MaskedLM(untrained), sheets, config)
+
+
+def step_seconds(contestants: Mapping[str, Steps], rounds: int) -> dict[str, list[float]]:
+    """Return the median step of each contestant in each round."""
+    seconds: dict[str, list[float]] = {name: [] for name in contestants}
+    for turn in range(rounds):
+        for name in list(contestants)[:: -1 if turn % 2 else 1]:
+            seconds[name].append(float(np.median(np.diff(contestants[name]()))))
+    return seconds
+
+
+def operations(steps: Steps, count: int) -> float:
+    """Count the floating-point operations in the matrix products of one step, the mean of some steps."""
     whole = patch.object(losses, "split_head", return_value=None)  # the counter does not know its parts
     with whole, FlopCounterMode(display=False) as counter:
-        of_method(name, texts, asked)()
-    return counter.get_total_flops() / asked.steps
+        steps()
+    return counter.get_total_flops() / count
 
 
-def rate(rounds: int) -> float:
-    """Floating-point operations a second in a matrix product like those of the encoder."""
+def operations_a_second(rounds: int) -> float:
+    """Measure a matrix product like those of the encoder."""
     left, right, times = torch.randn(1024, 128), torch.randn(128, 512), 200
     seconds, _ = in_turn({"product": lambda: [left @ right for _ in range(times)]}, rounds)
     return 2 * left.numel() * right.shape[1] * times / float(np.median(seconds["product"]))
 
 
-def pretraining(asked: argparse.Namespace) -> Steps:
-    def train() -> list[float]:
-        tokenizer = encoder().tokenizer
-        ids = np.random.default_rng(0).integers(1000, len(tokenizer), SHEET * (asked.steps + 8)).astype(np.uint16)
-        starts = np.arange(0, len(ids), 16)
-        sheets = Sheets(ids, starts, tokenizer.cls_token_id, tokenizer.sep_token_id, SHEET)
-        with tempfile.TemporaryDirectory() as folder:
-            made = new_encoder(tokenizer, LAYERS, WIDTH, Path(folder) / "untrained")
-            made.model.set_attn_implementation("eager")
-            config = TrainConfig(steps=asked.steps, batch_size=1, learning_rate=1e-3, precision="bfloat16")
-            return stamped(MaskedLM(made), sheets, config)
-
-    return train
+def in_processes(name: str, count: int, args: argparse.Namespace) -> tuple[float, float]:
+    """Return the median seconds of a step, and the MiB that the steps add to the peak of the first process."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", __file__]
+    command += ["--alone", name, f"--batch={args.batch}", f"--steps={args.steps}"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    seconds, memory = json.loads(done.stdout.splitlines()[-1])
+    return float(seconds), float(memory)
 
 
-def rows(asked: argparse.Namespace) -> Iterator[SpeedRow]:
-    texts, what = sentences(asked.batch * asked.steps)
-    speed = rate(asked.rounds)
-    seconds = of_steps({"SimCSE": of_method("SimCSE", texts, asked), PEER: of_peer(texts, asked)}, asked.rounds)
-    ratio = times_as_fast(seconds, PEER, "SimCSE")
-    yield SpeedRow(
-        work=f"A step of SimCSE, {asked.batch} {what}, tiny",
-        threads=asked.threads,
-        unit="s",
-        figures={OURS: median(seconds["SimCSE"]), PEER: median(seconds[PEER])},
-        ratio=ratio,
-        goal="1.5 times as fast",
-        met=ratio >= 1.5,
-        memory=memory("SimCSE", asked),
-    )
+def rows(args: argparse.Namespace) -> Iterator[Row]:
+    texts, what = sentences(args.batch * args.steps)
+    about = {"threads": args.threads, "unit": "s"}
+
+    def memory(name: str) -> float:
+        return alone(__file__, name, args, steps=4)
+
+    seconds = step_seconds({"SimCSE": of_method("SimCSE", texts, args), PEER: of_peer(texts, args)}, args.rounds)
+    figures, ratio = medians(seconds), times_as_fast(seconds, PEER, "SimCSE")
+    yield about | {
+        "work": f"A step of SimCSE, {args.batch} {what}, tiny",
+        "figures": {OURS: figures["SimCSE"], PEER: figures[PEER]},
+        "ratio": ratio,
+        "goal": "1.5 times as fast",
+        "met": ratio >= 1.5,
+        "memory": memory("SimCSE"),
+    }
+    rate = operations_a_second(args.rounds)
     for name in METHODS:
-        own = seconds.get(name) or of_steps({name: of_method(name, texts, asked)}, asked.rounds)[name]
-        alone_for = operations(name, texts, asked) / speed
-        times = float(np.median(own)) / alone_for
-        yield SpeedRow(
-            work=f"A step of {name}, {asked.batch} {what}, tiny",
-            threads=asked.threads,
-            unit="s",
-            figures={OURS: median(own), "its matrix products alone": round(alone_for, 3)},
-            goal=f"at most twice the time of its matrix products (it takes {times:.1f} times as long)",
-            met=times <= 2,
-            memory=memory(name, asked),
-        )
-    step = median(of_steps({"pre-training": pretraining(asked)}, asked.rounds)["pre-training"])
-    yield SpeedRow(
-        work=f"Pre-train {LAYERS} layers of {WIDTH}, {SHEET:,} tokens a step, bfloat16",
-        threads=asked.threads,
-        unit="tokens/s",
-        figures={OURS: round(SHEET / step)},
-        goal=f"{TOKENS:,} tokens a second",
-        met=SHEET / step >= TOKENS,
-        memory=memory("pre-training", asked),
-    )
+        steps = of_method(name, texts, args)
+        step = medians(step_seconds({name: steps}, args.rounds))[name]
+        products = operations(steps, args.steps) / rate
+        yield about | {
+            "work": f"A step of {name}, {args.batch} {what}, tiny",
+            "figures": {OURS: step, "its matrix products alone": round(products, 3)},
+            "goal": f"at most twice the time of its matrix products (it takes {step / products:.1f} times as long)",
+            "met": step <= 2 * products,
+            "memory": memory(name),
+        }
+    step = float(np.median(step_seconds({OURS: lambda: pretrain(args.steps)}, args.rounds)[OURS]))
+    yield about | {
+        "work": f"Pre-train {LAYERS} layers of {WIDTH}, {SHEET:,} tokens a step, bfloat16",
+        "unit": "tokens/s",
+        "figures": {OURS: round(SHEET / step)},
+        "goal": f"{TOKENS:,} tokens a second",
+        "met": SHEET / step >= TOKENS,
+        "memory": memory(PRETRAINING),
+    }
+    for name in ("SimCSE", "MoCo"):
+        turns = [(in_processes(name, 1, args), in_processes(name, 2, args)) for _ in range(args.rounds)]
+        seconds = {"one process": [one[0] for one, _ in turns], OURS: [two[0] for _, two in turns]}
+        ratio = times_as_fast(seconds, "one process")
+        yield about | {
+            "work": f"A step of {name}, {args.batch} {what}, tiny, two processes",
+            "figures": {key: medians(seconds)[key] for key in (OURS, "one process")},
+            "ratio": ratio,
+            "goal": "1.5 times as fast as one process",
+            "met": ratio >= 1.5,
+            "memory": max(two[1] for _, two in turns),
+        }
 
 
-def median(seconds: Sequence[float]) -> float:
-    return round(float(np.median(seconds)), 3)
+def work(args: argparse.Namespace) -> float:
+    return added_by(of_method(args.alone, sentences(args.batch * args.steps)[0], args))
 
 
-def memory(name: str, asked: argparse.Namespace) -> float:
-    """MiB that some steps add to the peak of a process of its own."""
-    return float(alone([__file__, "--batch", asked.batch, "--steps", 4, "--threads", asked.threads, "--alone", name]))
-
-
-def main() -> int:
-    asked = settled(parser_of(__doc__, batch=64, steps=12))
-    if asked.alone:  # the child
-        texts, _ = sentences(asked.batch * asked.steps)
-        work = pretraining(asked) if asked.alone == "pre-training" else of_method(asked.alone, texts, asked)
-        print(json.dumps(added_by(work)))
-        return 0
-    return told(rows(asked), asked)
+def work_as_process(args: argparse.Namespace) -> None:
+    """Train as one of the processes that `in_processes` starts; the first one says what it measured."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(os.environ[RANK]) % len(cores)]})
+    ends: list[float] = []
+    steps = of_method(args.alone, sentences(args.batch * args.steps)[0], args)
+    memory = added_by(lambda: ends.extend(steps()))
+    if os.environ[RANK] == "0":
+        print(json.dumps([float(np.median(np.diff(ends))), memory]), flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = parser_of(__doc__, batch=64, steps=12)
+    if RANK in os.environ:
+        work_as_process(parser.parse_args())
+    else:
+        sys.exit(main(parser, rows, work))

@@ -27,8 +27,7 @@ import pandas as pd
 import sentlab  # whose names bring torch, which takes seconds, when they are first used
 from sentlab.files import replacing, write_json
 
-ON_TRIPLES = ("SupervisedPaSeR", "SLICE")  # all others learn from texts, and SimCSE from both
-METHODS = {n.lower(): n for n in ("SimCSE", "MoCo", "PaSeR", "PTBERT", "ConSERT", "ContrastiveTension", *ON_TRIPLES)}
+METHODS = {n.lower(): n for n in "SimCSE MoCo PaSeR PTBERT ConSERT ContrastiveTension SupervisedPaSeR SLICE".split()}
 CHECKPOINT_EVERY = 100  # steps
 FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, ArithmeticError, MemoryError)
 
@@ -51,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except FAILURES as error:
-        print(f"{command}: error: {one_line(error).replace('pass overwrite=True', 'add --again')}", file=sys.stderr)
+        print(f"{command}: error: {one_line(error).replace('overwrite=True', '--again')}", file=sys.stderr)
         return 1
     return 0
 
@@ -127,7 +126,7 @@ def train(args: Namespace) -> None:
     if args.out.exists() and not (args.out / "modules.json").is_file():
         raise FileExistsError(f"--out {args.out} is there and no saved encoder; choose another folder")
     method, work = METHODS[args.method], Path(f"{args.out}.training")
-    kind = args.rows or ("triples" if method in ON_TRIPLES else "texts")
+    kind = args.rows or ("triples" if method in ("SupervisedPaSeR", "SLICE") else "texts")
     rows = read(args, args.file, kind, args.columns)
     names = ("steps", "epochs", "batch_size", "learning_rate", "seed")
     options, score = {name: value for name in names if (value := getattr(args, name)) is not None}, None
@@ -195,19 +194,18 @@ def index(args: Namespace) -> None:
 
 def search(args: Namespace) -> None:
     check_out(args.out, ".csv", ".jsonl", ".parquet")
-    phrases = [*args.phrase, *(read(args, args.phrases, "texts", args.columns) if args.phrases else ())]
+    more = read(args, args.phrases, "texts", args.columns) if args.phrases else ()
+    phrases = list(dict.fromkeys([*args.phrase, *more]))
     phrase_index = sentlab.PhraseIndex.load(args.index, sentlab.Encoder.from_pretrained(args.encoder))
-    results = phrase_index.search(phrases, args.k, trim=not args.all_spans)
-    table = phrase_index.table(phrases, results)
+    table = phrase_index.table(phrases, phrase_index.search(phrases, args.k, trim=not args.all_spans))
     if args.out:
         write_table(table, args.out)
-        print(f"wrote {sum(map(len, results)):,} hits of {len(results):,} phrases to {args.out}")
+        print(f"wrote {len(table):,} hits of {len(phrases):,} phrases to {args.out}")
         return
     left, right = ("\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("[", "]")
-    rows = table.itertuples()
-    for phrase, hits in zip(phrases, results, strict=True):
-        print(phrase if hits else f"{phrase}\n  nothing found")
-        for _, hit in zip(hits, rows, strict=False):
+    for phrase in phrases:
+        print(phrase)
+        for hit in table[table["phrase"] == phrase].itertuples():
             before, words, after = (one_line(part) for part in (hit.before + "|", hit.words, "|" + hit.after))
             print(f"  {hit.similarity:.3f}  text {hit.text}: {before[:-1]}{left}{words}{right}{after[1:]}")
 

@@ -197,7 +197,7 @@ def test_an_interrupted_training_goes_on_by_the_same_command(
     assert "run the same command to resume from its last checkpoint" in capsys.readouterr().err
     assert not Path("twice").exists()
     assert main([*command[:2], *command[4:], "twice"]) == 1  # a checkpoint of other settings
-    assert "add --again to train afresh" in capsys.readouterr().err
+    assert "or --again" in capsys.readouterr().err
     assert main([*command, "twice"]) == 0
     assert Encoder.from_pretrained("twice").fingerprint() == Encoder.from_pretrained("whole").fingerprint()
     assert [path.name for path in Path("twice.training").iterdir()] == ["history.json"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from project import LARGEST, installed
+from start import LARGEST, installed
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = """

@@ -3,8 +3,8 @@
 The variance over items comes from a paired bootstrap (Koehn, 2004, "Statistical Significance Tests for Machine
 Translation Evaluation"). The variance over seeds is that of a mean of few values. Both add up, and Student's t with the
 degrees of freedom of Welch (1947) makes intervals and p of their sum. A bootstrap that draws seeds and items with
-replacement is too sure of itself: of three seeds it sees two thirds of their variance. `benchmarks/false_alarms.py`
-compares the two on simulated scores.
+replacement is too sure of itself: of three seeds it sees two thirds of their variance. The tests of this module compare
+the two on simulated scores.
 
 With three seeds, false alarms stay at 5% for p below 0.05, and less so at the small levels of a long table. At 0.001
 there are 1.5 times as many false alarms where a seed's spread is 1.25 times the error that items give. At 2.5 times,

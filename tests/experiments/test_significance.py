@@ -126,6 +126,34 @@ def test_false_alarms_are_as_rare_as_promised(seeds: int) -> None:
     assert 0.02 < alarms / tables < 0.09  # 99.9% of draws, if the truth is 5%
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("spread", "times"), [(0.25, 1.0), (1.25, 1.5), (2.5, 6.6)])
+def test_false_alarms_far_below_the_level_are_more_where_seeds_spread(spread: float, times: float) -> None:
+    """At 0.001, of three seeds whose means spread so many times as much as the error of the items."""
+    random, alarms, tables = np.random.default_rng(0), 0, 60_000
+    items = random.normal(size=10_000)  # the error of a mean over items, in each resample
+    items = (items - items.mean()) / items.std(ddof=1)
+    other = Drawn(np.zeros(1), np.zeros_like(items), None)
+    for _ in range(tables):
+        scores = random.normal() + spread * random.normal(size=3)
+        alarms += (estimate(Drawn(scores, items, "a"), other).p or 0) < 0.001
+    assert alarms / tables / 0.001 == pytest.approx(times, rel=0.3)
+
+
+@pytest.mark.slow
+def test_a_bootstrap_that_draws_seeds_and_items_raises_too_many_false_alarms() -> None:
+    random, alarms, tables, items, resamples = np.random.default_rng(0), 0, 1000, 100, 200
+    for _ in range(tables):
+        seeds = 2 * 0.5 * np.sqrt(2 / items) * random.normal(size=(2, 3, 1))  # twice the error of the items
+        scores = random.normal(size=items) + 0.5 * random.normal(size=(2, 1, items)) + seeds
+        means = scores[:, :, random.integers(items, size=(resamples, items))].mean(-1)  # (2, S, R)
+        chosen = random.integers(3, size=(2, 3, resamples))
+        differences = np.subtract(*np.take_along_axis(means, chosen, axis=1).mean(1))  # (R,)
+        other = min((differences >= 0).sum(), (differences <= 0).sum())
+        alarms += 2 * (1 + other) / (1 + resamples) < 0.05
+    assert alarms / tables > 0.08
+
+
 def test_holm_multiplies_the_smallest_p_by_the_number_of_tests() -> None:
     assert holm([0.04, 0.01, None, 0.03]) == pytest.approx([0.06, 0.03, None, 0.06])
     assert holm([0.9, 0.8]) == [1.0, 1.0]

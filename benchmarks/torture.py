@@ -1,0 +1,633 @@
+"""Try what the package promises to survive: kills, damaged files, full disks, sharing and long runs.
+
+    python benchmarks/torture.py [kill damage share soak] [--effort 1] [--seed 0]
+
+    kill    A process is killed (SIGKILL) in `fit` with checkpoints, `PhraseIndex.add`, `save` or `Encoder.save`. The
+            old state or the new one must be there, and the next start ends as a run that nobody killed, bit by bit.
+    damage  Bits, cuts, encodings and columns of a file are damaged. Reading it must end in a ValueError or OSError that
+            names a file, or in a result, where the file says something else that is valid. Writers get a full disk (a
+            limit of the file size) and a closed folder: an error of these, and the old content stays.
+    share   Processes add to one index, search it and encode. Each hit must be the words that are there, with the
+            similarity of a fresh encoding, and no text may be lost. Threads share one encoder, to the same vectors.
+    soak    Training and searching for long. A line is fitted to the memory (Linux), without the first third, in which
+            caches fill; what it makes of the whole run may be 10 MB at most.
+
+`--effort 0.1` does a tenth of all. At 1 it takes about an hour on two cores. Needs fork (Linux, macOS).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import string
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from safetensors.torch import load_file
+from tqdm import tqdm
+from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+from sentlab import Encoder, PhraseIndex, TrainConfig, fit, set_seed
+from sentlab.data import from_file
+from sentlab.methods import SimCSE
+
+WORDS = (
+    "the a an old young king queen dog cat river house garden letter market reads writes sees finds walks runs plays "
+    "small red quiet happy slow by in of on with and near under before"
+).split()
+ROUNDING = 0.002  # similarities in float16 differ by less
+SAME = 1e-5  # and numbers of a vector, which may come from batches of other shapes
+
+
+class Promise(NamedTuple):
+    what: str
+    outcome: str
+    kept: bool
+
+
+def small_encoder(seed: int = 0, pooling: str = "mean", max_length: int = 32) -> Encoder:
+    """Make an encoder of two layers with random weights and a vocabulary of some words, letters and digits."""
+    signs = [*string.ascii_lowercase, *string.digits]
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *WORDS, *signs, *(f"##{sign}" for sign in signs)]
+    tokenizer = BertTokenizer(vocab={piece: i for i, piece in enumerate(dict.fromkeys(pieces))}, do_lower_case=True)
+    torch.manual_seed(seed)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    model = BertForMaskedLM(BertConfig(vocab_size=len(tokenizer), max_position_embeddings=64, **sizes))
+    return Encoder(model, tokenizer, pooling, max_length).eval()
+
+
+def sentences(count: int, seed: int = 0, words: int = 8) -> list[str]:
+    """Draw texts of some words, each with a number that no other has."""
+    random = Random(seed)
+    return [" ".join([*random.choices(WORDS, k=words), f"{seed}x{number}."]) for number in range(count)]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Return the files in a folder and those under it, each with a hash of its content."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def forked(work: Callable[[], object]) -> tuple[int, int]:
+    """Start a process; return its number, and a pipe that gives `!` at the start of its work, and its error."""
+    reading, writing = os.pipe()
+    if (process := os.fork()) == 0:
+        status = 1
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.write(writing, b"!")
+            work()
+            status = 0
+        except BaseException as error:
+            os.write(
+                writing, f"{isinstance(error, OSError | ValueError)}|{type(error).__name__}: {error}".encode()[:4000]
+            )
+        finally:
+            os._exit(status)
+    os.close(writing)
+    return process, reading
+
+
+def run_apart(work: Callable[[], object], kill_after: float | None = None) -> tuple[int, str]:
+    """Do some work in a process, which is killed after so many seconds; return its exit status and its error."""
+    process, reading = forked(work)
+    with os.fdopen(reading) as pipe:
+        pipe.read(1)
+        if kill_after is not None:
+            time.sleep(kill_after)
+            os.kill(process, signal.SIGKILL)
+        error = pipe.read()
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), error
+
+
+# ---- kill
+
+
+class Operation(NamedTuple):
+    before: Callable[[Path], object]  # makes what is in the folder before
+    work: Callable[[Path], object]  # is killed, and is the next start too
+    state: Callable[[Path], str]  # says what the kill left, and raises an error if that is neither old nor new
+    final: Callable[[Path], Any]  # gives what is compared with a run that nobody killed
+
+
+def training(place: Path) -> Operation:
+    encoder, texts = small_encoder(), sentences(40)
+    weights = {name: value.clone() for name, value in encoder.state_dict().items()}
+
+    def work(folder: Path) -> None:
+        encoder.load_state_dict(weights)
+        set_seed(0)
+        config = TrainConfig(steps=24, batch_size=8, learning_rate=1e-3, checkpoint_every=2, eval_every=6)
+        fit(SimCSE(encoder), texts, config, lambda _: 1.0, folder=folder, resume=True, progress=False)
+
+    def state(folder: Path) -> str:
+        path = folder / "checkpoint.safetensors"
+        return "new" if path.exists() and load_file(path) else "old"
+
+    def final(folder: Path) -> Any:
+        tensors = {name: value.tolist() for name, value in load_file(folder / "checkpoint.safetensors").items()}
+        losses = json.loads((folder / "history.json").read_text(encoding="utf-8"))["losses"]
+        return sorted(contents(folder)), tensors, [{**row, "seconds": 0} for row in losses]
+
+    return Operation(lambda folder: None, work, state, final)
+
+
+def texts_of(folder: Path, encoder: Encoder) -> list[str]:
+    """Return the texts of an index, all files of which are sound, and which can be searched."""
+    index = PhraseIndex.load(folder, encoder)
+    index.verify()
+    index.search(["the old king"], 3)
+    return list(index)
+
+
+def index_files(folder: Path, encoder: Encoder) -> Any:
+    """Return the texts of an index, and the names of all files, without the random parts of those of its segments."""
+    names = (path.relative_to(folder).as_posix() for path in folder.rglob("*"))
+    return texts_of(folder / "index", encoder), sorted(re.sub(r"[0-9a-f]{8,}", "#", name) for name in names)
+
+
+def adding(place: Path) -> Operation:
+    encoder, old, more = small_encoder(), sentences(40), sentences(60, seed=1)
+    index = PhraseIndex(encoder)
+    index.add(old)
+    index.save(place / "old" / "index")
+
+    def work(folder: Path) -> None:
+        index = PhraseIndex.load(folder / "index", encoder)
+        while (done := len(index) - len(old)) < len(more):
+            index.add(more[done : done + 20])
+        index.add([])  # which clears up
+
+    def state(folder: Path) -> str:
+        texts = texts_of(folder / "index", encoder)
+        if texts != [*old, *more][: max(len(texts), len(old))]:
+            raise ValueError(f"{len(texts)} texts are there, and not those that were added")
+        return "old" if texts == old else "new"
+
+    copy = partial(shutil.copytree, place / "old")
+    return Operation(copy, work, state, partial(index_files, encoder=encoder))
+
+
+def saving_index(place: Path) -> Operation:
+    encoder, texts = small_encoder(), sentences(12)
+
+    def work(folder: Path) -> None:
+        index = PhraseIndex.load(folder, encoder) if folder.exists() else PhraseIndex(encoder)
+        index.add(texts[len(index) :])
+        if not folder.exists():
+            index.save(folder)
+
+    def state(folder: Path) -> str:
+        if folder.exists() and texts_of(folder, encoder) != texts:
+            raise ValueError("the index is not whole")
+        return "new" if folder.exists() else "old"
+
+    return Operation(lambda folder: None, work, state, partial(texts_of, encoder=encoder))
+
+
+def saving_encoder(place: Path) -> Operation:
+    encoder = small_encoder()
+    small_encoder(seed=1).save(place / "old" / "encoder")
+    encoder.save(place / "new" / "encoder")
+    old, new = (contents(place / name / "encoder") for name in ("old", "new"))
+    turns = cycle([False, True])  # every second time there is one before
+
+    def before(folder: Path) -> None:
+        folder.mkdir()
+        if next(turns):
+            shutil.copytree(place / "old" / "encoder", folder / "encoder")
+
+    def state(folder: Path) -> str:
+        files = contents(folder / "encoder")
+        if files not in (old, new, {}):
+            raise ValueError(f"the folder holds neither encoder: {', '.join(files)}")
+        return "new" if files == new else "old" if files else "none before"
+
+    return Operation(before, lambda folder: encoder.save(folder / "encoder"), state, contents)
+
+
+OPERATIONS = {"fit": training, "add": adding, "index": saving_index, "encoder": saving_encoder}
+
+
+def kill_one(name: str, kills: int, place: Path, random: Random) -> Promise:
+    operation, start = OPERATIONS[name](place), 0.0
+    for run in (lambda work: work(), run_apart):  # the first loads what is loaded once
+        shutil.rmtree(place / "whole", ignore_errors=True)
+        operation.before(place / "whole")
+        start = time.perf_counter()
+        run(partial(operation.work, place / "whole"))
+    seconds, expected = time.perf_counter() - start, operation.final(place / "whole")
+    states, problems, folder = Counter[str](), [], place / "killed"
+    for number in tqdm(range(kills), desc=name):
+        status = 0
+        while status != -signal.SIGKILL:  # until a kill comes before the work is done
+            shutil.rmtree(folder, ignore_errors=True)
+            operation.before(folder)
+            status, _ = run_apart(partial(operation.work, folder), random.uniform(0, seconds))
+        try:
+            states[operation.state(folder)] += 1
+            status, error = run_apart(partial(operation.work, folder))
+            if status or operation.final(folder) != expected:
+                problems.append(f"{name} {number}: the next start ends otherwise {error}")
+        except Exception as error:
+            problems.append(f"{name} {number}: {error!r}")
+    print(*problems, sep="\n", end="", file=sys.stderr)
+    outcome = ", ".join(f"{state} {count}" for state, count in sorted(states.items()))
+    return Promise(
+        f"{name}: {kills} kills in {1000 * seconds:.0f} ms", f"{len(problems)} lost ({outcome})", not problems
+    )
+
+
+def kill(names: Sequence[str] = tuple(OPERATIONS), kills: int = 100, seed: int = 0) -> list[Promise]:
+    promises = []
+    with workplace("kill") as place:
+        for name in names:
+            (place / name).mkdir()
+            promises.append(kill_one(name, kills, place / name, Random(f"{seed} {name}")))
+    return promises
+
+
+# ---- damage
+
+Damage = Callable[[bytes, Random], bytes]
+
+
+def flip(content: bytes, random: Random, bits: int = 1) -> bytes:
+    changed = bytearray(content)
+    for _ in range(bits):
+        changed[random.randrange(len(changed))] ^= 1 << random.randrange(8)
+    return bytes(changed)
+
+
+def overwrite(content: bytes, random: Random, make: Callable[[int], bytes]) -> bytes:
+    """Replace a page, or half of a file that is smaller."""
+    size = min(4096, max(1, len(content) // 2))
+    start = random.randrange(len(content) - size + 1)
+    return content[:start] + make(size) + content[start + size :]
+
+
+def insert(content: bytes, random: Random, extra: bytes) -> bytes:
+    start = random.randrange(len(content) + 1)
+    return content[:start] + extra + content[start:]
+
+
+def in_a_line(content: bytes, random: Random, change: Callable[[bytes, Random], bytes]) -> bytes:
+    lines = content.split(b"\n")
+    place = random.randrange(len(lines))
+    lines[place] = change(lines[place], random)
+    return b"\n".join(lines)
+
+
+def fewer_columns(line: bytes, random: Random) -> bytes:
+    return line[: random.choice([mark.start() for mark in re.finditer(rb"[\t, ]", line)] or [0])]
+
+
+def other_value(content: bytes, random: Random) -> bytes:
+    return re.sub(rb'\d+|"\w+"', lambda found: random.choice([found[0], found[0], b"many", b"nan", b"null"]), content)
+
+
+def damages(long_line: int) -> dict[str, Damage]:
+    return {
+        "as it is": lambda content, _: content,
+        "CRLF": lambda content, _: content.replace(b"\n", b"\r\n"),
+        "a byte order mark": lambda content, _: b"\xef\xbb\xbf" + content,
+        "a flipped bit": flip,
+        "20 flipped bits": partial(flip, bits=20),
+        "cut off": lambda content, random: content[: random.randrange(len(content))],
+        "a zeroed page": partial(overwrite, make=bytes),
+        "a page of noise": partial(overwrite, make=os.urandom),
+        "NUL bytes": partial(insert, extra=bytes(3)),
+        "a byte of Latin-1": partial(insert, extra=b"\xe9"),
+        "empty": lambda content, random: b"",
+        "UTF-16": lambda content, random: content.decode("latin-1").encode("utf-16"),
+        "a long line": partial(in_a_line, change=lambda line, _: line + b"x" * long_line),
+        "fewer columns": partial(in_a_line, change=fewer_columns),
+        "more columns": partial(in_a_line, change=lambda line, _: line + b"\tmore,1\tmore"),
+        "other values": other_value,
+    }
+
+
+TEXT = (".txt", ".csv", ".tsv", ".jsonl")  # of which CRLF and a byte order mark change nothing
+
+
+def readers(place: Path) -> dict[str, Callable[[Path], Any]]:
+    """Make a folder of files for each format of own rows and each loader; return what reads such a folder."""
+    one, two = sentences(12), sentences(12, 1)
+    pairs = pd.DataFrame({"text_a": one, "text_b": two, "score": [n % 6 for n in range(12)]})
+    triples = pd.DataFrame({"anchor": one, "positive": two, "negative": one[::-1]})
+    encoder, index = small_encoder(), PhraseIndex(small_encoder())
+    index.add(one)
+
+    def train(folder: Path) -> Any:
+        method = SimCSE(small_encoder(pooling="cls"))
+        config = TrainConfig(steps=2, batch_size=4)
+        fit(method, one[:8], config, folder=folder / "made", resume=True, progress=False)
+        return method.encoder.encode(["the old king"]).tolist()
+
+    writes: dict[str, Callable[[Path], object]] = {
+        "txt": lambda path: path.write_text("\n".join(one) + "\n", encoding="utf-8"),
+        "csv": lambda path: pairs.to_csv(path, index=False),
+        "tsv": lambda path: triples.to_csv(path, index=False, sep="\t"),
+        "jsonl": lambda path: triples.to_json(path, orient="records", lines=True),
+        "parquet": lambda path: pairs.to_parquet(path),
+        "encoder": encoder.save,
+        "index": index.save,
+        "checkpoint": lambda path: train(path.parent),
+    }
+    for name, write in writes.items():
+        (place / name).mkdir()
+        write(place / name / (f"made.{name}" if f".{name}" in (*TEXT, ".parquet") else "made"))
+    (place / "checkpoint" / "made" / "history.json").unlink()  # which nobody reads
+    kinds = {"txt": "texts", "csv": "pairs", "tsv": "triples", "jsonl": "triples", "parquet": "pairs"}
+    files = {
+        name: lambda folder, name=name, kind=kind: from_file(folder / f"made.{name}", kind).rows
+        for name, kind in kinds.items()
+    }
+    return files | {
+        "encoder": lambda folder: Encoder.from_pretrained(folder / "made", device="cpu").encode(one[:1]).tolist(),
+        "index": lambda folder: list(PhraseIndex.load(folder / "made", encoder).search(["the old king"], 2)),
+        "checkpoint": train,
+    }
+
+
+def verdict(read: Callable[[Path], Any], folder: Path, expected: Any, same: bool) -> str:
+    """Return what is wrong with how damaged files are read; nothing if all is well."""
+    try:
+        result = read(folder)
+    except (ValueError, OSError) as error:
+        named = any(path.name in str(error) for path in folder.rglob("*"))
+        return f"{error!r} for what changes nothing" if same else "" if named else f"{error!r} names no file"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return f"another result: {result!r:.200}" if same and repr(result) != repr(expected) else ""
+
+
+def refused(write: Callable[[Path], object], folder: Path, size: int | None) -> str:
+    """Return what is wrong with how a writer takes a disk for files of some bytes, or a closed folder (None)."""
+    before, folders = contents(folder), [folder, *(path for path in folder.rglob("*") if path.is_dir())]
+
+    def work() -> None:
+        if size is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        elif os.geteuid() == 0:
+            os.setuid(65534)  # root may write everywhere
+        write(folder)
+
+    for path in folders:
+        path.chmod(0o555 if size is None else 0o755)
+    _, error = run_apart(work)
+    for path in folders:
+        path.chmod(0o755)
+    if not error.startswith("True|"):
+        return error or "no error"
+    dropped = "checkpoint.safetensors", "history.json"  # which a training afresh is to replace
+    after = contents(folder)
+    kept = all(after.get(name) == before[name] for name in before if Path(name).name not in dropped)
+    return "" if kept else "the old content has changed"
+
+
+def damage(inputs: int = 500, long_line: int = 10**7, seed: int = 0) -> list[Promise]:
+    warnings.simplefilter("ignore")
+    random, problems, failed, encoder = Random(seed), [], [], small_encoder()
+
+    def add(folder: Path) -> None:
+        if not (folder / "index").exists():
+            PhraseIndex(encoder).save(folder / "index")
+        PhraseIndex.load(folder / "index", encoder).add(sentences(30))
+
+    def train(folder: Path) -> None:
+        config = TrainConfig(steps=1, batch_size=4)
+        fit(SimCSE(encoder), sentences(8), config, folder=folder, overwrite=True, progress=False)
+
+    with workplace("damage") as place:
+        place.chmod(0o755)
+        reads, folder = readers(place), place / "damaged"
+        expected = {name: read(place / name) for name, read in reads.items()}
+        grid = [(name, kind) for name in reads for kind in damages(0)]
+        random.shuffle(grid)
+        for name, kind in tqdm([*islice(cycle(grid), inputs)], desc="damage"):
+            shutil.copytree(place / name, folder)
+            path = random.choice(sorted(p for p in folder.rglob("*") if p.is_file() and p.stat().st_size))
+            harmless = path.suffix in TEXT and path.parent == folder and kind in ("CRLF", "a byte order mark")
+            path.write_bytes(damages(long_line)[kind](path.read_bytes(), random))
+            if problem := verdict(reads[name], folder, expected[name], harmless or kind == "as it is"):
+                problems.append(f"{path.relative_to(folder)}, {kind}: {problem}")
+            shutil.rmtree(folder)
+        writers = {"save": lambda folder: encoder.save(folder / "model"), "add": add, "fit": train}
+        for name, write in writers.items():
+            (place / f"by {name}").mkdir()
+            write(place / f"by {name}")  # loads what is loaded once
+            failed += [
+                f"{name}: {problem}"
+                for size in (0, 700, None)
+                if (problem := refused(write, place / f"by {name}", size))
+            ]
+    for line in problems + failed:
+        print(line[:400], file=sys.stderr)
+    return [
+        Promise(f"{inputs} damaged inputs, {len(reads)} readers", f"{len(problems)} end badly", not problems),
+        Promise("disks full or folders closed, 3 writers", f"{len(failed)} end badly", not failed),
+    ]
+
+
+# ---- share
+
+
+def direction(encoder: Encoder, text: str, start: int, end: int) -> np.ndarray:
+    """Return the direction of the sum of the tokens' vectors in the characters [start, end) of a text."""
+    ((vectors, offsets),) = encoder.encode_tokens([text])
+    total = vectors[(offsets[:, 0] >= start) & (offsets[:, 1] <= end)].sum(0)
+    return total / np.linalg.norm(total)
+
+
+def wrong_hits(encoder: Encoder, index: PhraseIndex, number: int) -> list[str]:
+    """Search for a text of the index by its number; return what is wrong with the hits."""
+    text = index[number]
+    query, (hits,) = direction(encoder, text, 0, len(text)), index.search([text], 3, trim=False)
+    problems = [] if hits[0].text == number else [f"text {number} was not found, but {hits[0]}"]
+    for hit in hits:
+        place = index[hit.text]
+        if place[hit.start : hit.end] != hit.words:
+            problems.append(f"{hit} is not in {place!r}")
+        elif abs(float(query @ direction(encoder, place, hit.start, hit.end)) - hit.similarity) > ROUNDING:
+            problems.append(f"{hit} has another similarity")
+    return problems
+
+
+def share_index(folder: Path, encoder: Encoder, seed: int, until: float, old: list[str]) -> Counter[str]:
+    """Use an index until a time; return how often a process did what, and how many texts it added."""
+    random, texts, expected = Random(seed), sentences(20_000, seed), encoder.encode(old)
+    index, counts = PhraseIndex.load(folder, encoder), Counter[str]()
+    while time.time() < until and counts["texts"] < len(texts) - 3:
+        action = random.choices(("add", "search", "encode", "open"), (4, 8, 8, 1))[0]
+        counts[action] += 1
+        if action == "add":
+            more = texts[counts["texts"] : counts["texts"] + random.randint(1, 3)]
+            index.add(more, progress=False)
+            counts["texts"] += len(more)
+        elif action == "search":
+            number = random.randrange(len(index))
+            if problems := wrong_hits(encoder, index, number):
+                raise ValueError(str(problems))
+        elif action == "encode":
+            chosen = random.sample(range(len(old)), 4)
+            np.testing.assert_allclose(encoder.encode([old[i] for i in chosen]), expected[chosen], atol=SAME)
+        else:
+            index = PhraseIndex.load(folder, encoder)
+    return counts
+
+
+def processes_share(count: int, minutes: float, seed: int, place: Path) -> list[Promise]:
+    encoder, old, until = small_encoder(), sentences(200), time.time() + 60 * minutes
+    index = PhraseIndex(encoder)
+    index.add(old)
+    index.save(place / "index")
+    seeds = [1 + seed * count + number for number in range(count)]
+
+    def work(own: int) -> None:
+        counts = share_index(place / "index", encoder, own, until, old)
+        (place / f"{own}.json").write_text(json.dumps(counts), encoding="utf-8")
+
+    errors = []
+    for process, pipe in [forked(partial(work, own)) for own in seeds]:
+        with os.fdopen(pipe) as reading:
+            errors.append(reading.read()[1:])
+        os.waitpid(process, 0)
+    errors = [error for error in errors if error]
+    print(*errors, sep="\n", end="", file=sys.stderr)
+    if errors:
+        return [Promise(f"{count} processes use one index", f"{len(errors)} fail", False)]
+    counts = {own: Counter(json.loads((place / f"{own}.json").read_text(encoding="utf-8"))) for own in seeds}
+    index = PhraseIndex.load(place / "index", encoder)
+    index.add([])  # the next start
+    index.verify()
+    texts, clear = list(index), {path.suffix for path in place.iterdir()} == {"", ".json"}
+    kept = texts[: len(old)] == old and len(texts) == len(old) + sum(each["texts"] for each in counts.values())
+    for own, each in counts.items():
+        kept = kept and sentences(each["texts"], own) == [text for text in texts if f" {own}x" in text]
+    total = sum(counts.values(), Counter[str]())
+    did = f"{total['search']:,} searches, {total['encode']:,} encodings, {total['add']:,} times added"
+    return [
+        Promise(f"{count} processes for {minutes:g} minutes: {did}", "all right", True),
+        Promise(f"all {len(texts):,} texts are there once, in order", "yes" if kept else "no", kept),
+        Promise("files are sound, and none is left over", "yes" if clear else "no", clear),
+    ]
+
+
+def threads_share(count: int, rounds: int, seed: int) -> Promise:
+    encoder, random = small_encoder(), Random(seed)
+    texts = [text for words in range(1, 13) for text in sentences(4, words, words)]
+    batches = [random.sample(texts, random.randint(1, len(texts))) for _ in range(rounds)]
+
+    def vectors(batch: list[str]) -> list[np.ndarray]:
+        return [encoder.encode(batch), *(vectors for vectors, _ in encoder.encode_tokens(batch))]
+
+    expected = [vectors(batch) for batch in batches]
+    with ThreadPoolExecutor(count) as pool:
+        results = [*pool.map(vectors, batches)]
+    pairs = zip(results, expected, strict=True)
+    differ = sum(not all(map(np.array_equal, result, plain)) for result, plain in pairs)
+    return Promise(f"{count} threads encode {rounds:,} batches with one encoder", f"{differ} differ", not differ)
+
+
+def share(minutes: float = 5, processes: int = 8, threads: int = 8, rounds: int = 1000, seed: int = 0) -> list[Promise]:
+    with workplace("share") as place:
+        promises = processes_share(processes, minutes, seed, place)
+    return [*promises, threads_share(threads, rounds, seed)]
+
+
+# ---- soak
+
+
+def memory() -> float:
+    """Return the MB of memory that are this process's own, without the pages of files."""
+    line = re.search(r"RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="utf-8"))
+    assert line
+    return int(line[1]) * 1024 / 1e6
+
+
+def watch(what: str, count: int, loop: Callable[[int, Callable[[int], None]], object]) -> Promise:
+    """Do something often, which calls back after each time, and fit a line to the memory."""
+    every, readings = max(1, count // 100), []
+
+    def look(done: int) -> None:
+        if done % every == 0:
+            readings.append((done, memory()))
+
+    loop(count, look)
+    settled = np.array([row for row in readings if row[0] >= count / 3])
+    slope = float(np.polyfit(*settled.T, 1)[0])  # MB a time
+    return Promise(
+        f"{count:,} {what}, {readings[-1][1]:.0f} MB", f"{1000 * slope:+.4f} MB per 1,000", slope * count <= 10
+    )
+
+
+def train_long(steps: int, look: Callable[[int], None]) -> None:
+    config = TrainConfig(steps=steps, batch_size=8, learning_rate=1e-4)
+    method = SimCSE(small_encoder(pooling="cls", max_length=16))
+    fit(method, sentences(500), config, on_step=lambda step, _: look(step))
+
+
+def search_long(searches: int, look: Callable[[int], None]) -> None:
+    index, phrases = PhraseIndex(small_encoder(), max_size=5), sentences(1000, seed=1, words=2)
+    index.add(sentences(20))
+    for done in tqdm(range(1, searches + 1), desc="search"):
+        index.search([phrases[done % len(phrases)]], 3)
+        look(done)
+
+
+def soak(steps: int = 20_000, searches: int = 200_000) -> list[Promise]:
+    works = (("steps of training", steps, train_long), ("searches", searches, search_long))
+    return [watch(what, count, loop) for what, count, loop in works if count]
+
+
+@contextmanager
+def workplace(name: str) -> Iterator[Path]:
+    """Give a temporary folder, and keep torch on one thread, for forks of a process with several can hang."""
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory(prefix=f"sentlab-{name}-") as folder:
+        yield Path(folder).resolve()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = ("kill", "damage", "share", "soak")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(parts)}; default: all")
+    parser.add_argument("--effort", type=float, default=1.0, help="default: 1")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    effort, seed = args.effort, args.seed
+    works: dict[str, Callable[[], list[Promise]]] = {
+        "kill": lambda: kill(kills=max(1, round(100 * effort)), seed=seed),
+        "damage": lambda: damage(max(1, round(500 * effort)), seed=seed),
+        "share": lambda: share(5 * effort, rounds=max(1, round(1000 * effort)), seed=seed),
+        "soak": lambda: soak(round(20_000 * effort), round(200_000 * effort)),
+    }
+    promises = [promise for part in args.parts or parts for promise in works[part]()]
+    for what, outcome, kept in promises:
+        print(f"{what:<64}  {outcome:>28}  {'kept' if kept else 'BROKEN'}")
+    return 0 if all(promise.kept for promise in promises) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
