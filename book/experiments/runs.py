@@ -34,7 +34,6 @@ def runs(name: str, folder: str | Path | None = None, where: Mapping[str, Any] |
 
     Raises:
         FileNotFoundError: there is no such record.
-        ValueError: it is neither a run, a sweep nor a search.
         NotRun: a run has no results yet.
 
     Example:
@@ -53,13 +52,9 @@ def best_on_dev(name: str) -> RunRecord:
 
 
 def dev_of(run: RunRecord) -> float:
-    """Return the dev score of a run, the mean of its dev sets where it has several.
-
-    Raises:
-        ValueError: the run has no results.
-    """
-    found = scores(run)
-    return sum(found.get(f"{name}-dev", math.nan) for name in run.settings.devs) / len(run.settings.devs)
+    """Return the dev score of a run, the mean of its dev sets where it has several."""
+    measured = scores(run)
+    return sum(measured.get(f"{name}-dev", math.nan) for name in run.settings.devs) / len(run.settings.devs)
 
 
 def scores(run: RunRecord, pooling: str | None = None, when: When | None = None) -> dict[str, float]:
@@ -73,34 +68,23 @@ def scores(run: RunRecord, pooling: str | None = None, when: When | None = None)
 
     Returns:
         task -> score, and those of `AVERAGES` whose tasks are all there.
-
-    Raises:
-        KeyError: the run has no such pooling, or did not train; names the poolings that it has.
     """
-    results = run.results
-    if results is None:
-        raise ValueError(f"{run.name} has no results yet")
-    measured = results.at(when) if when else results.final
-    if pooling and pooling not in measured.scores:
-        raise KeyError(f"{run.name} has no scores of {pooling!r}; there is {', '.join(measured.scores)}")
-    found = measured.scores[pooling] if pooling else measured.own
-    averages = {
-        name: sum(found[task] for task in tasks) / len(tasks)
-        for name, tasks in AVERAGES.items()
-        if all(task in found for task in tasks)
-    }
-    return {**found, **averages}
+    measured = run.results.at(when) if when else run.results.final
+    by_task = measured.scores[pooling] if pooling else measured.own
+    complete = {name: tasks for name, tasks in AVERAGES.items() if all(task in by_task for task in tasks)}
+    averages = {name: sum(by_task[task] for task in tasks) / len(tasks) for name, tasks in complete.items()}
+    return {**by_task, **averages}
 
 
-def values(found: str | Sequence[RunRecord], score: str = "average") -> pd.Series:
+def values(several: str | Sequence[RunRecord], score: str = "average") -> pd.Series:
     """Return one score of each run; the name of the Series is that of the record to link to.
 
     Args:
-        found: runs, or the name of their record.
+        several: runs, or the name of their record.
         score: a key of `scores`.
     """
-    found = runs(found) if isinstance(found, str) else found
-    return pd.Series([scores(run)[score] for run in found], name=tables.origin(found))
+    several = runs(several) if isinstance(several, str) else several
+    return pd.Series([scores(run)[score] for run in several], name=tables.origin(several))
 
 
 def dev_curve(run: RunRecord) -> list[dict[str, float]]:
@@ -108,13 +92,12 @@ def dev_curve(run: RunRecord) -> list[dict[str, float]]:
 
     The first row is the score before training, at step 0.
     """
-    results = run.results
-    if results is None or results.training is None or not results.training.dev:
+    if run.results.training is None or not run.results.training.dev:
         return []
-    rows = [row.model_dump() for row in results.training.dev]
+    rows = [row.model_dump() for row in run.results.training.dev]
     if rows[0]["step"] == 0:
         return rows
-    start = [results.before.own[f"{name}-dev"] for name in run.settings.devs]
+    start = [run.results.before.own[f"{name}-dev"] for name in run.settings.devs]
     return [{"step": 0, "score": sum(start) / len(start)}, *rows]
 
 
@@ -124,16 +107,10 @@ def geometry_of(run: RunRecord, pooling: str | None = None) -> Geometry:
     Args:
         run: with results.
         pooling: None: that of the encoder itself.
-
-    Raises:
-        KeyError: nothing of that pooling was measured.
     """
-    results = run.results
-    found = (results.final.geometry or results.before.geometry) if results else {}
-    pooling = pooling or next(iter(found), "any pooling")
-    if pooling not in found:
-        raise KeyError(f"{run.name} has no geometry of {pooling}; there is {', '.join(found) or 'none'}")
-    return Geometry(**found[pooling].model_dump(exclude={"corpus"}))
+    by_pooling = run.results.final.geometry or run.results.before.geometry
+    measured = by_pooling[pooling or next(iter(by_pooling))]
+    return Geometry(**measured.model_dump(exclude={"corpus"}))
 
 
 def recorded(rows: Mapping[str, tuple[Any, ...]], columns: Sequence[str]) -> pd.DataFrame:
@@ -146,7 +123,7 @@ def recorded(rows: Mapping[str, tuple[Any, ...]], columns: Sequence[str]) -> pd.
     Example:
         >>> recorded({"PaSeR": (runs("paser/seeds"), None)}, ["stsb", "average"])              # doctest: +SKIP
     """
-    table = {
-        name: tables.shown([scores(run, *which) for run in found], found) for name, (found, *which) in rows.items()
+    cells = {
+        name: tables.shown([scores(run, *which) for run in seeds], seeds) for name, (seeds, *which) in rows.items()
     }
-    return pd.DataFrame(table).T[list(columns)]
+    return pd.DataFrame(cells).T[list(columns)]
