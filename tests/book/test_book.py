@@ -114,12 +114,6 @@ def test_pages_lead_nowhere_dead(pages: dict[Path, Page]) -> None:
     assert dead == []
 
 
-def test_recorded_numbers_of_experiments_lead_to_their_records(pages: dict[Path, Page]) -> None:
-    for path in BOOK.glob("*-experiments.ipynb"):
-        links = pages[HTML / "book" / f"{path.stem}.html"].links
-        assert sum(link.startswith("records.html#record-") for link in links) > 2
-
-
 def test_pages_show_without_errors_in_the_width_there_is(pages: dict[Path, Page], browser: Browser) -> None:
     broken = "[...document.images].filter(image => image.complete && !image.naturalWidth).map(image => image.src)"
     problems = []

@@ -77,14 +77,6 @@ def test_token_ids_are_those_of_the_tokenizer(browser: Browser, encoder: Encoder
     assert in_page(browser, TEXTS, "encoder.tokenize(text).ids") == expected
 
 
-def test_places_are_the_characters_of_each_piece(browser: Browser, encoder: Encoder, tmp_path: Path) -> None:
-    show(browser, tmp_path, encoder)
-    texts = [text for text in TEXTS if max(map(ord, text), default=0) < 0x10000]  # others count differently in Python
-    expected = [encoder.tokenizer(text, truncation=True, max_length=64, return_offsets_mapping=True) for text in texts]
-    found = in_page(browser, texts, "encoder.tokenize(text).places")
-    assert found == [[list(place) for place in own["offset_mapping"]] for own in expected]
-
-
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_vectors_are_those_of_the_same_weights(
     browser: Browser, encoder: Encoder, tmp_path: Path, pooling: str
@@ -146,14 +138,6 @@ def test_the_decoder_says_what_paser_says(browser: Browser, paser: PaSeR, tmp_pa
     assert [piece for piece, _ in found[0][0]] == [
         "" if piece == "[SEP]" else piece for piece in own.encoder.tokenizer.convert_ids_to_tokens(top.indices.tolist())
     ]
-
-
-def test_another_shape_of_bert_runs_too(browser: Browser, small_encoder_folder: Path, tmp_path: Path) -> None:
-    own = Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=12, device="cpu")
-    show(browser, tmp_path, own)
-    texts = ["the man plays a guitar by the river and the road", "he is in it"]
-    found = np.array(in_page(browser, texts, "[...encoder.encode(text)]"))
-    assert found == pytest.approx(np.asarray(rounded(own).encode(texts, progress=False)), abs=2e-4)
 
 
 def test_an_encoder_that_the_page_cannot_compute_is_refused(encoder: Encoder, tmp_path: Path) -> None:
