@@ -24,10 +24,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
-from sentlab.metrics import spearman
 from side_by_side import OURS, Row, added_by, alone, in_turn, main, medians, parser_of, times_as_fast
 
-from sentlab import Encoder, data
+from sentlab import Encoder, data, metrics
 from sentlab.encoder.inference import computes_bfloat16
 
 PEER, ONNX = "sentence-transformers", "ONNX Runtime"
@@ -140,7 +139,7 @@ def average(encoder: Encoder, precision: str) -> float:
             encoder.encode([getattr(row, side) for row in pairs], normalize=True, precision=precision)
             for side in ("text_a", "text_b")
         )
-        scores.append(100 * spearman((a * b).sum(1), [row.score for row in pairs]))
+        scores.append(100 * metrics.spearman((a * b).sum(1), [row.score for row in pairs]))
     return float(np.mean(scores))
 
 

@@ -71,7 +71,7 @@ class StaticEncoder:
         try:
             from model2vec import StaticModel
         except ImportError as error:
-            raise ImportError(f"{folder} is a model of model2vec: pip install 'sentlab[static]'") from error
+            raise ImportError(f"{folder} is a model of model2vec: pip install model2vec") from error
         return cls(StaticModel.from_pretrained(str(Path(folder).expanduser())))
 
     @property

@@ -40,7 +40,7 @@ def from_file(
     """Read your own rows from a file; its ending says the format.
 
     A `.txt` has a text a line. `.csv` and `.tsv` have a header row, `.jsonl` an object a line, `.parquet` its columns
-    (pip install 'sentlab[data]'). A text file is UTF-8, and may be packed as `.gz` or `.xz`. Texts lose surrounding
+    (pip install 'sentlab[hub]'). A text file is UTF-8, and may be packed as `.gz` or `.xz`. Texts lose surrounding
     white space. Rows that lack a text or a score are left out, and `Corpus.left_out` counts them.
 
     Args:

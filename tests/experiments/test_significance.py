@@ -127,8 +127,8 @@ def test_false_alarms_are_as_rare_as_promised(seeds: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("spread", "times"), [(0.25, 1.0), (1.25, 1.5), (2.5, 6.6)])
-def test_false_alarms_far_below_the_level_are_more_where_seeds_spread(spread: float, times: float) -> None:
+@pytest.mark.parametrize(("spread", "least", "most"), [(0.25, 0.6, 1.4), (1.25, 1.2, 2.6), (2.5, 5.0, 8.5)])
+def test_false_alarms_far_below_the_level_are_more_where_seeds_spread(spread: float, least: float, most: float) -> None:
     """At 0.001, of three seeds whose means spread so many times as much as the error of the items."""
     random, alarms, tables = np.random.default_rng(0), 0, 60_000
     items = random.normal(size=10_000)  # the error of a mean over items, in each resample
@@ -137,7 +137,7 @@ def test_false_alarms_far_below_the_level_are_more_where_seeds_spread(spread: fl
     for _ in range(tables):
         scores = random.normal() + spread * random.normal(size=3)
         alarms += (estimate(Drawn(scores, items, "a"), other).p or 0) < 0.001
-    assert alarms / tables / 0.001 == pytest.approx(times, rel=0.3)
+    assert least < alarms / tables / 0.001 < most
 
 
 @pytest.mark.slow
