@@ -14,7 +14,7 @@ from sentlab.evaluation.mining import Setup
 
 from experiments.probes import evaluate
 from experiments.records import Typed, alone, get, read_items, write_items
-from experiments.run import RunRecord, RunSettings, trained_by
+from experiments.run import RunRecord, RunSettings, fingerprint_now, trained_by
 from experiments.search import SearchRecord, SweepRecord, runs_of
 from experiments.static import load
 
@@ -143,6 +143,9 @@ def kept_evaluation(
         chosen: which items to return. Those of the whole test are computed and kept.
     """
     path, begin = run.items
+    if run.settings.method is None:  # whatever encoder its settings name now
+        source = run.encoder["source"]
+        begin += f"{fingerprint_now(source) or source}-"
     name = f"{pooling or run.encoder.get('pooling', 'own')}-{max_length}-{test.whole}-{corpus.fingerprint}"
     name = begin + name.replace(" ", "-")
     gold, correlation = gold_of(corpus)

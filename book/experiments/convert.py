@@ -48,6 +48,7 @@ def convert(old: Path, new: Path) -> None:
             moved = f"runs/{homes[run]}/{label(values)}/encoder"
             head, middle, tail = text.partition('"provenance"')  # which stays as recorded
             record.path.write_text(head.replace(source, moved) + middle + tail)
+            records.get(name, new).save()
 
 
 def pack(name: str, content: dict[str, Any], old: Path, new: Path, homes: dict[str, str]) -> None:

@@ -1,0 +1,152 @@
+"""Records: what a file may hold, how it is named and found, and the arrays beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from experiments import records, tables
+from experiments.records import Notes, Provenance, read_items, smallest, write_items
+from experiments.run import GeometryResult, Measured, RunResults
+from experiments.search import Experiment, runs_of
+
+SETTINGS: dict[str, Any] = {
+    "encoder": {"source": "tiny", "pooling": "cls", "max_length": 32},
+    "method": {"name": "PaSeR", "arguments": {"m": 10.0}},
+    "data": {"corpus": "toy-sentences"},
+    "train": {"steps": 6, "batch_size": 8},
+    "dev": "toy-sts",
+    "test": [],
+}
+
+
+def write(place: Path, name: str, **changes: Any) -> None:
+    path = place / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"kind": "run", "settings": SETTINGS} | changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "runs"},
+        {"scores": 1},
+        {"settings": SETTINGS | {"threds": 1}},
+        {"settings": SETTINGS | {"threads": "1"}},
+        {"settings": SETTINGS | {"train": {"stpes": 1}}},
+        {"settings": SETTINGS | {"train": None}},
+        {"settings": SETTINGS | {"method": {"name": "PaSer"}}},
+        {"settings": SETTINGS | {"data": {"corpus": "wiki1m", "splt": "dev"}}},
+        {"results": {"before": {"scores": {"cls": {"stsb": "50"}}}}},
+    ],
+)
+def test_a_wrong_file_is_refused_by_name(tmp_path: Path, changes: dict[str, Any]) -> None:
+    write(tmp_path, "right")
+    assert records.get("right", tmp_path).settings.method.name == "PaSeR"
+    write(tmp_path, "wrong", **changes)
+    with pytest.raises(ValueError, match=r"wrong\.json"):
+        records.get("wrong", tmp_path)
+
+
+def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    write(tmp_path, "paser/one")
+    record = records.get("paser/one", tmp_path)
+    assert (record.name, record.done, record.command) == ("paser/one", False, "python -m experiments run paser/one")
+    before = json.loads(record.path.read_text())
+    record.save()
+    assert json.loads(record.path.read_text()) == before  # no default was added, and no name
+    counts = [[0, 0, 3, 0, 1, 0], [0, 0, 0, 0, 0, 0]]
+    geometry = GeometryResult(corpus="c", alignment=0.1, uniformity=-1.0, mean=[0.5], variance=[0.1], counts=counts)
+    record.results = RunResults(before=Measured(scores={"cls": {"stsb": 50.12, "sick": 7}}, geometry={"cls": geometry}))
+    record.provenance = Provenance(command="c", device="d", versions={"torch": "2"}, date="2026-01-01", seconds=60)
+    record.save()
+    again = records.get("paser/one", tmp_path)
+    assert again == record
+    assert again.results.before.geometry["cls"].counts == counts
+    assert again.provenance_line() == "paser/one: c; d; torch 2; 2026-01-01; 1.0 min"
+    with pytest.raises(KeyError):
+        again.results.at("after")
+
+
+def test_only_finished_records_load(tmp_path: Path) -> None:
+    for name in ("a/seed0", "a/seed1", "b"):
+        write(tmp_path, name, results={"before": {"scores": {"cls": {"stsb": 1.0}}}})
+    write(tmp_path, "a/waiting")
+    (tmp_path / "a" / ".seed0.json.0123abcd.new").mkdir()  # another process writes it
+    (tmp_path / "a" / ".seed0.json.0123abcd.new" / "seed0.json").write_text('{"kind": "ru')
+    assert [record.name for record in records.load("*", tmp_path)] == ["a/seed0", "a/seed1", "b"]
+    assert len(records.load("a/seed?", tmp_path)) == 2
+    with pytest.raises(FileNotFoundError):
+        records.load("a/waiting", tmp_path)
+
+
+def test_arrays_are_kept_exactly_in_few_and_equal_bytes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    arrays = {"b/ranks": np.arange(300), "a/map": rng.random(50), "a/half": np.array([0.5, np.nan]), "c": np.ones(3)}
+    write_items(tmp_path / "one.npz", arrays)
+    for name in ("c", "a/half", "b/ranks", "a/map"):  # another order, and one by one
+        write_items(tmp_path / "two.npz", {name: arrays[name]})
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(read_items(tmp_path / "one.npz", name), array)
+    kinds = [smallest(arrays[name]).dtype for name in ("b/ranks", "a/map", "a/half")]
+    assert kinds == [np.uint16, np.float64, np.float32]
+    assert smallest(np.array([-1, 200])).dtype == np.int16
+    write_items(tmp_path / "one.npz", {"a/new": np.ones(1)}, drop="a/")
+    assert np.load(tmp_path / "one.npz").files == ["a/new", "b/ranks", "c"]
+    assert read_items(tmp_path / "one.npz", "a/map") is None
+    write_items(tmp_path / "one.npz", {}, drop="")
+    assert not (tmp_path / "one.npz").exists()
+
+
+def test_a_run_on_the_cpu_does_not_name_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
+    assert Notes().provenance("c", 1.0, on=torch.device("cuda")).device == "a GPU"
+    assert Notes().provenance("c", 1.0, on="cpu").device.startswith("CPU ")
+
+
+@pytest.fixture(scope="module")
+def recorded() -> list[Any]:
+    return [records.get(name) for name in records.names(records.folder())]
+
+
+def test_all_recorded_files_are_written_again_without_a_change(recorded: list[Any], tmp_path: Path) -> None:
+    assert len(recorded) > 100
+    for record in recorded:
+        copy = record.model_copy(update={"folder": tmp_path})
+        copy.save()
+        assert copy.path.read_bytes() == record.path.read_bytes(), record.name
+
+
+def test_every_recorded_run_has_the_settings_of_its_fingerprint(recorded: list[Any]) -> None:
+    experiments = [record for record in recorded if isinstance(record, Experiment)]
+    for record in experiments:
+        for run in record.runs:
+            settings = next(one for one in record.having({}) if one.fingerprint == run.fingerprint)
+            found = record.run_with(settings)
+            assert found is not None
+            assert found.results is not None
+            assert (run.results is None) == (run.at is not None)
+        runs = runs_of(record, so_far=True) if record.kind == "sweep" or record.done else []
+        if len(runs) > 1:
+            assert tables.origin(runs) == record.name
+    assert sum(len(record.runs) for record in experiments) > 350
+
+
+def test_items_belong_to_recorded_runs(recorded: list[Any]) -> None:
+    labels = {run.items for record in recorded if isinstance(record, Experiment) for run in _runs(record)}
+    for path in records.folder().rglob("*.npz"):
+        assert path.with_suffix(".json").exists()
+        with np.load(path, allow_pickle=False) as arrays:
+            begins = {(path, f"{name.rpartition('/')[0]}/") for name in arrays.files if "/" in name}
+        assert begins <= labels
+
+
+def _runs(record: Experiment) -> list[Any]:
+    return [run for settings in record.having({}) if (run := record.run_with(settings))]
+

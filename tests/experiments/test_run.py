@@ -1,0 +1,258 @@
+"""Runs: a record is filled with numbers and with all that is needed to get them again."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from experiments import published, records
+from experiments import run as runs
+from experiments.records import Notes
+from experiments.run import RunRecord, RunResults, RunSettings, build_method, count_reconstructed, perform, run
+
+from sentlab import data
+from sentlab.encoder import Encoder
+from sentlab.text.phrases import Phrase
+
+
+@pytest.fixture
+def settings(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Settings of a short run; checkpoints go below the temporary folder."""
+    monkeypatch.chdir(tmp_path)
+    return {
+        "encoder": {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 32},
+        "method": {"name": "PaSeR", "arguments": {"decoder_layers": 1, "top_phrases": 2}},
+        "data": {"corpus": "toy-sentences"},
+        "train": {"steps": 6, "batch_size": 8, "learning_rate": 0.001, "eval_every": 3, "keep": "dev", "seed": 3},
+        "dev": "toy-sts",
+        "test": ["toy-sts"],
+        "poolings": ["cls", "mean"],
+        "threads": 1,
+    }
+
+
+def results_of(settings: dict[str, Any], folder: str = "runs/a", **options: Any) -> RunResults:
+    results, _ = perform(RunSettings.model_validate(settings), Path(folder), "c", progress=False, **options)
+    return results
+
+
+def test_a_run_fills_its_record_and_gives_the_same_numbers_again(settings: dict[str, Any], tmp_path: Path) -> None:
+    first, again = (
+        run(RunRecord(settings=RunSettings.model_validate(settings), name=name, folder=tmp_path)) for name in "ab"
+    )
+    assert first.results == again.results
+    read = records.get("a", tmp_path)
+    results = read.results
+    assert results == first.results
+    assert {row.step for row in results.training.dev} >= {3, 6}
+    assert results.kept_step in {row.step for row in results.training.dev}
+    assert results.before.scores.keys() == {"cls", "mean"}
+    assert results.before.own != results.after.own
+    assert results.after.own.keys() == {"toy-sts", "toy-sts-dev"}
+    assert sum(map(sum, results.before.geometry["cls"].counts)) == read.source.data["toy-sts/test"].rows
+    assert read.source.data["toy-sentences/train"].rows > 1000
+    assert read.source.encoder.fingerprint == runs.fingerprint_now(settings["encoder"]["source"])
+    assert read.source.versions["torch"]
+    assert read.source.command == "python -m experiments run a"
+    assert Path(read.encoder["source"]).is_dir()
+
+
+def test_other_seed_other_numbers(settings: dict[str, Any]) -> None:
+    train = {"steps": 3, "batch_size": 8, "learning_rate": 0.01}
+    one, two = (results_of(settings | {"train": train | {"seed": seed}}, f"runs/{seed}") for seed in (0, 1))
+    assert one.after != two.after
+
+
+def test_what_the_decoder_reconstructs_is_recorded(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "SENTENCES", 20)
+    settings["encoder"]["max_length"] = 64
+    reconstruction = results_of(settings | {"reconstruct": ["toy-sts", "toy-duplicates"]}).reconstruction
+    assert reconstruction
+    assert [row.masked for row in reconstruction.table_7] == ["Work", "least 89", "London", "two options"]
+    assert [counts.sentences for counts in reconstruction.corpora.values()] == [20, 20]
+
+
+def test_a_phrase_is_reconstructed_when_all_its_words_come_back(small_encoder_folder: Path) -> None:
+    class Parrot:
+        """Says every sentence as it is, except for the first of each batch."""
+
+        encoder = Encoder.from_pretrained(small_encoder_folder, max_length=32)
+
+        def reconstruct(self, sentences: list[str], beams: int) -> list[list[tuple[Phrase, str]]]:
+            tokenizer = self.encoder.tokenizer
+            ids = tokenizer(sentences, add_special_tokens=False)["input_ids"]
+            words = [tokenizer.decode(row) for row in ids]
+            words[0] += " and more"
+            return [[(Phrase(text, 0, len(text), 1.0), said)] for text, said in zip(sentences, words, strict=True)]
+
+    pairs = data.load("toy-sts", "dev")[:120]
+    count = len({pair.text_a for pair in pairs})
+    counts = count_reconstructed(Parrot(), pairs)  # type: ignore[arg-type]
+    assert (counts.sentences, counts.phrases, counts.exact) == (count, count, count - -(-count // 50))
+
+
+def test_the_papers_examples_are_recorded_of_an_encoder_without_training(settings: dict[str, Any]) -> None:
+    changes = {"method": None, "train": None, "examples": ["nearest_questions", "phrase_cosines"]}
+    results = results_of(settings | changes | {"test": ["toy-sts", "toy-duplicates", "toy-reranking"]})
+    assert results.after is results.kept_step is None
+    assert {"toy-duplicates map", "toy-duplicates mrr@10", "toy-reranking map"} <= results.before.own.keys()
+    assert results.examples
+    nearest, cosines = results.examples.nearest_questions or {}, results.examples.phrase_cosines or []
+    table = published.table("paser", 6)
+    assert list(nearest) == list(table.index.unique())
+    assert all(len(set(texts)) == 3 and set(texts) <= {*table.to_numpy().ravel()} for texts in nearest.values())
+    encoder = Encoder.from_pretrained(settings["encoder"]["source"], pooling="cls", max_length=32)
+    first, second = encoder.encode(["hundreds", "thousands"], normalize=True)
+    assert cosines[0] == pytest.approx(first @ second, abs=1e-4)
+
+
+def test_several_tasks_train_one_encoder_and_every_level_is_scored(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "evaluate_relatedness", lambda encoder, name: SimpleNamespace(spearman=len(name)))
+    settings["train"]["keep"] = "last"  # its start may be best on dev
+    results = results_of(
+        settings
+        | {
+            "method": {"name": "Universal", "arguments": {"pair_features": "|u-v|", "negatives": 2}},
+            "data": {"nli": {"corpus": "toy-nli-pairs"}, "pi": {"corpus": "toy-phrases", "split": "dev"}},
+            "test": ["toy-sts", "toy-words", "toy-phrases"],
+            "heads": ["toy-sts"],
+        }
+    )
+    assert results.after
+    scores = {"toy-sts-dev", "toy-sts", "toy-words", "toy-phrases", "toy-sts head"}
+    assert results.before.own.keys() == results.after.own.keys() == scores
+    assert results.before.own != results.after.own
+
+
+def test_heads_can_train_first_with_the_encoder_frozen(settings: dict[str, Any]) -> None:
+    settings |= {
+        "method": {"name": "Universal", "arguments": {"negatives": 2}},
+        "data": {"nli": {"corpus": "toy-nli-pairs"}, "pi": {"corpus": "toy-phrases"}},
+        "train": {"steps": 1, "batch_size": 4, "learning_rate": 1e-12},  # as good as none, and clipped
+    }
+    start = Encoder.from_pretrained(settings["encoder"]["source"]).state_dict()
+    steps = {}
+    for name, first in (("without", {}), ("first", {"frozen_first": {"steps": 4, "learning_rate": 0.01}})):
+        results_of(settings | first, f"runs/{name}")
+        trained = Encoder.from_pretrained(f"runs/{name}/encoder")
+        assert all(torch.allclose(value, start[key], atol=1e-6) for key, value in trained.state_dict().items())
+        steps[name] = [note["steps"] for note in trained.trainings]
+    assert steps == {"without": [1], "first": [4, 1]}
+    with pytest.raises(ValueError, match="frozen_first"):  # no layers besides the encoder
+        results_of(settings | {"method": {"name": "MaskedLM"}, "data": {"corpus": "toy-sentences"}} | first, "runs/no")
+
+
+def test_phrases_in_contexts_are_scored_in_the_set_ups_that_were_asked_for(settings: dict[str, Any]) -> None:
+    results = results_of(
+        settings
+        | {
+            "encoder": {"source": "tiny", "pooling": "mean", "max_length": 128},  # whose vocabulary fits the contexts
+            "method": {"name": "SLICE", "arguments": {"max_size": 4}},
+            "data": {"corpus": "toy-nli"},
+            "train": {"steps": 2, "batch_size": 4, "learning_rate": 0.01, "keep": "dev", "seed": 0},
+            "dev": "toy-contexts",
+            "test": ["toy-contexts"],
+            "setups": ["spans"],
+            "poolings": [],
+        }
+    )
+    scores = ["toy-contexts-dev", *(f"toy-contexts spans {name}" for name in ("pearson", "spearman", "found"))]
+    assert results.after
+    assert results.training
+    assert list(results.before.own) == list(results.after.own) == scores
+    kept = max(row.score for row in results.training.dev)
+    assert kept == pytest.approx(results.after.own["toy-contexts-dev"], abs=0.01)
+
+
+@pytest.mark.parametrize(("kind", "arguments"), [("Whitening", {"dim": 8}), ("Flow", {"epochs": 1})])
+def test_a_map_is_fitted_and_only_its_own_pooling_is_scored(
+    settings: dict[str, Any], kind: str, arguments: dict[str, Any]
+) -> None:
+    results = results_of(settings | {"method": {"name": kind, "arguments": arguments}, "train": None})
+    assert results.after
+    assert results.before.scores.keys() == {"cls", "mean"}
+    assert results.after.scores.keys() == {"cls"}
+    assert results.before.own != results.after.own
+    assert Encoder.from_pretrained("runs/a/encoder").post is not None
+
+
+def test_again_trains_afresh_under_the_new_settings(settings: dict[str, Any]) -> None:
+    settings["train"]["keep"] = "last"
+    cold, warm = (settings | {"method": {"name": "SimCSE", "arguments": {"temperature": t}}} for t in (0.05, 5.0))
+    first = results_of(cold)
+    assert list(Path("runs/a").glob("checkpoint*"))
+    assert results_of(cold, again=True) == first
+    assert results_of(warm, again=True) == results_of(warm, "runs/b") != first
+
+
+def test_a_checkpoint_belongs_to_its_dev_rows(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    first = results_of(settings)
+    assert first.last
+    with pytest.raises(ValueError, match="dev"):
+        results_of(settings | {"dev": "toy-words"})
+    results_of(settings | {"poolings": ["mean"]})  # which measures, and trains nothing
+    left = first.last.model_copy(update={"scores": {"cls": {}}})
+    Path("runs/a", runs.LAST).write_text(left.model_dump_json())
+    assert results_of(settings).last is None  # that file is of other tests
+    load = data.load
+
+    def half(name: str, split: str = "test") -> Any:
+        whole = load(name, split)
+        return dataclasses.replace(whole, rows=whole.rows[::2]) if split == "dev" else whole
+
+    monkeypatch.setattr(data, "load", half)
+    with pytest.raises(ValueError, match="dev"):
+        results_of(settings)
+
+
+def test_the_last_step_is_recorded_also_after_an_interruption(
+    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, measure = results_of(settings), runs.measure
+    assert whole.last
+
+    def interrupted(encoder: Any, *rest: Any) -> Any:
+        if Path("runs/b", runs.LAST).exists():
+            raise KeyboardInterrupt
+        return measure(encoder, *rest)
+
+    monkeypatch.setattr(runs, "measure", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        results_of(settings, "runs/b")
+    monkeypatch.setattr(runs, "measure", measure)
+    assert results_of(settings, "runs/b") == whole
+    shutil.rmtree("runs/b")
+    Path("runs/b").mkdir()
+    zero = {pooling: dict.fromkeys(scores, 0.0) for pooling, scores in whole.last.scores.items()}
+    Path("runs/b", runs.LAST).write_text(whole.last.model_copy(update={"scores": zero}).model_dump_json())
+    assert results_of(settings, "runs/b") == whole  # not what an earlier training has left
+
+
+PAPERS = ("paser", "ptbert", "slice", "universal")
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_the_settings_at_the_papers_scale_are_taken(name: str) -> None:
+    settings = records.get(f"paper-scale/{name}").settings.model_copy(update={"words": "toy"})
+    toy = {"nli": "toy-nli-pairs", "pi": "toy-phrases", "ptc": "toy-phrases"}
+    small = {"toy": "toy-nli" if name == "slice" else "toy-sentences"}
+    tasks = settings.data if isinstance(settings.data, dict) else {}
+    corpora = {task: {"corpus": toy[task]} for task in tasks} or {"corpus": small["toy"]}
+    rows = runs.training_rows(RunSettings.model_validate(settings.model_dump() | {"data": corpora}), Notes())
+    encoder = Encoder.from_pretrained(
+        "tiny", pooling=settings.encoder.pooling, max_length=settings.encoder.max_length, device="cpu"
+    )
+    method = build_method(settings, rows)(encoder)
+    assert type(method).__name__ == settings.method.name
+    assert method.collate([rows[0], rows[1]])
+    known = data.corpora()
+    wanted = {(corpus.corpus, corpus.split) for corpus in settings.corpora}
+    wanted |= {(settings.dev, "dev"), *((corpus, "test") for corpus in settings.test)}
+    assert all(split in known.loc[corpus, "splits"].split(", ") for corpus, split in wanted)
