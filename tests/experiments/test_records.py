@@ -149,4 +149,3 @@ def test_items_belong_to_recorded_runs(recorded: list[Any]) -> None:
 
 def _runs(record: Experiment) -> list[Any]:
     return [run for settings in record.having({}) if (run := record.run_with(settings))]
-
