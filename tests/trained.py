@@ -13,6 +13,7 @@ from sentlab.data.rows import LabelledPair, PhrasePair, Triple
 from sentlab.encoder import Encoder
 from sentlab.methods.universal import task_rows
 
+Make = Callable[..., Any]  # the fixture `make` of tests/methods
 SENTENCES = [
     "A young girl plays the guitar in a small village.",
     "Two dogs are running",
@@ -32,7 +33,9 @@ METHODS: dict[str, tuple[str, Callable[[Encoder], nn.Module], Sequence[Any]]] = 
     "PTBERT": ("cls", lambda encoder: methods.PTBERT(encoder, pseudo_tokens=5, queue_size=8), SENTENCES),
     "PaSeR": ("cls", lambda encoder: methods.PaSeR(encoder, decoder_layers=2), SENTENCES),
     "SLICE": ("mean", methods.SLICE, TRIPLES),
-    "SimCSE": ("cls", methods.SimCSE, TRIPLES),
+    "SLICE, in batch": ("mean", lambda encoder: methods.SLICE(encoder, in_batch=True), TRIPLES),
+    "SimCSE": ("cls", lambda encoder: methods.SimCSE(encoder, mlm=0.1), SENTENCES),
+    "SimCSE, triples": ("mean", methods.SimCSE, TRIPLES),
     "StartEnd": ("mean", controls.StartEnd, TRIPLES),
     "WholePassage": ("mean", controls.WholePassage, TRIPLES),
     "SupervisedPaSeR": ("cls", lambda encoder: methods.SupervisedPaSeR(encoder, decoder_layers=1), TRIPLES),

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from trained import SENTENCES, Make
 from transformers import BertTokenizer, RobertaConfig, RobertaModel
 
 from sentlab.encoder import Encoder
 from sentlab.methods import ConSERT, consert
 from sentlab.methods.consert import (
-    VIEWS,
     dropout,
     feature_cutoff,
     nt_xent,
@@ -23,23 +21,8 @@ from sentlab.methods.consert import (
     token_cutoff,
 )
 
-SENTENCES = [
-    "A young girl plays the guitar in a small village.",
-    "Two dogs are running",
-    "the old farmer sees a red car, a blue boat and the market by the river",
-    "He is not in it.",
-]
 LENGTHS = [5, 1, 9, 12, 3]
 MASK = (torch.arange(12) < torch.tensor(LENGTHS).unsqueeze(1)).long()  # (5, 12)
-
-
-@pytest.fixture
-def make(small_encoder_folder: Path) -> Callable[..., ConSERT]:
-    def build(*views: str, pooling: str = "mean", **settings: float) -> ConSERT:
-        encoder = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, device="cpu")
-        return ConSERT(encoder, **({"views": views} if views else {}), **settings).train()  # type: ignore[arg-type]
-
-    return build
 
 
 def slow_nt_xent(u: Tensor, v: Tensor, temperature: float) -> float:
@@ -66,18 +49,10 @@ def test_nt_xent_equals_its_formula_written_out() -> None:
     loss.backward()
     assert u.grad is not None
     assert u.grad.isfinite().all()
-    assert u.grad.any()
-
-
-def test_nt_xent_in_closed_form_and_in_float32_inside_autocast() -> None:
     eye = torch.eye(4)  # own partner at cosine 1, the six others at 0, itself left out
     assert nt_xent(eye, 3 * eye, 0.5).item() == pytest.approx(math.log(1 + 6 * math.exp(-2)), abs=1e-6)
-    torch.manual_seed(0)
-    u, v = torch.randn(5, 7), torch.randn(5, 7)
     with torch.autocast("cpu", torch.bfloat16):
-        inside = nt_xent(u, v, 0.05)
-    assert inside.dtype == torch.float32
-    assert torch.equal(inside, nt_xent(u, v, 0.05))
+        assert torch.equal(nt_xent(u, v, 0.4), loss)
 
 
 def test_shuffling_permutes_the_tokens_positions_and_leaves_padding() -> None:
@@ -92,7 +67,7 @@ def test_shuffling_permutes_the_tokens_positions_and_leaves_padding() -> None:
     assert len(seen) == 6  # all orders of three tokens
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.2, 0.5, 0.99])
+@pytest.mark.parametrize("rate", [0.0, 0.5])
 def test_token_cutoff_zeroes_whole_tokens_and_no_padding(rate: float) -> None:
     torch.manual_seed(0)
     hit = torch.zeros(5, 12)
@@ -108,7 +83,7 @@ def test_token_cutoff_zeroes_whole_tokens_and_no_padding(rate: float) -> None:
         assert (hit[2, :9] > 50).all()  # any token may fall, the first and the last too
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.2, 0.5, 0.99])
+@pytest.mark.parametrize("rate", [0.0, 0.2])
 def test_feature_cutoff_zeroes_the_same_dimensions_in_all_tokens_of_a_sentence(rate: float) -> None:
     torch.manual_seed(0)
     x = torch.rand(5, 12, 8) + 1
@@ -135,28 +110,8 @@ def test_dropout_zeroes_single_elements_and_scales_none() -> None:
     assert torch.equal(dropout(x, mask, 0.0), x)
 
 
-def vectors_of(method: ConSERT, view: str, batch: dict[str, Tensor]) -> Tensor:
-    return method._vectors(view, batch["input_ids"], batch["attention_mask"])
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_padding_never_matters(make: Callable[..., ConSERT], view: str) -> None:
-    method = make(view, view)
-    tokens = method.encoder.tokenize(SENTENCES[:1])  # one row: the first draws are those of the row without padding
-    longer = {name: F.pad(tensor, (0, 6)) for name, tensor in tokens.items()}
-    vectors = []
-    for batch in (tokens, longer):
-        torch.manual_seed(3)
-        vectors.append(vectors_of(method, view, batch))
-    assert torch.allclose(vectors[0], vectors[1], atol=1e-5)
-    other = vectors_of(method, view, tokens)
-    assert torch.allclose(vectors[0], other, atol=1e-5) == (view == "none")  # else another draw, another vector
-
-
-def test_the_loss_is_nt_xent_of_views_made_by_hand(
-    make: Callable[..., ConSERT], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    method = make("shuffle", "feature_cutoff", temperature=0.3)
+def test_the_loss_is_nt_xent_of_views_made_by_hand(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    method = make(ConSERT, "mean", temperature=0.3)
     encoder, batch = method.encoder, method.collate(SENTENCES)
     lengths = batch["attention_mask"].sum(1).tolist()
 
@@ -204,25 +159,17 @@ def test_positions_of_roberta_start_behind_its_padding(
     method = ConSERT(encoder, views=("shuffle", "none"))
     monkeypatch.setattr(consert, "shuffled_positions", lambda mask: torch.arange(mask.shape[1]).expand_as(mask))
     tokens = encoder.tokenize(SENTENCES)
-    shuffled = vectors_of(method, "shuffle", tokens)
+    shuffled = method._vectors("shuffle", tokens["input_ids"], tokens["attention_mask"])
     assert torch.allclose(shuffled, encoder(**tokens), atol=1e-6)
 
 
-def test_dropout_of_the_encoder_stays_off_and_loss_changes_no_state(make: Callable[..., ConSERT]) -> None:
-    method = make("none", "none")
-    method.train()
+def test_the_encoder_keeps_dropout_off_and_views_come_from_the_global_generator(make: Make) -> None:
+    method = make(ConSERT, dropout=0.3)
     assert method.training
     assert not any(part.training for part in method.encoder.modules())
-    batch = method.collate(SENTENCES)
-    vectors = method.encoder(**batch)
-    assert torch.equal(method.loss(batch)["contrastive"], nt_xent(vectors, vectors, 0.1))
-    method = make()
-    state, copies = ({n: v.clone() for n, v in x.items()} for x in (method.state_dict(), batch))
     losses = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        losses.append(method.loss(batch)["contrastive"].item())
-    method.after_step()
-    assert losses[0] == losses[1] != losses[2]  # the views come from the global generator
-    assert all(torch.equal(value, state[name]) for name, value in method.state_dict().items())
-    assert all(torch.equal(value, copies[name]) for name, value in batch.items())
+        losses.append(method.loss(method.collate(SENTENCES))["contrastive"].item())
+    assert losses[0] == losses[1] != losses[2]
+    assert not method.encoder.backbone.embeddings._forward_hooks

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable
-from pathlib import Path
 from random import Random
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
+from trained import Make
 
-from sentlab.encoder import Encoder
 from sentlab.methods import MoCo
 from sentlab.methods.moco import Queue
-from sentlab.training import TrainConfig, fit, set_dropout
+from sentlab.training import TrainConfig, fit
 from sentlab.training.losses import info_nce
 
 SENTENCES = [
@@ -31,22 +29,8 @@ SENTENCES = [
 ]
 
 
-@pytest.fixture
-def make(small_encoder_folder: Path) -> Callable[..., MoCo]:
-    def build(pooling: str = "cls", dropout: bool = False, **settings: object) -> MoCo:
-        torch.manual_seed(0)
-        encoder = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, device="cpu")
-        method = MoCo(encoder, **settings).train()  # type: ignore[arg-type]
-        if not dropout:
-            set_dropout(method, 0.0)
-        return method
-
-    return build
-
-
 def moved(method: MoCo) -> MoCo:
     """The trained weights step aside, so that query and key of a sentence differ."""
-    torch.manual_seed(3)
     with torch.no_grad():
         for weight in [*method.encoder.parameters(), *method.head.parameters()]:
             weight.add_(0.05 * torch.randn_like(weight))
@@ -56,15 +40,6 @@ def moved(method: MoCo) -> MoCo:
 def vectors(method: MoCo, batch: dict[str, Tensor], which: str = "") -> Tensor:
     encoder, head = getattr(method, f"{which}encoder"), getattr(method, f"{which}head")
     return head(encoder(batch["input_ids"], batch["attention_mask"])).detach()
-
-
-def state(method: nn.Module) -> dict[str, Tensor]:
-    return {name: value.clone() for name, value in method.state_dict().items()}
-
-
-def assert_same(one: dict[str, Tensor], other: dict[str, Tensor]) -> None:
-    assert one.keys() == other.keys()
-    assert [name for name in one if not torch.equal(one[name], other[name])] == []
 
 
 def test_the_queue_holds_the_last_vectors_in_order_after_any_number_of_turns() -> None:
@@ -79,8 +54,10 @@ def test_the_queue_holds_the_last_vectors_in_order_after_any_number_of_turns() -
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_the_loss_is_eq_4_over_the_batch_and_the_newest_of_the_queue(make: Callable[..., MoCo], pooling: str) -> None:
-    method, temperature = moved(make(pooling, queue_size=5, temperature=0.1)), 0.1
+def test_the_loss_is_eq_4_over_the_batch_and_the_newest_of_the_queue(make: Make, pooling: str) -> None:
+    method, temperature = moved(make(MoCo, pooling, queue_size=5, temperature=0.1)), 0.1
+    with torch.no_grad():
+        method.queue.vectors.normal_()  # what was never put in is no negative, whatever stands there
     keys: list[Tensor] = []  # of all steps, oldest first
     for start in (0, 2, 4, 6, 1):
         batch = method.collate(SENTENCES[start : start + 2])
@@ -95,19 +72,9 @@ def test_the_loss_is_eq_4_over_the_batch_and_the_newest_of_the_queue(make: Calla
         keys += list(new)
 
 
-def test_with_an_empty_queue_the_loss_is_in_batch_info_nce(make: Callable[..., MoCo]) -> None:
-    method = moved(make())
-    batch = method.collate(SENTENCES)
-    expected = info_nce(vectors(method, batch), vectors(method, batch, "momentum_"), method.temperature)
-    torch.testing.assert_close(method.loss(batch)["contrastive"].detach(), expected)
-    with torch.no_grad():
-        method.queue.vectors.normal_()  # what was never put in is no negative, whatever stands there
-    torch.testing.assert_close(method.loss(batch)["contrastive"].detach(), expected)
-
-
-def test_momentum_weights_follow_as_the_closed_form_says(make: Callable[..., MoCo]) -> None:
+def test_momentum_weights_follow_as_the_closed_form_says(make: Make) -> None:
     momentum = 0.885
-    method = make(momentum=momentum)
+    method = make(MoCo, momentum=momentum)
     first = {name: value.clone() for name, value in method.named_parameters() if name.startswith("momentum_")}
     assert any("head" in name for name in first)
     moved(method)
@@ -120,59 +87,32 @@ def test_momentum_weights_follow_as_the_closed_form_says(make: Callable[..., MoC
         assert not weights[name].requires_grad
 
 
-def test_no_gradient_reaches_the_momentum_branch_and_all_that_is_trained_gets_one(make: Callable[..., MoCo]) -> None:
-    method = moved(make())
+def test_all_that_is_trained_gets_a_gradient_and_the_momentum_branch_none(make: Make) -> None:
+    method = moved(make(MoCo))
     method.loss(method.collate(SENTENCES))["contrastive"].backward()
     trained = [*method.encoder.backbone.named_parameters(), *method.head.named_parameters()]
     assert [name for name, weight in trained if weight.grad is None] == []
     assert all(weight.grad is None for name, weight in method.named_parameters() if name.startswith("momentum_"))
 
 
-def test_only_after_step_changes_state(make: Callable[..., MoCo]) -> None:
-    method = moved(make(dropout=True))
-    before = state(method)
-    batch = method.collate(SENTENCES)
-    method.encoder.encode(SENTENCES)
-    method.loss(batch)
-    assert_same(state(method), before)
-    assert all(part.training for part in method.modules())
-    method.after_step()
-    assert int(method.queue.pushed) == len(SENTENCES)
-    method.eval()
-    before = state(method)
-    method.loss(batch)  # to look at, not to learn from
-    method.train().after_step()
-    assert torch.equal(method.queue.pushed, before["queue.pushed"])
-
-
-def test_a_loss_that_was_only_looked_at_leaves_no_keys_for_training(make: Callable[..., MoCo]) -> None:
-    method = make(queue_size=12)
-    method.loss(method.collate(SENTENCES[:4]))
-    fit(method, SENTENCES, TrainConfig(steps=3, batch_size=4, learning_rate=0.001), progress=False)
-    assert method.queue.pushed == 12
-
-
-def test_accumulated_parts_all_enter_the_queue(make: Callable[..., MoCo]) -> None:
-    method = moved(make())
+def test_keys_enter_the_queue_in_after_step_and_only_those_of_training(make: Make) -> None:
+    method = moved(make(MoCo, queue_size=12))
     parts = [method.collate(SENTENCES[:3]), method.collate(SENTENCES[3:])]
     expected = torch.cat([vectors(method, part, "momentum_") for part in parts])
-    for part in parts:
+    for part in parts:  # accumulated
         method.loss(part)
+    assert method.queue.pushed == 0
     method.after_step()
-    torch.testing.assert_close(method.queue.newest(256), expected)
+    torch.testing.assert_close(method.queue.newest(12), expected)
+    method.eval().loss(parts[0])  # to look at, not to learn from
+    method.train().loss(parts[0])  # followed by no step
+    fit(method, SENTENCES, TrainConfig(steps=3, batch_size=4, learning_rate=0.001), progress=False)
+    assert method.queue.pushed == 8 + 12
 
 
-def test_padding_changes_nothing(make: Callable[..., MoCo]) -> None:
-    method = moved(make("mean"))
-    batch = method.collate(SENTENCES)
-    padding = torch.zeros(len(SENTENCES), 5, dtype=torch.long)
-    padded = {name: torch.cat([tensor, padding], dim=1) for name, tensor in batch.items()}
-    torch.testing.assert_close(method.loss(padded)["contrastive"], method.loss(batch)["contrastive"])
-
-
-def test_the_momentum_encoder_reads_the_view(make: Callable[..., MoCo]) -> None:
-    method = moved(make(view=lambda words, rng: list(reversed(words))))
-    plain = make()
+def test_the_momentum_encoder_reads_the_view(make: Make) -> None:
+    method = moved(make(MoCo, view=lambda words, rng: list(reversed(words))))
+    plain = make(MoCo)
     there = plain.collate(SENTENCES)
     turned = plain.collate([" ".join(reversed(text.split())) for text in SENTENCES])
     batch = method.collate(SENTENCES)

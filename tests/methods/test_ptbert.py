@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
+from trained import SENTENCES, Make
 
 from sentlab.encoder import Encoder
 from sentlab.encoder.pseudo_tokens import PseudoTokens, attention_weights
 from sentlab.methods import PTBERT
-from sentlab.training import TrainConfig, fit, set_dropout
+from sentlab.training import TrainConfig, fit
 
-SENTENCES = [
-    "A young girl plays the guitar in a small village.",
-    "Two dogs are running",
-    "the old farmer sees a red car, a blue boat and the market by the river",
-    "He is not in it.",
-]
 D = 8
 
 
 @pytest.fixture
 def encoder(small_encoder_folder: Path) -> Encoder:
     return Encoder.from_pretrained(small_encoder_folder, device="cpu")
-
-
-@pytest.fixture
-def make(small_encoder_folder: Path) -> Callable[..., PTBERT]:
-    def build(pooling: str = "cls", **settings: object) -> PTBERT:
-        torch.manual_seed(0)
-        encoder = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, device="cpu")
-        method = PTBERT(encoder, **{"pseudo_tokens": 6, **settings}).train()  # type: ignore[arg-type]
-        set_dropout(method, 0.0)
-        return method
-
-    return build
 
 
 def tokens(seed: int = 1) -> tuple[Tensor, Tensor]:
@@ -118,8 +100,8 @@ def test_with_token_keys_pseudo_tokens_matter_and_learn() -> None:
 
 
 @pytest.mark.parametrize("keys", ["tokens", "pooled"])
-def test_training_moves_what_the_keys_let_it_move(make: Callable[..., PTBERT], keys: str) -> None:
-    method = make(keys=keys, momentum=0.5)
+def test_training_moves_what_the_keys_let_it_move(make: Make, keys: str) -> None:
+    method = make(PTBERT, pseudo_tokens=6, keys=keys, momentum=0.5)
     first = {name: value.clone() for name, value in method.state_dict().items()}
     config = TrainConfig(steps=3, batch_size=4, learning_rate=1e-2, weight_decay=0.0)
     fit(method, SENTENCES, config, progress=False)
@@ -133,29 +115,14 @@ def test_training_moves_what_the_keys_let_it_move(make: Callable[..., PTBERT], k
         assert changed == {"embedding": keys == "tokens", "value.weight": True}
 
 
-def test_momentum_moves_pseudo_tokens_and_attention_too(make: Callable[..., PTBERT]) -> None:
-    method = make(momentum=0.9)
-    online, slow = method.encoder.pseudo, method.momentum_encoder.pseudo
-    assert online is not None
-    assert slow is not None
-    assert slow is not online
-    first = {name: value.clone() for name, value in slow.named_parameters()}
-    with torch.no_grad():
-        for weight in online.parameters():
-            weight.add_(1.0)
-    method.after_step()
-    for name, value in slow.named_parameters():
-        torch.testing.assert_close(value, first[name] + 0.1)
-
-
-def test_the_loss_contrasts_h_and_not_the_vector_of_the_test(make: Callable[..., PTBERT]) -> None:
+def test_the_loss_contrasts_h_and_not_the_vector_of_the_test(make: Make) -> None:
     losses = {}
     for at_test in ("pseudo", "cls", "mean"):
-        method = make(at_test=at_test)
+        method = make(PTBERT, pseudo_tokens=6, at_test=at_test)
         assert method.encoder.pooling == at_test
         losses[at_test] = method.loss(method.collate(SENTENCES))["contrastive"].item()
     assert losses["cls"] == losses["mean"] == losses["pseudo"]
-    assert make(pooling="mean").loss(method.collate(SENTENCES))["contrastive"].item() != losses["cls"]
+    assert make(PTBERT, "mean", pseudo_tokens=6).loss(method.collate(SENTENCES))["contrastive"].item() != losses["cls"]
 
 
 def test_pseudo_tokens_of_the_same_kind_are_trained_on(encoder: Encoder) -> None:

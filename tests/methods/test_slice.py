@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
+from trained import Make
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.methods import SLICE
 from sentlab.methods.slice import best_span_similarities, find_best_spans
 from sentlab.text.words import word_boundaries
-from sentlab.training import TrainConfig, fit
 
 TRIPLES = [
     Triple("a dog runs", "in the old village an animal is running by the river, slowly", "a teacher sleeps"),
     Triple("the king reads a letter", "a man is reading.", "the king sings a song in the house of the teacher"),
     Triple("girl", "the child is eating, and the girls play the guitar", "nobody eats"),
 ]
-
-
-@pytest.fixture
-def make(small_encoder_folder: Path) -> Callable[..., SLICE]:
-    def build(**settings: float) -> SLICE:
-        return SLICE(Encoder.from_pretrained(small_encoder_folder, pooling="mean", device="cpu"), **settings).eval()
-
-    return build
 
 
 def cosine(u: list[float], v: list[float]) -> float:
@@ -55,8 +45,8 @@ def slow_similarity(method: SLICE, phrase: str, passage: str, sizes: range, word
 
 @pytest.mark.parametrize(("sizes", "scale"), [((1, 10), 30.0), ((2, 3), 5.0)])
 @pytest.mark.parametrize("words", [True, False])
-def test_loss_equals_section_3_1(make: Callable[..., SLICE], sizes: tuple[int, int], scale: float, words: bool) -> None:
-    method = make(min_size=sizes[0], max_size=sizes[1], scale=scale, words=words)
+def test_loss_equals_section_3_1(make: Make, sizes: tuple[int, int], scale: float, words: bool) -> None:
+    method = make(SLICE, "mean", min_size=sizes[0], max_size=sizes[1], scale=scale, words=words)
     slow = 0.0
     for row in TRIPLES:
         true, false = (
@@ -67,8 +57,8 @@ def test_loss_equals_section_3_1(make: Callable[..., SLICE], sizes: tuple[int, i
     assert method.loss(method.collate(TRIPLES))["contrastive"].item() == pytest.approx(slow, abs=2e-5)
 
 
-def test_in_batch_equals_a_loop_over_all_passages(make: Callable[..., SLICE]) -> None:
-    method, slow = make(in_batch=True, max_size=4, scale=20.0), 0.0
+def test_in_batch_equals_a_loop_over_all_passages(make: Make) -> None:
+    method, slow = make(SLICE, "mean", in_batch=True, max_size=4, scale=20.0), 0.0
     for row in TRIPLES:
         true = slow_similarity(method, row.anchor, row.positive, range(1, 5))
         every = [
@@ -79,7 +69,9 @@ def test_in_batch_equals_a_loop_over_all_passages(make: Callable[..., SLICE]) ->
         slow -= math.log(math.exp(20 * true) / sum(math.exp(20 * one) for one in every)) / len(TRIPLES)
     assert method.loss(method.collate(TRIPLES))["contrastive"].item() == pytest.approx(slow, abs=2e-5)
     alone = method.collate(TRIPLES[:1])  # then there are no other passages, and both losses are one
-    assert torch.equal(method.loss(alone)["contrastive"], make(max_size=4, scale=20.0).loss(alone)["contrastive"])
+    assert torch.equal(
+        method.loss(alone)["contrastive"], make(SLICE, "mean", max_size=4, scale=20.0).loss(alone)["contrastive"]
+    )
 
 
 def random_groups(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
@@ -178,40 +170,23 @@ def test_zero_vectors_and_what_lies_in_the_padding_give_no_nan() -> None:
     assert finite(tokens.grad, queries.grad)
 
 
-@pytest.mark.parametrize("settings", [{}, {"in_batch": True}])
-def test_padding_and_order_change_nothing(make: Callable[..., SLICE], settings: dict) -> None:
-    method = make(**settings)
-    batch = method.collate(TRIPLES)
-    expected = method.loss(batch)["contrastive"]
-    longer = {n: nn.functional.pad(t, (0, 5), value=-1 if "units" in n else 0) for n, t in batch.items()}
-    assert torch.allclose(method.loss(longer)["contrastive"], expected, atol=1e-6)
-    assert torch.allclose(method.loss(method.collate(TRIPLES[::-1]))["contrastive"], expected, atol=1e-6)
-
-
-def test_the_paper_s_loss_is_a_mean_over_rows_and_that_in_the_batch_is_not(make: Callable[..., SLICE]) -> None:
-    method = make()
-    each = [method.loss(method.collate([row]))["contrastive"].item() for row in TRIPLES]
-    assert method.loss(method.collate(TRIPLES))["contrastive"].item() == pytest.approx(sum(each) / 3, abs=1e-5)
-    assert make(in_batch=True).loss(method.collate(TRIPLES))["contrastive"].item() > sum(each) / 3
-
-
-def test_batches_number_words_or_tokens_and_leave_special_tokens_out(make: Callable[..., SLICE]) -> None:
+def test_batches_number_words_or_tokens_and_leave_special_tokens_out(make: Make) -> None:
     rows = [Triple("girls", "the girls, boys", "a"), Triple("", "", "")]
-    batch = make().collate(rows[:1])
+    batch = make(SLICE, "mean").collate(rows[:1])
     assert batch["units"].tolist() == [[[-1, 0, 1, 1, 2, 3, 3, -1], [-1, 0, -1, -1, -1, -1, -1, -1]]]
     assert batch["query_units"].tolist() == [[-1, 0, 0, -1]]
-    assert make(words=False).collate(rows[:1])["units"].tolist() == [
+    assert make(SLICE, "mean", words=False).collate(rows[:1])["units"].tolist() == [
         [[-1, 0, 1, 2, 3, 4, 5, -1], [-1, 0, -1, -1, -1, -1, -1, -1]],
     ]
-    assert batch["input_ids"][0, 0].tolist() == make().encoder.tokenizer(rows[0].positive)["input_ids"]
+    assert batch["input_ids"][0, 0].tolist() == make(SLICE, "mean").encoder.tokenizer(rows[0].positive)["input_ids"]
     assert batch["attention_mask"].sum(dim=2).tolist() == [[8, 3]]
     with pytest.raises(ValueError, match="row 1"):
-        make().collate(rows)
+        make(SLICE, "mean").collate(rows)
 
 
 @pytest.mark.parametrize("settings", [{}, {"in_batch": True}])
-def test_extreme_passages(make: Callable[..., SLICE], settings: dict) -> None:
-    method = make(max_size=100, scale=10.0, **settings)
+def test_extreme_passages(make: Make, settings: dict) -> None:
+    method = make(SLICE, "mean", max_size=100, scale=10.0, **settings)
     row = Triple("a dog", "dog", "")  # one token, and special tokens alone
     true = slow_similarity(method, "a dog", "dog", range(1, 2))
     loss = method.loss(method.collate([row]))["contrastive"]
@@ -227,34 +202,13 @@ def test_extreme_passages(make: Callable[..., SLICE], settings: dict) -> None:
     assert math.isfinite(method.loss(cut)["contrastive"].item())
 
 
-@pytest.mark.parametrize("settings", [{}, {"in_batch": True}])
-def test_fit_learns_the_rows(make: Callable[..., SLICE], settings: dict) -> None:
-    method = make(**settings)
-    before = method.loss(method.collate(TRIPLES))["contrastive"].item()
-    history = fit(method, TRIPLES * 2, TrainConfig(steps=12, batch_size=3, learning_rate=2e-3), progress=False)
-    method.eval()
-    assert set(history.losses[0]) == {"step", "contrastive"}
-    assert method.loss(method.collate(TRIPLES))["contrastive"].item() < 0.7 * before
-
-
-def test_the_loss_is_the_same_inside_autocast_to_its_precision(make: Callable[..., SLICE]) -> None:
-    method = make()
+def test_the_loss_is_the_same_inside_autocast_to_its_precision(make: Make) -> None:
+    method = make(SLICE, "mean")
     batch = method.collate(TRIPLES)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         loss = method.loss(batch)["contrastive"]
     assert loss.dtype == torch.float32
     assert loss.item() == pytest.approx(method.loss(batch)["contrastive"].item(), abs=0.05)
-
-
-def test_loss_changes_no_state(make: Callable[..., SLICE]) -> None:
-    method = make()
-    batch = method.collate(TRIPLES)
-    copies = {name: tensor.clone() for name, tensor in batch.items()}
-    state = {name: value.clone() for name, value in method.state_dict().items()}
-    method.loss(batch)
-    method.after_step()
-    assert all(torch.equal(value, state[name]) for name, value in method.state_dict().items())
-    assert all(torch.equal(value, copies[name]) for name, value in batch.items())
 
 
 def test_a_word_of_training_is_a_word_of_the_search() -> None:

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from sentlab.data.rows import LabelledPair, PhrasePair
 from sentlab.encoder import Encoder
 from sentlab.methods.universal import LABELS, Negatives, Universal, task_rows
-from sentlab.training import TrainConfig, fit
 
 NLI = [
     LabelledPair("a man plays the guitar", "a man plays", "entailment"),
@@ -45,7 +43,6 @@ def method(encoder: Encoder, **settings: Any) -> Universal:
     [
         (("nli", "pi", "ptc"), ("nli", "pi", "nli", "ptc")),
         (("nli", "ptc"), ("nli", "ptc")),
-        (("nli",), ("nli",)),
         (("pi", "ptc"), ("pi", "ptc")),
     ],
 )
@@ -75,7 +72,7 @@ def test_a_batch_of_paraphrases_holds_k_negatives_a_target(encoder: Encoder) -> 
 
 
 @pytest.mark.parametrize("task", ["nli", "pi", "ptc"])
-@pytest.mark.parametrize("features", ["u,v", "|u-v|", "u,v,|u-v|,u*v"])
+@pytest.mark.parametrize("features", ["|u-v|", "u,v,|u-v|,u*v"])
 def test_the_loss_is_the_papers_softmax_one_pair_at_a_time(encoder: Encoder, task: str, features: str) -> None:
     universal = method(encoder, pair_features=features)
     batch = universal.collate([(task, row) for row in (NLI if task == "nli" else PHRASES)])
@@ -121,28 +118,3 @@ def test_a_rows_own_paraphrase_is_no_negative_of_it_where_the_drawn_pairs_lack_t
 def test_too_few_phrases_for_the_negatives() -> None:
     with pytest.raises(ValueError, match="3 negatives of 'quick'"):
         Negatives([PHRASES[2], PHRASES[3], PHRASES[1]], 3)
-
-
-def test_training_lowers_every_loss_and_goes_on_bit_for_bit(small_encoder_folder: Path, tmp_path: Path) -> None:
-    def run(steps: int, resume: bool) -> Any:
-        encoder = Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=16)
-        torch.manual_seed(0)
-        universal = Universal(encoder, paraphrases=PHRASES)
-        rows = task_rows(nli=NLI, pi=PHRASES, ptc=PHRASES)
-        config = TrainConfig(steps=60, batch_size=3, learning_rate=3e-3, checkpoint_every=20)
-
-        def stop(step: int, _: Any) -> None:
-            if step == steps:
-                raise KeyboardInterrupt
-
-        return fit(universal, rows, config, folder=tmp_path / str(resume), resume=True, progress=False, on_step=stop)
-
-    history = run(99, resume=False)
-    for task in LABELS:
-        values = [row[task] for row in history.losses if task in row]
-        assert values[-1] < 0.7 * values[0], (task, values)
-    with pytest.raises(KeyboardInterrupt):
-        run(33, resume=True)
-    run(99, resume=True)
-    once, twice = (load_file(tmp_path / name / "checkpoint.safetensors") for name in ("False", "True"))
-    assert all(torch.equal(once[name], twice[name]) for name in once)

@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.training import TrainConfig, fit, set_dropout, set_seed
+from sentlab.training import TrainConfig, fit, set_dropout
 from sentlab.training.fit import as_rows, batch_indices, schedule
 
 
@@ -255,17 +255,6 @@ def test_parts_of_unequal_size_count_by_their_rows() -> None:
         histories.append(fit(method, ROWS[:10], settings, progress=False))  # in parts of 3, 3, 2 and 2 rows
     torch.testing.assert_close(whole.weight.weight, parts.weight.weight)
     assert histories[0].losses[0]["square"] == pytest.approx(histories[1].losses[0]["square"], rel=1e-5)
-
-
-def test_seeded_lines_give_the_same_numbers(case: tuple[Callable[[], Any], Sequence[Any]]) -> None:
-    make, rows = case
-    ends = []
-    for _ in range(2):
-        set_seed(7)
-        method = make()
-        fit(method, rows, TrainConfig(steps=2, batch_size=4, learning_rate=1e-3), progress=False)
-        ends.append(state(method))
-    assert all(torch.equal(value, ends[1][name]) for name, value in ends[0].items())
 
 
 def test_on_a_cpu_bfloat16_is_for_methods_with_few_shapes() -> None:

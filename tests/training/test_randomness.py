@@ -1,41 +1,12 @@
-"""set_dropout reaches every dropout: without it, a method's loss of one batch is always the same."""
+"""Dropout is set in every place that holds it, and random states come back where there are fewer devices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
+import pytest
 from torch import nn
 
-from sentlab import methods
+from sentlab.training import randomness
 from sentlab.training.randomness import dropout_of, set_dropout
-
-
-def losses(method: Any, rows: Sequence[Any]) -> list[float]:
-    """Three losses of one batch in training mode."""
-    if isinstance(method, methods.ConSERT):
-        method.views = ("none", "none")  # which are drawn in the loss
-    batch = method.train().collate(rows)
-    return [float(sum(method.loss(batch).values()).detach()) for _ in range(3)]
-
-
-def test_without_dropout_every_method_has_one_loss_for_a_batch(
-    case: tuple[Callable[[], Any], Sequence[Any]],
-) -> None:
-    make, rows = case
-    method = make()
-    set_dropout(method, 0.0)
-    assert len(set(losses(method, rows[:3]))) == 1
-
-
-def test_with_dropout_every_loss_of_a_batch_is_another(
-    case: tuple[Callable[[], Any], Sequence[Any]],
-) -> None:
-    make, rows = case
-    method = make()
-    set_dropout(method, 0.3)
-    always_without = isinstance(method, methods.ConSERT | methods.ContrastiveTension)
-    assert len(set(losses(method, rows[:3]))) == (1 if always_without else 3)
 
 
 def test_parts_that_keep_the_probability_in_an_attribute_are_reached() -> None:
@@ -45,3 +16,11 @@ def test_parts_that_keep_the_probability_in_an_attribute_are_reached() -> None:
     assert {"0.dropout", "1.multihead_attn.dropout", "1.dropout1.p", "2.p", "3.p"} <= dropout_of(module).keys()
     set_dropout(module, 0.25)
     assert set(dropout_of(module).values()) == {0.25}
+
+
+def test_random_states_of_gpus_that_are_gone_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    state, seen = randomness.read(), []
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    monkeypatch.setattr("torch.cuda.set_rng_state", lambda known, device: seen.append((known.tolist(), device)))
+    randomness.restore(state | {"cuda": [[1, 2], [3, 4]]})
+    assert seen == [([1, 2], 0)]
