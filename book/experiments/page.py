@@ -176,7 +176,7 @@ def rounded(model: Encoder | PaSeR) -> Encoder | PaSeR:
     inside = "embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight"
     matrices = [weight for name, weight in encoder.backbone.named_parameters() if name not in inside]
     if isinstance(copied, PaSeR):
-        matrices += [*copied.decoder.parameters(), *encoder.lm_head.predictions.transform.parameters()]  # type: ignore[union-attr]
+        matrices += [*copied.decoder.parameters(), *encoder.lm_head.predictions.transform.parameters()]
     with torch.no_grad():
         for weight in matrices:
             if weight.ndim == 2:

@@ -154,14 +154,16 @@ def change(entry: Mapping[str, Any], results: Path) -> tuple[list[str], list[str
         return [entry["text"]], []
     noise = None
     if "rates" in entry:
-        names, score = [entry["rates"]], entry["score"]
-        by_rate = {run.settings.train["learning_rate"]: runs.scores(run)[score] for run in runs.runs(*names, results)}
+        names = [entry["rates"]]
+        sides = {"score": entry["score"], "record": entry["rates"]}
+        rates = [run.settings.train["learning_rate"] for run in runs.runs(entry["rates"], results)]
+        by_rate = dict(zip(rates, scores(sides, results), strict=True))
         base = by_rate.pop(entry["ours"])
         gains = {f"at {rate:g}": value - base for rate, value in by_rate.items()}
-        noise = 2 * scores({"score": score, **entry["noise"]}, results).std()
+        noise = 2 * scores({**sides, **entry["noise"]}, results).std()
     elif "williams" in entry:
         names, row = [entry["williams"]], entry["row"]
-        record = records.get(*names, results)
+        record = records.get(entry["williams"], results)
         sizes = (entry["ours"], *entry["others"])
         base, *others = (float(record.results.table("spans", size).loc[row, "pearson"]) for size in sizes)
         gains = {f"{size} words": value - base for size, value in zip(sizes[1:], others, strict=True)}

@@ -158,9 +158,9 @@ def prepare(text: Path, work: Path, vocabulary: str, seed: int) -> tuple[BertTok
         texts = [*documents(text), *(" ".join(sentences[i : i + 20]) for i in range(0, len(sentences), 20))]
         random.Random(seed).shuffle(texts)
         if vocabulary.isdigit():
-            source = BertWordPieceTokenizer(lowercase=True)
+            source: Any = BertWordPieceTokenizer(lowercase=True)
             limits: dict[str, Any] = {"vocab_size": int(vocabulary), "min_frequency": 5, "limit_alphabet": 120}
-            source.train_from_iterator(iter(texts[::8]), special_tokens=SPECIAL, show_progress=False, **limits)
+            source.train_from_iterator(iter(texts[::8]), special_tokens=[*SPECIAL], show_progress=False, **limits)
         else:
             source = Encoder.from_pretrained(vocabulary).tokenizer
         words = dict(sorted(source.get_vocab().items(), key=lambda item: item[1]))

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 
 from experiments.cost import SpeedRecord
-from experiments.records import Record
 from experiments.scorecard import NOT_RUN, ClaimResult, ScorecardRecord
 
 # a link as `linked` makes it, or what opens a tag that tables do not have: texts of users are in cells, too
@@ -34,7 +33,7 @@ def linked(text: str, name: str) -> str:
     return f'<a class="sentlab-record" href="{address}" title="record {escape(name)}">{escape(text)}</a>'
 
 
-def origin(runs: Sequence[Record]) -> str:
+def origin(runs: Sequence[Any]) -> str:
     """Return the name that a number of these runs links to: the run's own, or for several that of their sweep.
 
     Args:
@@ -44,7 +43,7 @@ def origin(runs: Sequence[Record]) -> str:
     return sweep or runs[0].name
 
 
-def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Record] = ()) -> pd.Series:
+def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Any] = ()) -> pd.Series:
     """Write mean and standard deviation as text, such as `54.3 ± 0.6`, or `54.3` where rows agree or there is one only.
 
     Args:
@@ -117,6 +116,7 @@ def scorecard(record: ScorecardRecord, paper: str) -> Any:
     results = claims(record, paper)
     encoders = list(dict.fromkeys(encoder for claim in results for encoder in claim.found))
     at_start = {
+        None: "",
         "ours": " (first side at step 0)",
         "theirs": " (other side at step 0)",
         "both": " (both sides at step 0)",
@@ -132,7 +132,7 @@ def scorecard(record: ScorecardRecord, paper: str) -> Any:
                 number = linked(f"{test.difference:+.1f}", sides.ours.record)
                 row[encoder] = number if test.low is None else f"{number} [{test.low:+.1f}, {test.high:+.1f}]"
             if sides or claim.untested:  # a verdict, and which side its training did not help
-                row[f"on {encoder}"] = claim.verdict(encoder) + at_start.get(test.at_start if test else None, "")
+                row[f"on {encoder}"] = claim.verdict(encoder) + at_start[test.at_start if test else None]
         rows.append(row)
     table = left(pd.DataFrame(rows), f"{paper}: effects, scores × 100").hide(axis="index")
     return table.map(coloured, subset=[f"on {encoder}" for encoder in encoders])
