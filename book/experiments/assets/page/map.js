@@ -1,9 +1,9 @@
-// Sentences as points on a plane, encoder by encoder (sentlab.report.interactive). It loads nothing.
+// Sentences as points on a plane, encoder by encoder (experiments.widgets). It loads nothing.
 "use strict";
 
 sentlabWidgets.map ??= (() => {
   const { make } = sentlabWidgets;
-  const COLOURS = ["#0072b2", "#d55e00", "#007f5f", "#a6559d", "#8a6d00"]; // as in sentlab.report.plots
+  const COLOURS = ["#0072b2", "#d55e00", "#007f5f", "#a6559d", "#8a6d00"]; // as in sentlab.plots
   const REACH = 24; // pixels from a point within which the pointer means it
   const MOVING = 800; // milliseconds
 
