@@ -12,6 +12,7 @@ from sentlab import methods
 from sentlab.data.rows import LabelledPair, PhrasePair, Triple
 from sentlab.encoder import Encoder
 from sentlab.methods.universal import task_rows
+from sentlab.text.views import random_swap
 
 Make = Callable[..., Any]  # the fixture `make` of tests/methods
 SENTENCES = [
@@ -34,8 +35,8 @@ METHODS: dict[str, tuple[str, Callable[[Encoder], nn.Module], Sequence[Any]]] = 
     "PaSeR": ("cls", lambda encoder: methods.PaSeR(encoder, decoder_layers=2), SENTENCES),
     "SLICE": ("mean", methods.SLICE, TRIPLES),
     "SLICE, in batch": ("mean", lambda encoder: methods.SLICE(encoder, in_batch=True), TRIPLES),
-    "SimCSE": ("cls", lambda encoder: methods.SimCSE(encoder, mlm=0.1), SENTENCES),
-    "SimCSE, triples": ("mean", methods.SimCSE, TRIPLES),
+    "SimCSE": ("cls", methods.SimCSE, TRIPLES),
+    "SimCSE, view": ("mean", lambda encoder: methods.SimCSE(encoder, mlm=0.1, view=random_swap), SENTENCES),
     "StartEnd": ("mean", controls.StartEnd, TRIPLES),
     "WholePassage": ("mean", controls.WholePassage, TRIPLES),
     "SupervisedPaSeR": ("cls", lambda encoder: methods.SupervisedPaSeR(encoder, decoder_layers=1), TRIPLES),

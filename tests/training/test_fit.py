@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from accelerate import Accelerator
 from accelerate.state import AcceleratorState
 from safetensors.torch import load_file
 from torch import Tensor, nn
@@ -66,16 +65,6 @@ class Line(nn.Module):
         self.steps += 1
 
 
-def killed(at: int) -> Callable[[int, nn.Module], None]:
-    """What `on_step` takes to interrupt a run after a step, before that step is evaluated or written."""
-
-    def kill(step: int, method: nn.Module) -> None:
-        if step == at:
-            raise KeyboardInterrupt
-
-    return kill
-
-
 ROWS = [i / 40 for i in range(40)]
 
 
@@ -101,7 +90,7 @@ def look(step: int, method: Any) -> dict[str, Any] | None:
     return {"weight": np.float32(method.encoder.model.weight.sum().item())} if step % 4 == 0 else None
 
 
-@pytest.mark.parametrize(("killed_at", "every"), [(1, 1), (7, 1), (17, 10), (22, 7)])
+@pytest.mark.parametrize(("killed_at", "every"), [(1, 1), (17, 10), (22, 7)])
 @pytest.mark.parametrize("keep", ["dev", "last"])
 def test_killed_and_resumed_is_bit_identical(tmp_path: Path, killed_at: int, every: int, keep: str) -> None:
     def part(method: Line, **more: Any) -> Any:
@@ -109,8 +98,14 @@ def test_killed_and_resumed_is_bit_identical(tmp_path: Path, killed_at: int, eve
 
     whole, resumed, again = Line(), Line(), Line()
     expected = part(whole, on_step=look)
+
+    def kill(step: int, method: Line) -> dict[str, Any] | None:
+        if step == killed_at:  # before that step is evaluated or written
+            raise KeyboardInterrupt
+        return look(step, method)
+
     with pytest.raises(KeyboardInterrupt):
-        part(Line(), folder=tmp_path, on_step=lambda *now: killed(killed_at)(*now) or look(*now))
+        part(Line(), folder=tmp_path, on_step=kill)
     torch.rand(17), np.random.rand(3)  # noqa: NPY002  the world has moved on meanwhile
     for method in (resumed, again):  # the second time there is nothing to do
         history = part(method, folder=tmp_path, resume=True, on_step=look)
@@ -142,23 +137,6 @@ def test_keep_dev_ends_with_the_best_evaluation() -> None:
     assert torch.equal(method.weight.weight, weights[2])
     assert not torch.equal(method.weight.weight, weights[-1])
     assert history.table()["kept"].tolist() == [False, False, True, False, False, False]
-
-
-def test_an_accumulation_that_another_loop_left_open_holds_no_step() -> None:
-    other = nn.Linear(1, 1)
-    accelerator = Accelerator(gradient_accumulation_steps=4, cpu=True)
-    model, _ = accelerator.prepare(other, torch.optim.SGD(other.parameters()))
-    with accelerator.accumulate(model):
-        accelerator.backward(model(torch.ones(1, 1)).sum())
-    assert not accelerator.sync_gradients
-    method = Line()
-    before = state(method)
-    quiet(method, config(steps=1))
-    accelerator.gradient_state._set_sync_gradients(True)
-    assert not torch.equal(method.weight.weight, before["encoder.model.weight"])
-    expected = Line()
-    quiet(expected, config(steps=1))
-    assert torch.equal(method.weight.weight, expected.weight.weight)
 
 
 def test_an_epoch_sees_every_row_once() -> None:
@@ -204,18 +182,8 @@ def test_losses_that_are_not_finite_end_the_run() -> None:
         quiet(Line(), config(learning_rate=1e30))
 
 
-def test_a_gradient_that_is_not_finite_is_named() -> None:
-    class Steep(Line):
-        def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-            return {"root": (0 * self.weight.weight).sum().sqrt()}
-
-    with pytest.raises(FloatingPointError, match="norm is nan at step 1"):
-        quiet(Steep(), config(steps=1))
-
-
-@pytest.mark.parametrize("score", [math.nan, math.inf])
-def test_a_dev_score_that_is_not_finite_is_an_error(score: float) -> None:
-    scores = iter([1.0, 2.0, score])
+def test_a_dev_score_that_is_not_finite_is_an_error() -> None:
+    scores = iter([1.0, 2.0, math.nan])
     with pytest.raises(FloatingPointError, match="step 10"):
         quiet(Line(), config(), dev=lambda _: next(scores))
 
