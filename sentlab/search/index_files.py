@@ -46,6 +46,7 @@ SECONDS = 60.0  # to wait for another process that adds texts
 
 # Kinds of words, as bits. A hit begins or ends with such a word only where the phrase does: "king", not "of a king,"
 PUNCTUATION, NEVER_FIRST, NEVER_LAST = 1, 2, 4
+FIRST, LAST = PUNCTUATION | NEVER_FIRST, PUNCTUATION | NEVER_LAST
 SIGNS = "=<>|~^`"  # symbols that stand between words; of the others, "$" and "+" belong to numbers
 PARTS_OF_WORDS = "%‰&@#§"  # punctuation for Unicode
 BETWEEN = frozenset(
@@ -134,7 +135,7 @@ class Segment:
         self, folder: Path, extent: Extent, manifest: Manifest, first_text: int = 0, first_word: int = 0
     ) -> None:
         self.extent, self.first_text, self.first_word = extent, first_text, first_word
-        self._place, self._checked = folder / extent.name, False
+        self.scale, self._place, self._checked = extent.scale, folder / extent.name, False
         self.vectors = self._mapped("vectors", manifest.dtype, extent.words, manifest.dim)
         self.lengths = self._mapped("lengths", "float16", manifest.max_size, extent.words)
         self.spans = self._mapped("spans", "int32", extent.words, 2)
@@ -276,18 +277,8 @@ def copy_index(
         replace(parts[0][1], segments=segments).write(new)
 
 
-def merge(folders: Sequence[Path], target: Path) -> None:
-    """Merge indexes as `PhraseIndex.merge` says: a file of a segment never changes, so two indexes can share it."""
-    parts = [(folder, Manifest.read(folder)) for folder in folders]
-    if len({replace(manifest, segments=()) for _, manifest in parts}) != 1:
-        raise ValueError(f"indexes to merge must share encoder, sizes and dtype: {[*map(str, folders)]}")
-    segments = [Segment(folder, extent, manifest) for folder, manifest in parts for extent in manifest.segments]
-    if len({segment.extent.name for segment in segments}) < len(segments):
-        raise ValueError(f"two of these indexes hold the same texts: {[*map(str, folders)]}")
-    copy_index(parts, target, _link)
-
-
-def _link(source: str, target: str) -> None:
+def link(source: str, target: str) -> None:
+    """Give a file a second name, or copy it."""
     try:
         os.link(source, target)
     except OSError:  # on another disk, or on one that has no hard links

@@ -17,7 +17,6 @@ import os
 import shutil
 import weakref
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -33,8 +32,8 @@ from torch.nn import functional as F
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import checked, progress_bar, strings, tokenized
 from sentlab.search import index_files as files
-from sentlab.search.index_files import NEVER_FIRST, NEVER_LAST, PUNCTUATION, Manifest, Segment, word_kind
-from sentlab.search.shortlist import WORDS, Group, Texts, best_in
+from sentlab.search.index_files import FIRST, LAST, Manifest, Segment, word_kind
+from sentlab.search.shortlist import WORDS, best_in
 from sentlab.search.spans import check_sizes
 from sentlab.text.words import tight, token_starts, word_boundaries
 
@@ -144,8 +143,7 @@ class PhraseIndex:
 
         Raises:
             TypeError: an item is not a string. Texts before it may have been added: `len(index)` tells.
-            ValueError: the encoder has changed, the precision is unknown, or float16 cannot hold a text's vector.
-            RuntimeError: the folder holds another index since this one was opened.
+            ValueError: the encoder has changed, or float16 cannot hold the vector of a word.
             TimeoutError: another process is adding texts.
         """
         self._check_encoder()
@@ -186,29 +184,21 @@ class PhraseIndex:
             For each phrase its hits by falling similarity, of equals the first text's first.
 
         Raises:
-            ValueError: a phrase without any word, k below 1, starts not of each phrase, an encoder that has changed
-                since the texts were added, or a damaged segment.
+            ValueError: a phrase without any word, an encoder that has changed since the texts were added, or a damaged
+                segment.
         """
-        phrases = checked(phrases)
-        if starts is not None and len(starts) != len(phrases):
-            raise ValueError(f"starts must be of each of the {len(phrases)} phrases, and are of {len(starts)}")
-        queries, words = self._read(phrases)
-        # what the spans of each phrase must not begin and end with; phrases with equal edges are searched together
-        barred = [
-            ((PUNCTUATION | NEVER_FIRST) & ~word_kind(own[0]), (PUNCTUATION | NEVER_LAST) & ~word_kind(own[-1]))
-            if trim
-            else (0, 0)
-            for own in words
-        ]
-        order = sorted(range(len(phrases)), key=barred.__getitem__)
-        begins = None if starts is None else [np.asarray(starts[number], np.int64) for number in order]
-        texts = [
-            Texts(s.vectors, s.words, s.lengths, s.extent.scale, s.first_word, _groups(s, barred))
-            for s in (segment.check() for segment in self._segments)
-        ]
-        best = best_in(texts, queries[order], k, self.min_size, self.max_size, begins)
+        queries, words = self._read(checked(phrases))
+        barred = [(FIRST & ~word_kind(own[0]), LAST & ~word_kind(own[-1])) if trim else (0, 0) for own in words]
+        order = sorted(range(len(words)), key=barred.__getitem__)  # phrases with equal edges are searched together
+        begins = None
+        if starts is not None:
+            begins = [np.asarray(own, np.int64) for own, _ in zip(starts, words, strict=True)]
+            begins = [begins[number] for number in order]
+        parts = [segment.check() for segment in self._segments]
+        edges = [barred[number] for number in order]
+        best = best_in(parts, queries[order], edges, k, self.min_size, self.max_size, begins)
         hits = {number: [self._hit(*span) for span in spans] for number, spans in zip(order, best, strict=True)}
-        return [hits[number] for number in range(len(phrases))]
+        return [hits[number] for number in range(len(words))]
 
     def table(self, phrases: Iterable[str], hits: Sequence[Sequence[Hit]], around: int = 60) -> pd.DataFrame:
         """Return a row for each hit that `search` has found for the phrases, with `around` characters on either side.
@@ -255,19 +245,24 @@ class PhraseIndex:
     def merge(folders: Iterable[str | Path], out: str | Path) -> None:
         """Make one index of several saved ones, such as processes or machines have made of a part of the texts each.
 
-        The new folder shares the files of segments with the old ones by hard links, so nothing is encoded or copied;
-        on another disk they are copied. The old folders stay whole, and may be removed. Texts are numbered in the order
-        of the folders. After a kill there is the whole index or none.
-
-        Args:
-            folders: of indexes that were made with the same encoder, sizes and dtype.
-            out: a new folder, or an empty one.
+        Texts are numbered in the order of the folders. `out`, a new folder or an empty one, shares the files of
+        segments with the old ones by hard links; on another disk they are copied. The old folders stay whole, and may
+        be removed. After a kill there is the whole index or none.
 
         Raises:
             FileExistsError: `out` holds something; nothing is changed.
-            ValueError: indexes that differ, that hold the same texts, or are damaged.
+            ValueError: indexes that differ in encoder, sizes or dtype, that hold the same texts, or are damaged.
         """
-        files.merge([Path(folder).expanduser().resolve() for folder in folders], Path(out).expanduser().resolve())
+        parts = [
+            (folder, Manifest.read(folder)) for folder in (Path(folder).expanduser().resolve() for folder in folders)
+        ]
+        if len({replace(manifest, segments=()) for _, manifest in parts}) != 1:
+            raise ValueError("indexes to merge must share encoder, sizes and dtype, and there must be one")
+        segments = [Segment(folder, extent, manifest) for folder, manifest in parts for extent in manifest.segments]
+        if len({segment.extent.name for segment in segments}) < len(segments):
+            raise ValueError("two of the indexes to merge hold the same texts")
+        # a file of a segment never changes, so two indexes can share it
+        files.copy_index(parts, Path(out).expanduser().resolve(), files.link)
 
     def save(self, folder: str | Path) -> None:
         """Keep the index in a folder, which it is in from then on: what is added later is written there.
@@ -433,16 +428,6 @@ def _behind_marks(text: str, end: int) -> int:
     while end < len(text) and category(text[end]).startswith("M"):
         end += 1
     return end
-
-
-def _groups(segment: Segment, barred: Sequence[tuple[int, int]]) -> list[Group]:
-    """Return what spans may begin and end with, for each group of phrases with the same edges; `barred` in order."""
-    groups, first = [], 0
-    for edges, count in sorted(Counter(barred).items()):
-        allowed = [(segment.kinds & kinds) == 0 for kinds in edges] if any(edges) else [None, None]
-        groups.append(Group(slice(first, first + count), *allowed))
-        first += count
-    return groups
 
 
 def _remove(folder: Path, process: int) -> None:

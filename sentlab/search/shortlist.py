@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sentlab.search.spans import greedy, inverse_lengths, rounded
+from sentlab.search.spans import inverse_lengths, rounded, window
 
 SLACK = 1e-3  # twice what float16 changes of a number, and more than the float32 sums do
 SMALLEST, LARGEST = 2.0**-12, 2.0**15  # what float16 keeps to that precision
@@ -26,38 +27,27 @@ QUERIES = 32  # in work at once
 WINDOWS = 512  # places that are scored at once
 MANY = 2**18  # words from which on a search is worth the second that compiling takes, once on a computer
 CACHED = 1024  # starts that the compiled loop works on at once: they stay in the processor's first cache
+Edges = tuple[int, int]  # kinds of words, as bits, that no span of a query begins with, and that none ends with
 
 
-class Group(NamedTuple):
-    """Some queries, and what their spans may begin and end with: true or false for each word, (W,); None: all words."""
+class Part(Protocol):
+    """Some of the texts that are searched, such as `sentlab.search.index_files.Segment`."""
 
-    queries: slice
-    begins: np.ndarray | None = None
-    ends: np.ndarray | None = None
-
-
-class Texts(NamedTuple):
-    """Some texts that are searched.
-
-    Args:
-        vectors: (W, D), arrays that slice.
-        texts: (n + 1,), each text's first word, and W.
-        lengths, scale: as `rounded_lengths` gives them.
-        first: the place of the first word among all that is searched.
-        groups: they cover all queries.
-    """
-
-    vectors: Any
-    texts: np.ndarray
-    lengths: Any
+    vectors: np.ndarray  # (W, D)
+    words: np.ndarray  # (n + 1,), each text's first word, and W
+    lengths: np.ndarray  # (K, W), with the scale as `rounded_lengths` gives them
     scale: float
-    first: int
-    groups: Sequence[Group]
+    first_word: int  # its place among all words that are searched
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """The kind of each word, as bits, uint8 (W,)."""
 
 
 def best_in(
-    texts: Sequence[Texts],
+    parts: Sequence[Part],
     queries: Tensor,
+    barred: Sequence[Edges],
     k: int,
     min_size: int,
     max_size: int,
@@ -66,35 +56,47 @@ def best_in(
     """Find each query's k best spans (score, start, end) that do not overlap, by falling score.
 
     Args:
-        texts: in the order of their places.
+        parts: in the order of their places.
         queries: (Q, D), of length 1 or 0.
+        barred: of each query. The quick pass takes neighbours with equal edges together.
+        k: spans a query.
         min_size, max_size: words of a span.
-        starts: Where the spans of each query may begin. None: where the quick pass says.
-
-    Raises:
-        ValueError: k below 1.
+        starts: where the spans of each query may begin. None: where the quick pass says.
     """
-    shortlist = _Shortlist(queries, k, min_size, max_size, sum(len(part.vectors) for part in texts))
-    for part in texts:
+    shortlist = _Shortlist(queries, barred, k, min_size, max_size, sum(len(part.vectors) for part in parts))
+    for part in parts:
         if starts is None:
             shortlist.read(part)
         else:
             shortlist.read_at(part, starts)
-    found = []
+    best = []
     for number, query in enumerate(queries):
-        kept = shortlist.places(number)
-        if kept is None and starts is not None:
-            kept = np.unique(starts[number])
+        places = shortlist.places(number)
+        if places is None and starts is not None:
+            places = np.unique(starts[number])
         begins, scores = [np.empty(0, np.int64)], [torch.empty(0, max_size - min_size + 1, dtype=torch.float64)]
-        for part in texts:
-            words = len(part.vectors)
-            own = np.arange(words) if kept is None else kept - part.first
-            own = own[(own >= 0) & (own < words)]
-            begins.append(own + part.first)
-            scores.append(_exact_scores(query, number, part, own, max_size)[:, min_size - 1 :])
-        rows = torch.from_numpy(np.concatenate(begins)), rounded(torch.cat(scores)).float()
-        found.append(greedy(*rows, k, min_size))
-    return found
+        for part in parts:
+            words = _inside(part, places)
+            begins.append(words + part.first_word)
+            scores.append(_exact_scores(query, barred[number], part, words, max_size)[:, min_size - 1 :])
+        best.append(greedy(np.concatenate(begins), rounded(torch.cat(scores)).float().numpy(), k, min_size))
+    return best
+
+
+def greedy(starts: np.ndarray, scores: np.ndarray, k: int, min_size: int) -> list[tuple[float, int, int]]:
+    """Pick the best k spans that do not overlap: from `starts` (M,), rising, with the scores (M, K) of all sizes."""
+    values, sizes = scores.ravel(), scores.shape[1]
+    hits: list[tuple[float, int, int]] = []
+    taken: set[int] = set()
+    for i in np.argsort(-values, kind="stable"):  # of equals the first, then the shortest
+        if len(hits) == k or values[i] == -np.inf:
+            break
+        start = int(starts[i // sizes])
+        place = range(start, start + min_size + int(i % sizes))
+        if taken.isdisjoint(place):
+            hits.append((float(values[i]), place.start, place.stop))
+            taken.update(place)
+    return hits
 
 
 def rounded_lengths(vectors: np.ndarray, texts: np.ndarray, max_size: int) -> tuple[np.ndarray, float]:
@@ -108,46 +110,39 @@ def rounded_lengths(vectors: np.ndarray, texts: np.ndarray, max_size: int) -> tu
         texts: (n + 1,), each text's first word, and W.
     """
     words = len(vectors)
-    found = np.zeros((max_size, words), dtype=np.float16)
-    norms = np.concatenate([np.linalg.norm(part, axis=1) for part in _parts(vectors)]) if words else np.zeros(0)
+    lengths = np.zeros((max_size, words), dtype=np.float16)
+    parts = (np.asarray(vectors[first : first + WORDS], np.float32) for first in range(0, words, WORDS))
+    norms = np.concatenate([np.zeros(0), *(np.linalg.norm(part, axis=1) for part in parts)])
     scale = float(np.median(norms[norms > 0])) if (norms > 0).any() else 1.0
     for first in range(0, words, WORDS):
         count = min(WORDS, words - first)
-        inverse, cancelled = inverse_lengths(vectors, first, count, max_size)
+        inverse, cancelled = inverse_lengths(window(vectors, first, count, max_size, torch.empty(0)), count, max_size)
         values = inverse.mul_(scale)
         values[cancelled | (values > LARGEST) | ((values < SMALLEST) & (values > 0))] = torch.nan
         starts = np.arange(first, first + count)
         left = torch.from_numpy(texts[np.searchsorted(texts, starts, side="right")] - starts)  # words to the text's end
         values[left <= torch.arange(max_size)[:, None]] = 0.0
-        found[:, first : first + count] = values.numpy()
-    return found, scale
+        lengths[:, first : first + count] = values.numpy()
+    return lengths, scale
 
 
 class _Shortlist:
-    """The places where the best spans of each query can begin.
+    """The places where the best k spans of each query (Q, D) can begin."""
 
-    Args:
-        queries: (Q, D), of length 1 or 0.
-        k: spans a query that do not overlap.
-        min_size, max_size: words of a span.
-        words: of all texts.
-    """
-
-    def __init__(self, queries: Tensor, k: int, min_size: int, max_size: int, words: int) -> None:
-        if not isinstance(k, int | np.integer):
-            raise TypeError(f"k must be a whole number, it is {k!r}")
+    def __init__(
+        self, queries: Tensor, barred: Sequence[Edges], k: int, min_size: int, max_size: int, words: int
+    ) -> None:
         if k < 1:
             raise ValueError(f"k must be at least 1, it is {k}")
-        self.queries, self.sizes = queries, (min_size, max_size)
+        self.queries, self.barred, self.sizes = queries, barred, (min_size, max_size)
         self.best = _compiled() if words >= MANY else _best
         # a span overlaps with those of fewer than 2 max_size starts: that many starts a hit hold all hits
         self.kept = (k - 1) * 2 * max_size + 1
         self.least = [-np.inf] * len(queries)  # the quick cosine of the last of them, so far
-        self._found: list[list[tuple[np.ndarray, np.ndarray]]] = [[] for _ in queries]  # quick cosines and places
-        self._waiting = [0] * len(queries)  # how many
+        self.offered = [(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in queries]  # quick cosines and places
 
-    def read(self, part: Texts) -> None:
-        """Run the quick pass over some texts."""
+    def read(self, part: Part) -> None:
+        """Run the quick pass over all words of a part."""
         min_size, max_size = self.sizes
         reach, queries = WORDS + max_size - 1, self.queries / part.scale
         # new memory for each chunk would take longer than the work on it
@@ -163,81 +158,64 @@ class _Shortlist:
             any_unsure = bool(unsure.any())
             if any_unsure:
                 lengths.nan_to_num_(0.0)
-            here = np.arange(part.first + begin, part.first + begin + count)
+            here = np.arange(part.first_word + begin, part.first_word + begin + count)
             for row in range(0, len(queries), QUERIES):
                 some, words = queries[row : row + QUERIES], vectors[: count + max_size - 1]
                 dots = products[: len(some) * len(words)].view(len(some), len(words))
                 torch.mm(some, words.T, out=dots)
-                for group in part.groups:
-                    start, stop, _ = group.queries.indices(len(queries))
-                    start, stop = max(start, row), min(stop, row + len(dots))
-                    if start >= stop:
-                        continue
-                    allowed, begins = lengths, None
-                    if group.begins is not None and group.ends is not None:
-                        begins, ends = torch.from_numpy(group.begins[begin : begin + count]), torch.zeros(reach)
-                        ends[: len(own)] = torch.from_numpy(group.ends[begin : begin + reach])
-                        allowed = lengths * ends[: count + max_size - 1].unfold(0, count, 1)
-                    best = self.best(dots[start - row : stop - row], allowed, min_size)
-                    if begins is not None:
-                        best *= begins
+                for (first, last), rows in groupby(range(row, row + len(some)), self.barred.__getitem__):
+                    numbers, allowed = [*rows], lengths
+                    if last:
+                        ends = torch.zeros(len(words))
+                        ends[: len(own)] = torch.from_numpy((part.kinds[begin : begin + reach] & last) == 0)[
+                            : len(words)
+                        ]
+                        allowed = lengths * ends.unfold(0, count, 1)
+                    best = self.best(dots[numbers[0] - row : numbers[-1] - row + 1], allowed, min_size)
+                    if first:
+                        best *= torch.from_numpy((part.kinds[begin : begin + count] & first) == 0)
                     if any_unsure:
                         best.masked_fill_(unsure, torch.nan)
-                    self._offer(start, here, best.numpy())
+                    self._offer(numbers[0], here, best.numpy())
 
-    def read_at(self, part: Texts, starts: Sequence[np.ndarray]) -> None:
-        """Run the quick pass over some of the texts' words only: those where the spans of each query may begin."""
+    def read_at(self, part: Part, starts: Sequence[np.ndarray]) -> None:
+        """Run the quick pass over some of a part's words only: those where the spans of each query may begin."""
         (min_size, max_size), last = self.sizes, len(part.vectors) - 1
-        for number, group in ((number, _group(part, number)) for number in range(len(self.queries))):
-            own = np.unique(starts[number]) - part.first
-            own = own[(own >= 0) & (own <= last)]
+        for number, query in enumerate(self.queries):
+            own = _inside(part, np.unique(starts[number]))
             words = np.minimum(own[:, None] + np.arange(max_size), last)  # (M, K)
             read, place = np.unique(words, return_inverse=True)
-            dots = np.asarray(part.vectors[read], np.float32) @ (self.queries[number] / part.scale).numpy()
+            dots = np.asarray(part.vectors[read], np.float32) @ (query / part.scale).numpy()
             cosines = dots[place.reshape(words.shape)].cumsum(1) * part.lengths[:max_size, own].T
-            if group.begins is not None and group.ends is not None:
-                cosines *= group.begins[own][:, None] & group.ends[words]
+            cosines[_barred(part, own, words, self.barred[number])] = 0.0
             best = cosines[:, min_size - 1 :].max(1, initial=-np.inf)
-            self._offer(number, own + part.first, best[None])
+            self._offer(number, own + part.first_word, best[None])
 
     def _offer(self, first: int, where: np.ndarray, best: np.ndarray) -> None:
-        """The quick cosines (q, c) of some queries, from `first` on, with the places `where` (c,) are known."""
-        for query, own in enumerate(best, first):
-            places = np.flatnonzero(~(own < self.least[query] - SLACK))  # NaN is one
-            if not len(places):
+        """Keep of some queries, from `first` on, the places (c,) whose quick cosines (q, c) come near the best."""
+        for query, cosines in enumerate(best, first):
+            near = np.flatnonzero(~(cosines < self.least[query] - SLACK))  # NaN is one
+            if not len(near):
                 continue
-            self._found[query].append((own[places], where[places]))
-            self._waiting[query] += len(places)
-            if self._waiting[query] > 4 * self.kept:
-                self._prune(query)
-
-    def _prune(self, query: int) -> None:
-        values, places = (np.concatenate(parts) for parts in zip(*self._found[query], strict=True))
-        known = values[~np.isnan(values)]
-        if len(known) >= self.kept:
-            self.least[query] = float(np.partition(known, -self.kept)[-self.kept])
-        kept = ~(values < self.least[query] - SLACK)
-        self._found[query], self._waiting[query] = [(values[kept], places[kept])], int(kept.sum())
+            values, places = self.offered[query]
+            values, places = np.append(values, cosines[near]), np.append(places, where[near])
+            known = values[~np.isnan(values)]
+            if len(known) >= self.kept:
+                self.least[query] = float(np.partition(known, -self.kept)[-self.kept])
+            near = ~(values < self.least[query] - SLACK)
+            self.offered[query] = values[near], places[near]
 
     def places(self, query: int) -> np.ndarray | None:
         """Find where the best spans of a query can begin, rising; None: anywhere, as the quick pass could not tell."""
-        if self._found[query]:
-            self._prune(query)
         if self.least[query] <= SLACK:  # a quick cosine of 0 may be that of no span at all
             return None
-        return np.sort(self._found[query][0][1])
+        return np.sort(self.offered[query][1])
 
 
-def _exact_scores(query: Tensor, number: int, part: Texts, starts: np.ndarray, max_size: int) -> Tensor:
-    """The cosines of a query with the spans of each size from some starts, float64 (M, K); -inf where there is none.
-
-    Args:
-        query: (D,), of length 1 or 0.
-        number: of the query.
-        starts: (M,), words of the part.
-    """
-    found, last = torch.empty(len(starts), max_size, dtype=torch.float64), max(0, len(part.vectors) - 1)
-    sizes, group, exact = np.arange(max_size), _group(part, number), query.double()
+def _exact_scores(query: Tensor, barred: Edges, part: Part, starts: np.ndarray, max_size: int) -> Tensor:
+    """The cosines of a query (D,) with the spans from some words (M,): float64 (M, K), -inf where there is none."""
+    all_scores = torch.empty(len(starts), max_size, dtype=torch.float64)
+    sizes, exact, last = np.arange(max_size), query.double(), max(0, len(part.vectors) - 1)
     for first in range(0, len(starts), WINDOWS):
         own = starts[first : first + WINDOWS]
         words = np.minimum(own[:, None] + sizes, last)  # (m, K): the last words of the spans
@@ -249,17 +227,23 @@ def _exact_scores(query: Tensor, number: int, part: Texts, starts: np.ndarray, m
             norms[:, size] = sums.norm(dim=1)
             scores[:, size] = sums @ exact
         scores = (scores / norms).masked_fill_(norms == 0, 0.0)
-        ends = part.texts[np.searchsorted(part.texts, own, side="right")]
-        barred = own[:, None] + sizes >= ends[:, None]
-        if group.begins is not None and group.ends is not None:
-            barred |= ~(group.begins[own][:, None] & group.ends[words])
-        found[first : first + WINDOWS] = scores.masked_fill_(torch.from_numpy(barred), -torch.inf)
-    return found
+        ends = part.words[np.searchsorted(part.words, own, side="right")]
+        absent = (own[:, None] + sizes >= ends[:, None]) | _barred(part, own, words, barred)
+        all_scores[first : first + WINDOWS] = scores.masked_fill_(torch.from_numpy(absent), -torch.inf)
+    return all_scores
 
 
-def _group(part: Texts, number: int) -> Group:
-    """The group that a query is in."""
-    return next(own for own in part.groups if number < own.queries.indices(number + 1)[1])
+def _barred(part: Part, starts: np.ndarray, ends: np.ndarray, barred: Edges) -> np.ndarray:
+    """Tell which spans begin with one of some words (M,), or end with one (M, K), of a kind that is barred: (M, K)."""
+    if not any(barred):
+        return np.zeros(ends.shape, dtype=bool)
+    return ((part.kinds[starts] & barred[0])[:, None] | (part.kinds[ends] & barred[1])) != 0
+
+
+def _inside(part: Part, places: np.ndarray | None) -> np.ndarray:
+    """Return those of some places, or of all, that are words of a part, counted from its first."""
+    words = np.arange(len(part.vectors)) if places is None else places - part.first_word
+    return words[(words >= 0) & (words < len(part.vectors))]
 
 
 def _best(dots: Tensor, inverse: Tensor, min_size: int) -> Tensor:
@@ -277,27 +261,24 @@ def _best(dots: Tensor, inverse: Tensor, min_size: int) -> Tensor:
 
 @cache
 def _compiled() -> Callable[[Tensor, Tensor, int], Tensor]:
-    """`_best` as one loop that numba compiles, which reads and writes memory once; `_best` itself without numba."""
+    """`_best` as one loop that numba compiles, which reads and writes memory once."""
+    import numba  # slow to import
+
     try:
-        import numba
-    except ModuleNotFoundError:
-        return _best
-    options: dict[str, Any] = {"fastmath": {"nnan"}}
-    try:
-        loop = numba.njit(cache=True, **options)(_loop)
+        loop = numba.njit(cache=True, fastmath={"nnan"})(_loop)
     except RuntimeError:  # there is no folder for the compiled code to stay in
-        loop = numba.njit(**options)(_loop)
+        loop = numba.njit(fastmath={"nnan"})(_loop)
 
     def best(dots: Tensor, inverse: Tensor, min_size: int) -> Tensor:
-        found = torch.empty(len(dots), inverse.shape[1])
-        loop(dots.numpy(), inverse.numpy(), min_size, found.numpy())
-        return found
+        cosines = torch.empty(len(dots), inverse.shape[1])
+        loop(dots.numpy(), inverse.numpy(), min_size, cosines.numpy())
+        return cosines
 
     return best
 
 
-def _loop(dots: np.ndarray, inverse: np.ndarray, min_size: int, found: np.ndarray) -> None:
-    """Write the best quick cosines (q, c) to `found`; the others as for `_best`."""
+def _loop(dots: np.ndarray, inverse: np.ndarray, min_size: int, cosines: np.ndarray) -> None:
+    """Write the best quick cosines (q, c) to `cosines`; the others as for `_best`."""
     sizes, count = inverse.shape
     sums, best = np.empty(CACHED, np.float32), np.empty(CACHED, np.float32)
     for begin in range(0, count, CACHED):
@@ -313,8 +294,4 @@ def _loop(dots: np.ndarray, inverse: np.ndarray, min_size: int, found: np.ndarra
                     for start in range(starts):
                         sums[start] += own[start]
                         best[start] = max(best[start], sums[start] * weights[start])
-            found[query, begin : begin + starts] = best[:starts]
-
-
-def _parts(vectors: np.ndarray) -> list[np.ndarray]:
-    return [np.asarray(vectors[i : i + WORDS], np.float32) for i in range(0, len(vectors), WORDS)]
+            cosines[query, begin : begin + starts] = best[:starts]

@@ -1,6 +1,6 @@
 """Every span of a text at once: its cosine with a query, where a span's vector is the mean of its tokens' vectors.
 
-SLICE (`sentlab.methods.slice`) compares a phrase with all spans of MIN_SIZE to MAX_SIZE tokens of a passage. A cosine
+SLICE (`sentlab.methods.slice`) compares a phrase with all spans of min_size to max_size tokens of a passage. A cosine
 does not see the length of a vector, so the sum of the tokens x_i ... x_j-1 serves as well as their mean::
 
     cos(q, [i, j)) = sum of q . x_t / (|q| |x_i + ... + x_j-1|)
@@ -19,7 +19,6 @@ the shortest span; similarities that differ by less than about 4e-6 (STEPS) may 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,14 +44,6 @@ class Spans(NamedTuple):
     end: Any
 
 
-class Scored(NamedTuple):
-    """The similarities of some queries with all spans that start in a chunk of the text."""
-
-    queries: slice
-    start: int  # the chunk's first token
-    scores: Tensor  # (K, q, c), -inf where there is no such span
-
-
 def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 20, boundaries: Any = None) -> Spans:
     """Find the span of a text that is most similar to each query.
 
@@ -69,33 +60,34 @@ def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 
         the one after its last; 0 where the text has no span of that size.
 
     Raises:
-        ValueError: shapes, sizes or boundaries that do not fit, or values that are not finite.
+        ValueError: sizes or boundaries that do not fit, or values that are not finite.
 
     Source: SLICE, section 3.1: max over spans(S) of the cosine with the mean of the span's vectors.
 
     Example:
         >>> tokens = np.eye(4)  # a text of four tokens
-        >>> found = sentlab.spans.best_spans(tokens[1:3].sum(0, keepdims=True), tokens)
-        >>> int(found.start[0]), int(found.end[0]), round(float(found.score[0]), 4)
+        >>> best = sentlab.spans.best_spans(tokens[1:3].sum(0, keepdims=True), tokens)
+        >>> int(best.start[0]), int(best.end[0]), round(float(best.score[0]), 4)
         (1, 3, 1.0)
     """
-    text = _Text(queries, tokens, min_size, max_size, boundaries)
-    best = text.queries.new_full((len(text.queries),), -torch.inf)
+    unit, units, edges = _prepared(queries, tokens, min_size, max_size, boundaries)
+    best = unit.new_full((len(unit),), -torch.inf)
     start, end = (torch.zeros_like(best, dtype=torch.int64) for _ in range(2))
-    for rows, first, scores in text.scores():
+    for rows, first, scores in scored(unit, units, min_size, max_size):
         chunk, at = rounded(scores.amax(0)).max(1)  # (q,); the first of equals
-        size = rounded(scores[:, torch.arange(len(at)), at]).argmax(0) + text.min_size  # the shortest of equals
+        size = rounded(scores[:, torch.arange(len(at)), at]).argmax(0) + min_size  # the shortest of equals
         better = chunk > best[rows]
-        for held, new in ((best, chunk), (start, first + at), (end, first + at + size)):
-            held[rows] = torch.where(better, new, held[rows])
-    return text.result(best.masked_fill(best.isneginf(), 0.0), start, end)
+        for kept, new in ((best, chunk), (start, first + at), (end, first + at + size)):
+            kept[rows] = torch.where(better, new, kept[rows])
+    best.masked_fill_(best.isneginf(), 0.0)
+    if edges is not None:
+        start, end = edges[start], edges[end]
+    found = Spans(best, start, end)
+    return found if isinstance(tokens, Tensor) else Spans(*(values.numpy() for values in found))
 
 
 def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 20, boundaries: Any = None) -> Any:
-    """Compute the similarity of one query with every span of a text, for a picture of them.
-
-    Args:
-        query: (D,). The others, and Raises: as in `best_spans`.
+    """Compute the similarity of one query (D,) with every span of a text, for a picture of them; see `best_spans`.
 
     Returns:
         (T, K), K = max_size - min_size + 1: in row i and column k the span of min_size + k tokens from token i on, -inf
@@ -107,11 +99,11 @@ def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 2
         [[1.0, 0.7071], [0.0, -inf]]
     """
     query = query if isinstance(query, Tensor) else np.asarray(query)
-    text = _Text(query[None], tokens, min_size, max_size, boundaries)
-    scores = text.queries.new_full((len(text.tokens), max_size - min_size + 1), -torch.inf)
-    for _, first, found in text.scores():
-        scores[first : first + found.shape[2], : len(found)] = found[:, 0].T
-    return scores if isinstance(tokens, Tensor) else scores.numpy()
+    unit, units, _ = _prepared(query[None], tokens, min_size, max_size, boundaries)
+    all_scores = unit.new_full((len(units), max_size - min_size + 1), -torch.inf)
+    for _, first, scores in scored(unit, units, min_size, max_size):
+        all_scores[first : first + scores.shape[2], : len(scores)] = scores[:, 0].T
+    return all_scores if isinstance(tokens, Tensor) else all_scores.numpy()
 
 
 def word_sums(tokens: Tensor, boundaries: Any) -> Tensor:
@@ -122,23 +114,28 @@ def word_sums(tokens: Tensor, boundaries: Any) -> Tensor:
     """
     edges = torch.as_tensor(boundaries, dtype=torch.int64, device=tokens.device)
     if edges.ndim != 1 or not len(edges) or edges[0] != 0 or edges[-1] != len(tokens) or (edges.diff() < 1).any():
-        raise ValueError(
-            f"boundaries must rise from 0 to the {len(tokens)} tokens, as word_boundaries gives: {boundaries!r:.60}"
-        )
+        raise ValueError(f"boundaries must rise from 0 to the {len(tokens)} tokens, as word_boundaries gives them")
     return F.embedding_bag(torch.arange(len(tokens), device=tokens.device), tokens, edges[:-1], mode="sum")
 
 
-def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterator[Scored]:
+def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterator[tuple[slice, int, Tensor]]:
     """Yield the similarity of every span of a text with every query, a chunk at a time.
 
-    Queries (Q, D) are of length 1 or 0. Tokens (T, D) slice to arrays or tensors.
+    Args:
+        queries: (Q, D), of length 1 or 0.
+        tokens: (T, D), which slice to arrays or tensors.
+
+    Yields:
+        Some queries, the first token of a chunk, and the scores of all spans that start in the chunk (K, q, c), -inf
+        where there is no such span. K is at most the number of sizes.
     """
+    max_size = max(min_size, min(max_size, len(tokens)))
     block = max(1, min(QUERIES, len(queries)))
     chunk = min(TOKENS, max(BLOCK, SCORES // (max_size * block) // BLOCK * BLOCK))
     for first in range(0, len(tokens) - min_size + 1, chunk):
         count = min(chunk, len(tokens) - first)
-        part = _window(tokens, first, count, max_size, queries)
-        inverse, cancelled = _inverse_lengths(part, count, max_size)
+        part = window(tokens, first, count, max_size, queries)
+        inverse, cancelled = inverse_lengths(part, count, max_size)
         any_cancelled = bool(cancelled.any())
         for begin in range(0, len(queries), block):
             rows = slice(begin, min(begin + block, len(queries)))
@@ -149,13 +146,13 @@ def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterat
                 sums += dots[:, size - 1 : size - 1 + count]
                 if size < min_size:
                     continue
-                found = scores[size - min_size]
-                torch.mul(sums, inverse[size - 1], out=found)
+                of_size = scores[size - min_size]
+                torch.mul(sums, inverse[size - 1], out=of_size)
                 if any_cancelled:
                     places = cancelled[size - 1].nonzero()[:, 0]
-                    found[:, places] = _exactly(queries[rows], part, places, size)
-                found[:, max(0, len(tokens) - first - size + 1) :] = -torch.inf  # they would end after the text
-            yield Scored(rows, first, scores)
+                    of_size[:, places] = _exactly(queries[rows], part, places, size)
+                of_size[:, max(0, len(tokens) - first - size + 1) :] = -torch.inf  # they would end after the text
+            yield rows, first, scores
 
 
 def rounded(scores: Tensor) -> Tensor:
@@ -164,44 +161,26 @@ def rounded(scores: Tensor) -> Tensor:
 
 
 def check_sizes(min_size: int, max_size: int) -> None:
-    if not (isinstance(min_size, Integral) and isinstance(max_size, Integral)):
-        raise ValueError(f"sizes are whole numbers of words; they are {min_size!r} and {max_size!r}")
     if not 1 <= min_size <= max_size:
         raise ValueError(f"sizes must be 1 <= min_size <= max_size; they are {min_size} and {max_size}")
 
 
-class _Text:
-    """Checked input of one text; where there are boundaries its tokens are words until the result."""
-
-    def __init__(self, queries: Any, tokens: Any, min_size: int, max_size: int, boundaries: Any) -> None:
-        check_sizes(min_size, max_size)
-        self.is_tensor = isinstance(tokens, Tensor)
-        tokens = tokens.detach() if self.is_tensor else np.asarray(tokens)
-        queries = queries if isinstance(queries, Tensor) else np.asarray(queries)
-        if tokens.ndim != 2 or queries.ndim != 2 or queries.shape[1] != tokens.shape[1]:
-            raise ValueError(
-                f"queries (Q, D) and tokens (T, D) must be vectors of one dimension as rows; their shapes are "
-                f"{tuple(queries.shape)} and {tuple(tokens.shape)}"
-            )
-        dtype = torch.float64 if tokens.dtype in (np.float64, torch.float64) else torch.float32
-        like = torch.empty(0, dtype=dtype, device=tokens.device if self.is_tensor else None)
-        self.queries = F.normalize(_part(queries, 0, len(queries), like), dim=1, eps=torch.finfo(dtype).tiny)
-        if not self.queries.isfinite().all():
-            raise ValueError("queries holds values that are nan or infinite")
-        self.tokens = tokens
-        self.edges: Tensor | None = None
-        if boundaries is not None:
-            self.edges = torch.as_tensor(boundaries, dtype=torch.int64, device=like.device)
-            self.tokens = word_sums(_part(tokens, 0, len(tokens), like), boundaries)
-        self.min_size, self.max_size = min_size, max(min_size, min(max_size, len(self.tokens)))
-
-    def scores(self) -> Iterator[Scored]:
-        return scored(self.queries, self.tokens, self.min_size, self.max_size)
-
-    def result(self, score: Tensor, start: Tensor, end: Tensor) -> Spans:
-        if self.edges is not None:
-            start, end = self.edges[start], self.edges[end]
-        return Spans(score, start, end) if self.is_tensor else Spans(score.numpy(), start.numpy(), end.numpy())
+def _prepared(
+    queries: Any, tokens: Any, min_size: int, max_size: int, boundaries: Any
+) -> tuple[Tensor, Any, Tensor | None]:
+    """Check the input; return queries of length 1 (Q, D), what spans are made of (T or W, D), and boundaries."""
+    check_sizes(min_size, max_size)
+    tokens = tokens.detach() if isinstance(tokens, Tensor) else np.asarray(tokens)
+    queries = queries if isinstance(queries, Tensor) else np.asarray(queries)
+    dtype = torch.float64 if tokens.dtype in (np.float64, torch.float64) else torch.float32
+    like = torch.empty(0, dtype=dtype, device=tokens.device if isinstance(tokens, Tensor) else None)
+    queries = F.normalize(_part(queries, 0, len(queries), like), dim=1, eps=torch.finfo(dtype).tiny)
+    if not queries.isfinite().all():
+        raise ValueError("queries holds values that are nan or infinite")
+    if boundaries is None:
+        return queries, tokens, None
+    edges = torch.as_tensor(boundaries, dtype=torch.int64, device=like.device)
+    return queries, word_sums(_part(tokens, 0, len(tokens), like), edges), edges
 
 
 def _part(tokens: Any, start: int, end: int, like: Tensor) -> Tensor:
@@ -213,31 +192,23 @@ def _part(tokens: Any, start: int, end: int, like: Tensor) -> Tensor:
     return part.detach().to(like).contiguous()
 
 
-def inverse_lengths(tokens: Any, first: int, count: int, sizes: int) -> tuple[Tensor, Tensor]:
-    """Compute one over the length of each span's sum, float32, and which spans all but cancel, bool: (K, count) each.
-
-    Args:
-        tokens: (T, D). Spans that end behind the last one count as if zeros followed.
-        first, count: the spans' first tokens.
-        sizes: K, from 1 on.
-
-    Raises:
-        ValueError: values that are not finite, or too large.
-    """
-    return _inverse_lengths(_window(tokens, first, count, sizes, torch.empty(0)), count, sizes)
-
-
-def _window(tokens: Any, first: int, count: int, sizes: int, like: Tensor) -> Tensor:
-    """All tokens that are looked at for `count` starts, (count + 2 K + BLOCK, D); what the text lacks is zeros."""
+def window(tokens: Any, first: int, count: int, sizes: int, like: Tensor) -> Tensor:
+    """Return all tokens that are looked at for `count` starts, (count + 2 K + BLOCK, D), with zeros behind the last."""
     reach = count + 2 * sizes + BLOCK
     part = _part(tokens, first, first + reach, like)
     return part if len(part) == reach else F.pad(part, (0, 0, 0, reach - len(part)))
 
 
-def _inverse_lengths(tokens: Tensor, count: int, sizes: int) -> tuple[Tensor, Tensor]:
-    """One over the length of each span's sum, (K, count), and which spans all but cancel, (K, count) true or false.
+def inverse_lengths(tokens: Tensor, count: int, sizes: int) -> tuple[Tensor, Tensor]:
+    """Compute one over the length of each span's sum, and which spans all but cancel, true or false: (K, count) each.
 
-    Tokens are (n, D), n >= count + 2 K + BLOCK; `count` starts and sizes from 1 to K = `sizes`.
+    Args:
+        tokens: a `window`, (count + 2 K + BLOCK, D).
+        count: of starts.
+        sizes: K, from 1 on.
+
+    Raises:
+        ValueError: values that are not finite, or too large.
     """
     starts = count + sizes - 1
     blocks, width = -(-starts // BLOCK), BLOCK + sizes - 1
@@ -264,19 +235,3 @@ def _exactly(queries: Tensor, tokens: Tensor, starts: Tensor, size: int) -> Tens
     places = starts[:, None] + torch.arange(size, device=starts.device)  # (n, size)
     sums = F.embedding_bag(places, tokens.double(), mode="sum")  # (n, D)
     return (queries.double() @ F.normalize(sums, dim=1, eps=1e-300).T).to(queries)
-
-
-def greedy(starts: Tensor, scores: Tensor, k: int, min_size: int) -> list[tuple[float, int, int]]:
-    """Pick the best k spans that do not overlap: from `starts` (M,), rising, with the scores (M, K) of all sizes."""
-    values, begins, sizes = scores.flatten().numpy(), starts.numpy(), scores.shape[1]
-    hits: list[tuple[float, int, int]] = []
-    taken: set[int] = set()
-    for i in np.argsort(-values, kind="stable"):  # of equals the first, then the shortest
-        if len(hits) == k or values[i] == -np.inf:
-            break
-        start = int(begins[i // sizes])
-        place = range(start, start + min_size + int(i % sizes))
-        if taken.isdisjoint(place):
-            hits.append((float(values[i]), place.start, place.stop))
-            taken.update(place)
-    return hits

@@ -23,11 +23,6 @@ from sentlab.search.index_files import Manifest, Segment, word_kind
 TEXTS = ["the old man plays", "a girl reads the book", "water", "the dog runs in the garden", "bread and apples"]
 
 
-@pytest.fixture(scope="module")
-def encoder(small_encoder_folder: Path) -> Encoder:
-    return Encoder.from_pretrained(small_encoder_folder, device="cpu", max_length=32)
-
-
 @pytest.fixture
 def saved(encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three segments: of two texts, of two, and of one."""

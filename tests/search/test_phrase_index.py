@@ -35,11 +35,6 @@ TEXTS = [
 PHRASES = ["the old man", "guitar music in a garden", "in", "a dog eats"]
 
 
-@pytest.fixture(scope="module")
-def encoder(small_encoder_folder: Path) -> Encoder:
-    return Encoder.from_pretrained(small_encoder_folder, device="cpu", max_length=32)
-
-
 def saved(encoder: Encoder, texts: list[str], folder: Path, **options: Any) -> PhraseIndex:
     index = PhraseIndex(encoder, **{"max_size": 4} | options)
     index.add(texts)
@@ -323,7 +318,7 @@ def test_candidates_are_scored_as_a_search_does(encoder: Encoder) -> None:
     for hits, starts, all_hits in zip(index.search(PHRASES, 5, starts=few), few, index.search(PHRASES), strict=True):
         assert len(hits) <= len({*starts})
         assert all(hit.similarity <= all_hits[0].similarity for hit in hits)
-    with pytest.raises(ValueError, match="starts"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         index.search(PHRASES, starts=[[0]])
     faiss = pytest.importorskip("faiss", reason="FAISS is not installed: pip install faiss-cpu")
     engine = faiss.IndexIDMap(faiss.IndexFlatIP(encoder.dim))
