@@ -21,8 +21,8 @@ _UNSPACED = r"\p{Han}\p{Hiragana}\p{WB=Katakana}\p{LB=SA}"
 _RUN = rf"[[\w\p{{N}}]--[\p{{M}}{_UNSPACED}]][[\w\p{{N}}\p{{WB=Format}}\u200b]--[{_UNSPACED}]]*"
 SPAN_WORD = regex.compile(rf"{_RUN}(?:['’]{_RUN})*|[{_UNSPACED}]\w*?\b|(?!\s)\X", regex.V1 | regex.WORD)
 
-# Phrases (RAKE, chunks, roles). A word is an abbreviation such as "U.S.", a number, or letters joined by apostrophes and
-# hyphens: "don't", "mother-in-law". All else but space is punctuation.
+# Phrases (RAKE, chunks, roles). A word is an abbreviation such as "U.S.", a number, or letters joined by apostrophes
+# and hyphens: "don't", "mother-in-law". All else but space is punctuation.
 PHRASE_TOKEN = regex.compile(rf"(?P<word>(?:\p{{L}}\.){{2,}}|{NUMBER}(?:{LETTERS})?|{LETTERS}(?:['’‐‑-]{LETTERS})*)|\S")
 CLITIC = re.compile(r"(?<=\w)(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)  # at the end of such a word
 
