@@ -216,36 +216,28 @@ def export(encoder: Encoder, out: Path) -> None:
     encoder.tokenizer.save_pretrained(out)
 
 
-def write_card(folder: Path, work: Path, history: History, command: str) -> None:
+def write_card(folder: Path, work: Path, history: History) -> None:
     """Write README.md and loss.png into the model's folder; STS needs SENTLAB_DATA or the hub.
 
     Args:
         folder: the exported model.
         work: where pre-training kept its state (`prepared.json`).
         history: of the pre-training.
-        command: that made the model.
     """
     prepared = json.loads((work / "prepared.json").read_text(encoding="utf-8"))
     encoder = Encoder.from_pretrained(folder, max_length=64)
     losses = np.array([row["mlm"] for row in history.losses])
-    settings = history.settings
-    texts = [f"| `{name}` | {LICENCES.get(name.split('.')[0], 'see its source')} |" for name in prepared["text"]]
+    texts = [f"- `{name}`: {LICENCES.get(name.split('.')[0], 'see its source')}" for name in prepared["text"]]
+    cuda = torch.cuda.is_available()
     content = CARD.read_text(encoding="utf-8").format(
         name=folder.name,
         config=encoder.backbone.config,
-        settings=settings,
+        settings=history.settings,
         prepared=prepared,
-        start=f"`{settings['start']}`" if settings["start"] else "nothing",
         parameters=sum(weight.numel() for weight in encoder.parameters()),
         texts="\n".join(texts),
-        seen=settings["steps"] * settings["sheet"],
-        command=command,
-        lengths=", ".join(map(str, sorted(set(settings["lengths"])))),
-        decay=1 if settings["decay"] is None else settings["decay"],
         hours=history.seconds / 3600,
-        device=torch.cuda.get_device_name()
-        if torch.cuda.is_available()
-        else f"{torch.get_num_threads()} CPU thread(s)",
+        device=torch.cuda.get_device_name() if cuda else f"{torch.get_num_threads()} CPU thread(s)",
         torch=torch.__version__,
         transformers=version("transformers"),
         first=losses[0],
@@ -260,55 +252,38 @@ def write_card(folder: Path, work: Path, history: History, command: str) -> None
 def sts_table(encoder: Encoder) -> str:
     """Measure STS scores for a card, or say why there are none: a lacking test set costs no hours of training."""
     tasks = [*data.STS_TASKS, "toy-sts"]
-    lines = [f"| pooling | {' | '.join([*data.STS_TASKS, 'average of 7', 'toy-sts'])} |", "|---" * 10 + "|"]
+    lines = [f"| pooling | {' | '.join(tasks)} |", "|---" * 9 + "|"]
     try:
         for pooling in ("cls", "mean"):
             encoder.pooling = pooling
             scores = evaluate_sts(encoder, tasks).scores
-            seven = [scores[task] for task in data.STS_TASKS]
-            row = [*seven, sum(seven) / len(seven), scores["toy-sts"]]
-            lines.append(f"| {pooling} | {' | '.join(f'{value:.2f}' for value in row)} |")
+            lines.append(f"| {pooling} | {' | '.join(f'{scores[task]:.2f}' for task in tasks)} |")
     except FileNotFoundError as error:
         return f"Not measured, because a test set was not at hand: {str(error).splitlines()[0]}"
     return "\n".join(lines)
 
 
-def parser() -> argparse.ArgumentParser:
-    options = argparse.ArgumentParser(prog="python -m experiments.pretrain", description=(__doc__ or "").split("\n")[0])
-    options.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
-    options.add_argument("--out", type=Path, required=True, help="folder for the finished model")
-    options.add_argument("--work", type=Path, default=Path("runs/pretrain"), help="folder for ids and checkpoints")
-    options.add_argument("--tokens", type=float, default=88e6, help="tokens to train on")
-    options.add_argument("--layers", type=int, default=3)
-    options.add_argument("--width", type=int, default=128)
-    options.add_argument(
-        "--vocabulary", default="8000", help="number of pieces, or a saved encoder with the vocabulary"
-    )
-    options.add_argument("--sheet", type=int, default=SHEET, help="tokens of one optimiser step")
-    options.add_argument("--start", type=Path, help="saved encoder to continue from; default: a new one")
-    options.add_argument("--learning-rate", type=float, default=1e-3, help="the peak")
-    options.add_argument("--decay", type=float, help="share of the steps in which the learning rate falls to zero")
-    options.add_argument("--dropout", type=float, default=0.0, help="of all layers while pre-training")
-    options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--threads", type=int, help="CPU threads; default: all cores")
-    options.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --work")
-    return options
-
-
-def command_line(arguments: argparse.Namespace) -> str:
-    """Return the command that makes this encoder: the options that differ from their defaults, without folders."""
-    given = {name: value for name, value in vars(arguments).items() if value != parser().get_default(name)}
-    given = {name: value.name if isinstance(value, Path) else value for name, value in given.items()}
-    options = [f"--{name.replace('_', '-')} {value}" for name, value in given.items() if name not in ("work", "resume")]
-    return " ".join(["python -m experiments.pretrain", *options])
-
-
 def main() -> None:
-    arguments = parser().parse_args()
+    parser = argparse.ArgumentParser(prog="python -m experiments.pretrain", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the finished model")
+    parser.add_argument("--work", type=Path, default=Path("runs/pretrain"), help="folder for ids and checkpoints")
+    parser.add_argument("--tokens", type=float, default=88e6, help="tokens to train on")
+    parser.add_argument("--layers", type=int, default=3)
+    parser.add_argument("--width", type=int, default=128)
+    parser.add_argument("--vocabulary", default="8000", help="number of pieces, or a saved encoder with the vocabulary")
+    parser.add_argument("--sheet", type=int, default=SHEET, help="tokens of one optimiser step")
+    parser.add_argument("--start", type=Path, help="saved encoder to continue from; default: a new one")
+    parser.add_argument("--learning-rate", type=float, default=1e-3, help="the peak")
+    parser.add_argument("--decay", type=float, help="share of the steps in which the learning rate falls to zero")
+    parser.add_argument("--dropout", type=float, default=0.0, help="of all layers while pre-training")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="CPU threads; default: all cores")
+    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --work")
+    arguments = parser.parse_args()
     if (arguments.work / checkpoint.FILE).exists() and not arguments.resume:
-        parser().error(f"{arguments.work} holds a checkpoint: add --resume, or choose another --work")
-    if arguments.threads:
-        torch.set_num_threads(arguments.threads)
+        parser.error(f"{arguments.work} holds a checkpoint: add --resume, or choose another --work")
+    torch.set_num_threads(arguments.threads)
     tokenizer, ids, starts = prepare(arguments.text, arguments.work, arguments.vocabulary, arguments.seed)
     sheets = Sheets(ids, starts, tokenizer.cls_token_id, tokenizer.sep_token_id, arguments.sheet)
     print(f"{len(ids):,} tokens of text in {len(starts):,} sentences, {len(sheets):,} sheets")
@@ -338,7 +313,7 @@ def main() -> None:
     history.settings |= {name: getattr(arguments, name) for name in ("sheet", "dropout", "layers", "width")}
     history.settings |= {"start": arguments.start.name if arguments.start else None, "lengths": LENGTHS}
     history.save(arguments.out / "pretraining.json")
-    write_card(arguments.out, arguments.work, history, command_line(arguments))
+    write_card(arguments.out, arguments.work, history)
     print(f"{arguments.out}: masked-LM loss {history.losses[-1]['mlm']:.3f} after {history.kept_step:,} steps")
 
 
