@@ -28,11 +28,11 @@ from pydoc import locate
 from typing import Any
 
 import pandas as pd
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 from experiments import records, runs, tables
-
-HEADS = ("point", "the paper", "released code", "here", "what it changes, recorded")
-WIDTHS = {True: (11, 23, 20, 24, 22), False: (11, 27, 9, 28, 25)}  # code released -> percent of each column
 
 
 class Page:
@@ -55,26 +55,20 @@ class Page:
 
     def table(self, system: str) -> str:
         """Return the rows of a system as HTML, with links to definitions and records."""
-        released, rows = self.systems[system]["code_released"], self.systems[system]["rows"]
-        body = ""
-        for number, row in enumerate(rows):
-            code = f"<td>{marked(row.get('code', '–'))}</td>"
-            if not released:  # one cell for all rows
-                code = f'<td rowspan="{len(rows)}">none released</td>' if number == 0 else ""
+        released, rows = self.systems[system]["code_released"], {}
+        for row in self.systems[system]["rows"]:
             links = ", ".join(f'<a href="#{name}">{_short(name)}</a>' for name in row["lines"])
             lines, names = changes(row, self.results)
             changed = [marked(line) for line in lines]
             changed += [f'<code class="record">{tables.linked(name, name)}</code>' for name in names]
-            body += (
-                f"<tr><th>{marked(row['point'])}</th><td>{marked(row['paper'])}</td>{code}"
-                f"<td>{marked(row['here'])}<br>{links}</td><td>{'<br>'.join(changed)}</td></tr>"
-            )
-        widths = "".join(f'<col style="width: {width}%">' for width in WIDTHS[released])
-        heads = "".join(f"<th>{head}</th>" for head in HEADS)
-        return (
-            f'<table class="points"><colgroup>{widths}</colgroup>'
-            f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-        )
+            rows[marked(row["point"])] = {
+                "the paper": marked(row["paper"]),
+                "released code": marked(row.get("code", "–" if released else "none released")),
+                "here": f"{marked(row['here'])}<br>{links}",
+                "what it changes, recorded": "<br>".join(changed),
+            }
+        with pd.option_context("display.max_colwidth", None):
+            return pd.DataFrame(rows).T.to_html(classes="points", border=0, escape=False)
 
     def baseline_notes(self) -> str:
         """Return how the baselines differ from their papers and code, in the words of their docstrings, as Markdown."""
@@ -82,10 +76,6 @@ class Page:
 
     def source(self) -> str:
         """Return the definitions that the tables link to, each folded, as HTML."""
-        from pygments import highlight  # comes with Jupyter: only the book needs it
-        from pygments.formatters import HtmlFormatter
-        from pygments.lexers import PythonLexer
-
         names = {name for system in self.systems.values() for row in system["rows"] for name in row["lines"]}
         blocks = (
             f'<details><summary id="{name}"><code>{name}</code></summary>'
@@ -96,18 +86,19 @@ class Page:
 
     def counts(self) -> pd.DataFrame:
         """Count the points of each system, and those for which a record says what they change."""
-        counted = {}
-        for name, system in self.systems.items():
-            rows = pd.DataFrame(
-                {"open": "Open" in row["paper"], "measured": _is_measured(row)} for row in system["rows"]
-            )
-            counted[name] = {
-                "points": len(rows),
-                "the paper leaves something open": rows["open"].sum(),
-                "of these measured": (rows["open"] & rows["measured"]).sum(),
-                "measured in all": rows["measured"].sum(),
-            }
-        return pd.DataFrame(counted).T
+        points = pd.DataFrame(
+            {"system": name, "open": "Open" in row["paper"], "measured": _is_measured(row)}
+            for name, system in self.systems.items()
+            for row in system["rows"]
+        )
+        points["both"] = points["open"] & points["measured"]
+        columns = {
+            "points": ("open", "size"),
+            "the paper leaves something open": ("open", "sum"),
+            "of these measured": ("both", "sum"),
+            "measured in all": ("measured", "sum"),
+        }
+        return points.groupby("system", sort=False).agg(**columns).rename_axis(None)
 
 
 def definition(name: str) -> str:
