@@ -1,0 +1,407 @@
+"""The leaderboard, the scorecard and Williams's test: scores of kept encoders, and what is compared with what."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+import pytest
+from experiments import compared, published, records
+from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation
+from experiments.leaderboard import LeaderboardSettings, compare_rows, leaderboard
+from experiments.scorecard import Claim, Printed, at_start, has_run, printed_effect, scorecard, verdicts
+from experiments.search import runs_of, sweep
+from experiments.significance import Estimate, resample
+from experiments.static import BagOfWords
+from experiments.williams import williams_tests
+from experiments.word_vectors import WordVectors
+
+from sentlab import data
+from sentlab.data import Corpus
+from sentlab.encoder import Encoder
+from sentlab.evaluation import Evaluation, scores_over
+from sentlab.evaluation.mining import bm25, evaluate_mining, williams
+from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
+from sentlab.evaluation.sts import evaluate_sts
+from sentlab.evaluation.words import evaluate_similarity
+
+BOOK = records.folder()
+
+
+def judged(rng: np.random.Generator, gold: np.ndarray, noise: float, seeds: int = 1) -> list[Evaluation]:
+    return [Evaluation({}, gold + noise * rng.normal(size=len(gold)), gold, "spearman") for _ in range(seeds)]
+
+
+def test_a_column_averages_tests_and_seeds_and_compares_with_the_best() -> None:
+    rng = np.random.default_rng(4)
+    golds = [rng.normal(size=200), rng.normal(size=100)]
+    noise = {"good": 1.0, "twin": 1.0, "bad": 5.0, "beside": 0.3}
+    tests = [{row: judged(rng, gold, amount, seeds=3) for row, amount in noise.items()} for gold in golds]
+    column = compare_rows(resample(tests, 500, np.random.default_rng(0), {row: row for row in noise}), ["beside"])
+    rows, best = column.rows, column.best
+    assert best in ("good", "twin")
+    for name, row in rows.items():
+        seeds = np.mean([scores_over(test[name]) for test in tests], axis=0)
+        assert row.score == pytest.approx(seeds.mean(), abs=0.006)
+        assert row.spread == pytest.approx(seeds.std(ddof=1), abs=0.006)
+        assert row.low is not None
+        assert row.high is not None
+        assert row.low < row.score < row.high
+    assert rows[best].p is rows[best].difference is None
+    worse, better = column.between("bad", best), column.between(best, "bad")
+    assert worse.low is not None
+    assert worse.high is not None
+    assert worse.value == rows["bad"].difference
+    assert worse.low < worse.value < worse.high < 0
+    assert (better.value, better.low, better.high, better.p) == (-worse.value, -worse.high, -worse.low, worse.p)
+    assert worse.p == rows["bad"].p == pytest.approx(6 * 2 / 501, abs=1e-5)  # the least of 500 draws, for six pairs
+    (twin,) = {"good", "twin"} - {best}
+    assert (rows[twin].p or 0) > 0.05 > (rows["beside"].p or 1)
+    assert (rows["beside"].difference or 0) > 0
+
+
+def test_a_row_with_one_seed_has_no_interval_and_no_p() -> None:
+    rng = np.random.default_rng(4)
+    gold = rng.normal(size=50)
+    tests = [{"raw": judged(rng, gold, 1.0), "one": judged(rng, gold, 1.0), "three": judged(rng, gold, 1.0, seeds=3)}]
+    column = compare_rows(resample(tests, 30, rng, {"one": "one", "three": "three"}), beside=["one"])
+    assert column.rows["one"].low is column.rows["one"].p is None
+    assert column.between("one", "raw").low is column.between("one", "raw").p is None
+    assert column.rows["raw"].low is not None  # an untrained encoder has no seeds
+
+
+@pytest.fixture
+def place(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of results with an encoder as it is and a sweep over two fitted maps, on short corpora."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+    load = data.load
+
+    def first_rows(name: str, split: str) -> Corpus[Any]:
+        corpus = load(name, split)
+        return replace(corpus, rows=corpus.rows[:80])
+
+    monkeypatch.setattr(data, "load", first_rows)
+    encoder = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}
+    plain: dict[str, Any] = {"encoder": encoder, "dev": "toy-sts", "test": ["toy-sts"], "threads": 1}
+    flow = {"name": "Flow", "arguments": {"steps": 2, "epochs": 1}}
+    fitted = plain | {"method": flow, "data": {"corpus": "toy-sentences"}, "keep": True}
+    write("raw", "run", plain)
+    write("words", "run", plain | {"encoder": {"source": "words", "pooling": "mean", "max_length": 64}})
+    sweep(write("flow", "sweep", {"run": fitted, "over": {"method.arguments.seed": [0, 1]}}))
+    return tmp_path
+
+
+def write(name: str, kind: str, settings: dict[str, Any]) -> Any:
+    (records.FOLDER / f"{name}.json").write_text(json.dumps({"kind": kind, "settings": settings}))
+    return records.get(name)
+
+
+BOARD: dict[str, Any] = {
+    "rows": {
+        "raw [CLS]": {"record": "raw"},
+        "raw mean": {"record": "raw", "pooling": "mean"},
+        "mapped": {"record": "flow"},
+    },
+    "columns": {
+        "STS": [{"corpus": "toy-sts"}, {"corpus": "toy-sts-hard"}],
+        "rank": [{"corpus": "toy-duplicates"}, {"corpus": "toy-reranking"}],
+        "words": [{"corpus": "toy-words"}],
+    },
+    "max_length": 64,
+    "resamples": 20,
+    "seed": 0,
+    "threads": 1,
+}
+
+
+def test_a_leaderboard_holds_what_the_evaluations_say(
+    place: Path, small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = leaderboard(write("board", "leaderboard", BOARD))
+    assert records.get("board").results == record.results
+    assert len(record.source.data) == 5
+    encoder = Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=64)
+    expected = {
+        "toy-sts": evaluate_sts(encoder, data.load("toy-sts", "test")).average,
+        "toy-duplicates": evaluate_retrieval(encoder, data.load("toy-duplicates", "test")).map,
+        "toy-reranking": evaluate_reranking(encoder, data.load("toy-reranking", "test")).map,
+        "toy-words": evaluate_similarity(encoder, data.load("toy-words", "test")).average,
+    }
+    assert record.results
+    tests = record.results.tests
+    for test, score in expected.items():
+        assert tests[test]["raw mean"] == [pytest.approx(score, abs=0.006)]
+        assert tests[test]["raw [CLS]"] != tests[test]["raw mean"]
+    assert len(tests["toy-sts"]["mapped"]) == 2
+    both = np.mean([tests["toy-sts"]["mapped"], tests["toy-sts-hard"]["mapped"]])
+    assert record.results.columns["STS"].rows["mapped"].score == pytest.approx(both, abs=0.011)
+
+    # what encoders gave is kept beside their records, until an encoder changes
+    assert {path.name for path in place.glob("*.npz")} == {"raw.npz", "flow.npz"}
+    monkeypatch.setattr(compared, "evaluate", None)
+    shutil.rmtree("runs")
+    assert leaderboard(record).results == record.results
+    encoder.word_embeddings.weight.data *= 2
+    encoder.save(place / "other")
+    settings = json.loads((place / "raw.json").read_text())["settings"]
+    settings["encoder"]["source"] = str(place / "other")
+    write("raw", "run", settings)
+    with pytest.raises(TypeError):  # evaluated again
+        leaderboard(record)
+
+
+def test_a_row_without_a_score_is_refused_by_name(place: Path) -> None:
+    board = write("board", "leaderboard", BOARD | {"rows": {"bag of words": {"record": "words"}}})
+    with pytest.raises(ValueError, match="bag of words on toy-words"):  # two words share none, or are the same
+        leaderboard(board)
+    assert not records.get("board").done
+
+
+def test_pairs_that_chose_settings_can_be_left_out_of_a_test(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = {"all": [{"corpus": "toy-sts"}], "unseen": [{"corpus": "toy-sts", "without": "toy-sts"}]}
+    rows = {"words": {"record": "words"}, "raw": {"record": "raw"}}
+    load = data.load
+    pairs = load("toy-sts", "test")
+    seen = (replace(pairs[3], text_a=pairs[3].text_b, text_b=pairs[3].text_a), *pairs[10:30])
+
+    def with_shared_pairs(name: str, split: str) -> Corpus[Any]:
+        return replace(load(name, split), rows=seen) if (name, split) == ("toy-sts", "dev") else load(name, split)
+
+    monkeypatch.setattr(data, "load", with_shared_pairs)
+    results = leaderboard(write("board", "leaderboard", BOARD | {"columns": columns, "rows": rows})).results
+    assert results
+    rest = Corpus("rest", "test", tuple(pair for i, pair in enumerate(pairs) if i != 3 and not 10 <= i < 30), "here")
+    for name, corpus in {"toy-sts": pairs, "toy-sts without toy-sts dev": rest}.items():
+        assert results.tests[name]["words"] == [pytest.approx(evaluate_sts(BagOfWords(), corpus).average, abs=0.006)]
+    assert results.columns["unseen"].rows["words"].score == results.tests["toy-sts without toy-sts dev"]["words"][0]
+
+
+def test_a_row_cannot_take_a_map_that_was_fitted_with_another_pooling(place: Path) -> None:
+    rows = {"mapped": {"record": "flow", "pooling": "mean"}, "raw": {"record": "raw"}}
+    with pytest.raises(ValueError, match="pooling"):
+        leaderboard(write("board", "leaderboard", BOARD | {"rows": rows}))
+
+
+def test_rows_beside_have_to_be_rows() -> None:
+    for beside in (["B"], list(BOARD["rows"])):
+        with pytest.raises(ValueError, match="beside"):
+            LeaderboardSettings.model_validate(BOARD | {"beside": beside})
+
+
+def difference(value: float, p: float | None) -> Estimate:
+    ends = (None, None) if p is None else (value - 1, value + 1)
+    return Estimate(value, *ends, p)
+
+
+def test_a_claim_holds_fails_or_is_undecided() -> None:
+    estimates = {
+        (0, "tiny"): difference(2.0, 0.001),
+        (1, "tiny"): difference(-2.0, 0.001),
+        (2, "tiny"): difference(0.5, 0.6),
+        (3, "tiny"): difference(9.0, None),  # a single run decides nothing
+        (4, "tiny"): None,
+        (5, "tiny"): difference(1.0, 0.03),  # and with the others of the table it is not significant
+        (5, "small"): difference(1.0, 0.03),
+    }
+    found = verdicts(estimates)
+    said = [test.verdict for test in found.values()]
+    assert said == ["holds", "fails", "undecided", "undecided", "not run yet", "undecided", "holds"]
+    assert found[0, "tiny"].p == pytest.approx(0.004)  # four p-values count
+
+
+def test_a_scorecard_sets_each_claim_beside_its_paper(place: Path, small_encoder_folder: Path) -> None:
+    later = records.get("raw").settings.model_dump(exclude_unset=True)
+    write("later", "run", later | {"method": {"name": "Whitening"}, "data": {"corpus": "toy-sentences"}})
+    claim = {"paper": "PaSeR", "where": "Table 1", "tests": [{"corpus": "toy-sts"}]}
+    printed = {"paper": "paser", "table": "1", "column": "average"}
+    printed |= {"ours": "BERT-base mean", "theirs": "BERT-base [CLS]"}
+    raw, mean = {"record": "raw"}, {"record": "raw", "pooling": "mean"}
+    first = claim | {"text": "mean wins", "printed": printed, "sides": {"small": {"ours": mean, "theirs": raw}}}
+    second = claim | {"text": "it helps", "sides": {"small": {"ours": {"record": "later"}, "theirs": raw}}}
+    third = {"paper": "SLICE", "where": "section 5", "text": "people agree", "untested": "there are no people here"}
+    asked = {"claims": [first, second, third], "max_length": 16, "resamples": 50, "seed": 0, "threads": 1}
+    record = scorecard(write("card", "scorecard", asked))
+    assert records.get("card").results == record.results
+    assert record.results
+    one, two, three = record.results.claims
+    scores = [
+        evaluate_sts(Encoder.from_pretrained(small_encoder_folder, pooling=pooling, max_length=16), ["toy-sts"]).average
+        for pooling in ("mean", "cls")
+    ]
+    assert one.found["small"].difference == pytest.approx(scores[0] - scores[1], abs=0.006)
+    assert one.printed == pytest.approx(52.57 - 31.40)
+    assert two.found["small"].verdict == "not run yet"
+    assert (three.found, three.untested) == ({}, "there are no people here")
+    assert not record.done  # a claim waits
+    assert record.results.counts("small").loc["PaSeR", ["undecided", "not run yet"]].sum() == 2
+    assert scorecard(write("card", "scorecard", asked | {"claims": [first, third]})).done
+    more = records.get("card").model_copy()
+    more.settings = more.settings.model_validate(asked | {"claims": [first, third | {"text": "a new one"}]})
+    assert not more.done
+    with pytest.raises(FileNotFoundError):  # a slip of the pen is no run to come
+        has_run(RowSettings(record="maen"), place)
+    with pytest.raises(ValueError, match="card"):
+        has_run(RowSettings(record="card"), place)
+
+
+def test_a_claim_is_tested_or_says_why_not() -> None:
+    row = {"record": "raw/tiny"}
+    claim: dict[str, Any] = {"paper": "PaSeR", "where": "here", "text": "It helps"}
+    whole = claim | {"tests": [{"corpus": "stsb"}], "sides": {"tiny": {"ours": row, "theirs": row}}}
+    assert Claim.model_validate(whole).sides
+    for wrong in ({"untested": "no"}, {"sides": {}}, {"tests": []}, {"tests": [{"corpus": "a", "without": "b"}]}):
+        with pytest.raises(ValueError, match="It helps"):
+            Claim.model_validate(whole | wrong)
+
+
+def test_effects_are_differences_of_printed_cells() -> None:
+    table = published.table("slice", 1)
+    single = table[table["setup"] == "single forward pass"]["pearson"]
+    cells = {"paper": "slice", "table": "1", "ours": "SLICE (ours)", "column": "pearson"}
+    within = {"setup": "single forward pass"}
+    beside = Printed(**cells, theirs="BERT", within=within, scale=100)
+    assert printed_effect(beside) == pytest.approx(100 * (single["SLICE (ours)"] - single["BERT"]))
+    other = Printed(**cells, theirs="BM-25 (Okapi)", within=within, theirs_within={"setup": "baseline"}, scale=100)
+    assert printed_effect(other) == pytest.approx(100 * (single["SLICE (ours)"] - 0.342))
+    hard = Printed(
+        paper="ptbert", table="1", ours="sts12", theirs="sts12", column="original", theirs_column="sub-dataset"
+    )
+    assert printed_effect(hard) == pytest.approx(68.40 - 66.54)
+
+
+def test_recorded_effects_are_those_of_the_papers_cells_and_sides_at_step_0_are_known() -> None:
+    record = records.get("scorecard/claims")
+    for claim, result in zip(record.settings.claims, record.results.claims, strict=True):
+        assert result.printed == (None if claim.printed is None else round(printed_effect(claim.printed), 4))
+        for encoder, test in result.found.items():
+            assert test.at_start == at_start(claim.sides[encoder], BOOK), claim.text
+    words = next(one for one in record.results.claims if one.text.startswith("Paraphrases make word vectors"))
+    nli, both = fmean([57.94, 24.93, 29.95, 47.56]), fmean([59.62, 69.38, 57.39, 64.39])  # without MEN, as our test
+    assert words.printed == pytest.approx(both - nli, abs=0.01)
+
+
+def scores_of_runs(side: RowSettings, test: TestSettings) -> list[float | int | None]:
+    """What the runs of a row say themselves; None where a run was not measured so."""
+    name = f"{test} pearson" if test.setup else str(test)
+    scores = [run.results.final.scores for run in runs_of(records.get(side.record), side.where) if run.results]
+    return [own.get(side.pooling or next(iter(own)), {}).get(name) for own in scores]
+
+
+def test_boards_are_not_older_than_their_runs() -> None:
+    """A run that is trained again has other scores; the records cut at 64 tokens, so scores may differ by 0.1."""
+    compared_scores = 0
+    for name in ("sentences", "texts", "contexts", "hard-pairs"):
+        record = records.get(f"leaderboard/{name}")
+        tests = [test for column in record.settings.columns.values() for test in column if not test.without]
+        for test, (row, side) in itertools.product(tests, record.settings.rows.items()):
+            scores = scores_of_runs(side, test)
+            if None not in scores:
+                compared_scores += 1
+                assert record.results.tests[str(test)][row] == pytest.approx(scores, abs=0.111), (name, row)
+    card = records.get("scorecard/claims")
+    for claim, result in zip(card.settings.claims, card.results.claims, strict=True):
+        for encoder, pair in claim.sides.items():
+            sides = [[scores_of_runs(side, test) for test in claim.tests] for side in (pair.ours, pair.theirs)]
+            gap = result.found[encoder].difference
+            if gap is not None and not any(None in scores for side in sides for scores in side):
+                compared_scores += 1
+                assert gap == pytest.approx(np.mean(sides[0]) - np.mean(sides[1]), abs=0.1), claim.text  # type: ignore[arg-type]
+    assert compared_scores > 110
+
+
+@pytest.mark.realdata
+def test_what_encoders_gave_each_item_has_the_scores_of_their_records(real_data: Path) -> None:
+    """Texts of over 64 pieces are cut in the records, and not for the scorecard: scores may differ by 0.1."""
+    corpora = {
+        name: data.load(name, "test", real_data) for name in ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb")
+    }
+    checked = 0
+    for name in records.names(BOOK):
+        record = records.get(name)
+        runs = runs_of(record, so_far=True) if record.kind in ("sweep", "search") else []
+        for run in runs:
+            near = 0.1 if run.settings.encoder.max_length >= 64 else 2.0  # 32 pieces cut more texts
+            path, begin = run.items
+            kept = np.load(path).files if path.exists() else []
+            for test, corpus in corpora.items():
+                score = run.results.final.own.get(test)
+                if score is not None and f"{begin}own-128-{test}-{corpus.fingerprint}" in kept:
+                    found = kept_evaluation(run, None, TestSettings(corpus=test), corpus, 128)
+                    assert found.score() == pytest.approx(score, abs=near), f"{run.name}: {test}"
+                    checked += 1
+    assert checked > 1000
+
+
+def test_williams_s_test_holds_each_row_against_the_best_of_its_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+    rows = tuple(data.load("toy-contexts")[:40])
+    corpus = Corpus("toy-contexts", "test", rows, "the first forty")
+    encoded = {"source": "tiny", "pooling": "mean", "max_length": 128}
+    write("raw", "run", {"encoder": encoded, "dev": "toy-sts", "test": []})
+    raw, words = {"record": "raw"}, {"record": "raw", "vectors": "words"}
+    both = [raw, {"record": "raw", "setup": "start_end"}]
+    tables: list[dict[str, Any]] = [
+        {"setup": "spans", "rows": both},
+        {"setup": "spans", "max_size": 2, "rows": both},
+        {"setup": "full", "rows": [raw, words, {"vectors": "bm25"}]},
+    ]
+    record = write("versus", "williams", {"tables": tables, "corpus": "toy-contexts"})
+    monkeypatch.setattr(data, "load", lambda name, split: corpus)
+    results = williams_tests(record).results
+    assert records.get("versus").results == results
+    assert results
+    spans, full = results.table("spans"), results.table("full")
+    encoder = Encoder.from_pretrained("tiny", pooling="mean", max_length=128)
+    by_span, by_ends = (evaluate_mining(encoder, corpus, setup) for setup in ("spans", "start_end"))
+    assert spans.loc["raw", "pearson"] == pytest.approx(by_span.pearson, abs=1e-3)
+    assert spans.loc["raw start_end", "found"] == pytest.approx(by_ends.found, abs=1e-3)
+    tests = williams({"raw": by_span.similarities, "raw start_end": by_ends.similarities}, [row.score for row in rows])
+    for row in tests.index:
+        assert spans.loc[row, "p"] == pytest.approx(tests.loc[row, "p"], abs=1e-3)
+    vectors = encoder.word_embeddings.weight.detach().numpy()
+    by_words = evaluate_mining(WordVectors(encoder.tokenizer.get_vocab(), vectors, ""), corpus, "full")
+    assert full.loc["raw words", "pearson"] == pytest.approx(by_words.pearson, abs=1e-3)
+    short = evaluate_mining(encoder, corpus, "spans", max_size=2)
+    assert results.table("spans", 2).loc["raw", "pearson"] == pytest.approx(short.pearson, abs=1e-3)
+    assert full.loc["bm25", "spearman"] == pytest.approx(bm25(corpus).spearman, abs=1e-3)
+
+
+def test_williams_s_test_takes_kept_similarities_where_the_encoder_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+    run = {
+        "encoder": {"source": "tiny", "pooling": "mean", "max_length": 128},
+        "method": {"name": "Whitening", "arguments": {"dim": 32}},
+        "data": {"corpus": "toy-sentences", "split": "dev"},
+        "dev": "toy-sts",
+        "test": [],
+        "keep": True,
+    }
+    sweep(write("trained", "sweep", {"run": run, "over": {"method.arguments.dim": [32]}}))
+    corpus = Corpus("toy-contexts", "test", tuple(data.load("toy-contexts")[:40]), "the first forty")
+    monkeypatch.setattr(data, "load", lambda name, split: corpus)
+    rows = [{"record": "trained"}, {"vectors": "bm25"}]
+    asked: dict[str, Any] = {"tables": [{"setup": "full", "rows": rows}], "corpus": "toy-contexts"}
+    before = williams_tests(write("a", "williams", asked)).results
+    (source,) = encoders_of(RowSettings(record="trained"), tmp_path)
+    kept_evaluation(source, None, TestSettings(corpus="toy-contexts", setup="full"), corpus, 128)
+    shutil.rmtree(source.encoder["source"])
+    after = williams_tests(write("b", "williams", asked)).results
+    assert before
+    assert after
+    assert after.tables[0].rows[0].pearson == pytest.approx(before.tables[0].rows[0].pearson, abs=1e-4)
+    asked["tables"] = [{"setup": "spans", "max_size": 2, "rows": rows}]
+    with pytest.raises(FileNotFoundError):
+        williams_tests(write("c", "williams", asked))

@@ -1,0 +1,102 @@
+"""The command of records: one for all kinds; and what is missing is run in order, and named where it cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from experiments import __main__ as command
+from experiments import plan, records
+
+
+@pytest.fixture
+def raw(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Settings of a run without training; records are in a temporary folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(records, "FOLDER", tmp_path / "results")
+    encoder = {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 16}
+    return {"encoder": encoder, "dev": "toy-words", "test": [], "threads": 1}
+
+
+def write(name: str, settings: dict[str, Any], kind: str = "run") -> Path:
+    path = records.FOLDER / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"kind": kind, "settings": settings}))
+    return path
+
+
+def test_a_record_is_run_once_and_again_when_asked(raw: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    path = write("raw/one", raw)
+    assert command.main(["run", "raw/one"]) == 0
+    assert "toy-words-dev" in capsys.readouterr().out
+    first = path.read_text()
+    assert command.main(["run", "results/raw/one.json"]) == 0
+    assert (capsys.readouterr().out, path.read_text()) == ("", first)
+    record = records.get("raw/one")
+    record.results = record.results.model_copy(
+        update={"before": record.results.before.model_copy(update={"scores": {}})}
+    )
+    record.save()
+    assert command.main(["run", "raw/one", "--again"]) == 0
+    assert json.loads(path.read_text())["results"] == json.loads(first)["results"]
+
+
+def test_a_sweep_is_printed_and_resumed(raw: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    path = write("both", {"run": raw, "over": {"encoder.pooling": ["cls", "mean"]}}, "sweep")
+    assert command.main(["sweep", "both"]) == 0
+    assert "mean" in capsys.readouterr().out
+    whole = json.loads(path.read_text())
+    path.write_text(json.dumps(whole | {"runs": whole["runs"][:1]}))
+    assert plan.entry_of(records.get("both")).state == "begun"
+    assert command.main(["sweep", "both"]) == 0
+    assert [run["results"] for run in json.loads(path.read_text())["runs"]] == [run["results"] for run in whole["runs"]]
+
+
+@pytest.mark.parametrize("names", [["run", "gone"], ["sweep", "raw"], ["run", "typo"], ["run", "fails"]])
+def test_errors_name_the_record(raw: dict[str, Any], names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    write("raw", raw)
+    write("typo", raw | {"tets": []})
+    write("fails", raw | {"encoder": raw["encoder"] | {"source": "no/such/folder"}})
+    assert command.main(names) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"{names[1]}: error: ")
+
+
+def test_the_help_explains_every_setting_of_every_kind() -> None:
+    said = command.explanation()
+    for kind in command.PROGRAMS:
+        settings = records.record_class(kind).model_fields["settings"].annotation
+        assert settings is not None
+        part = said.split(f"Settings of the kind {kind}:")[1]
+        assert all(name in part for name in settings.model_fields), kind
+
+
+def test_what_is_missing_is_run_in_order_and_what_cannot_be_is_named(
+    raw: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SENTLAB_DATA", raising=False)
+    write("b", raw)
+    write("no-data", raw | {"test": ["simlex"]})
+    write("no-encoder", raw | {"encoder": raw["encoder"] | {"source": "runs/b/encoder"}})
+    write("paper-scale/large", raw)
+    columns = {"words": [{"corpus": "toy-words"}]}
+    board = {"rows": {"b": {"record": "b"}, "mean": {"record": "b", "pooling": "mean"}}, "columns": columns}
+    write("a", board | {"max_length": 8, "resamples": 10, "seed": 0}, "leaderboard")
+    entries = plan.entries(records.FOLDER)
+    assert [entry.name for entry in entries][-1] == "paper-scale/large"
+    assert entries[-1].state == "not run"
+    order = [entry.name for entry in plan.in_order(entries)]
+    assert order.index("a") > order.index("b") < order.index("no-encoder")
+    assert command.main(["results", "--list"]) == 0
+    assert not records.get("b").done
+    assert command.main(["results"]) == 1
+    said = {line.split(" was ")[0] for line in capsys.readouterr().out.splitlines() if " was not run" in line}
+    assert said == {"no-data", "no-encoder"}
+    assert records.get("a").done
+    assert not records.get("paper-scale/large").done
+
+
+def test_an_encoder_becomes_a_page(raw: dict[str, Any], tmp_path: Path) -> None:
+    assert command.main(["page", "--encoder", "tiny", "--out", str(tmp_path / "tiny.js")]) == 0
+    assert (tmp_path / "tiny.js").stat().st_size > 1e5

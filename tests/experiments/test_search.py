@@ -1,0 +1,248 @@
+"""Sweeps and searches: settings are chosen by dev alone, and what was run is never lost, nor taken for another run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from experiments import records
+from experiments import search as module
+from experiments.compared import RowSettings, encoders_of, there, trained_rows
+from experiments.records import Notes, NotRun, read_items, write_items
+from experiments.run import DevScore, EncoderNote, Measured, RunResults, RunSettings, Training, fingerprint_now
+from experiments.search import SearchRecord, Trial, label, runs_of, search, sweep, with_values
+
+RUN: dict[str, Any] = {
+    "encoder": {"source": "tiny", "pooling": "cls", "max_length": 16},
+    "method": {"name": "SimCSE", "arguments": {}},
+    "data": {"corpus": "toy-sentences"},
+    "train": {"steps": 4, "batch_size": 8, "learning_rate": 0.001, "keep": "dev"},
+    "dev": "toy-sts",
+    "test": ["toy-sts"],
+}
+OVER = {"train.learning_rate": [0.001, 0.01], "dropout": [0.05, 0.1, 0.2]}
+SEARCH = {"run": RUN, "over": OVER, "trials": 3, "steps": 2, "finalists": 2, "seeds": [0, 1]}
+
+
+class Trainer:
+    """In the place of `perform`: a run's dev score is made of its settings, and every run is counted."""
+
+    def __init__(self) -> None:
+        self.done: list[RunSettings] = []
+        self.weights = fingerprint_now("tiny")
+        self.stop_after: int | None = None
+
+    @staticmethod
+    def score(settings: RunSettings) -> float:
+        """Best at dropout 0.1 and a high rate; longer runs are better."""
+        train = settings.train or {}
+        dropout = settings.dropout or 0.0
+        return 50 - 100 * abs(dropout - 0.1) + 100 * train["learning_rate"] + train["steps"] + 0.1 * settings.seed
+
+    def __call__(self, settings: RunSettings, folder: Path, command: str, **_: Any) -> Any:
+        if len(self.done) == self.stop_after:
+            raise KeyboardInterrupt
+        if settings.dropout == 0.9:
+            raise FloatingPointError("the weights are no longer finite")
+        self.done.append(settings)
+        (folder / "encoder").mkdir(parents=True)
+        steps, score = (settings.train or {})["steps"], self.score(settings)
+        curve = [DevScore(step=0, score=score - 1), DevScore(step=steps, score=score)]
+        measured = Measured(scores={"cls": {"toy-sts-dev": score}})
+        results = RunResults(before=measured, after=measured, training=Training(dev=curve, kept_step=steps))
+        start = EncoderNote(source="tiny", fingerprint=str(self.weights), dim=128)
+        return results, Notes().provenance(command, 2.0, encoder=start)
+
+
+@pytest.fixture
+def trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Trainer:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(records, "FOLDER", tmp_path / "results")
+    trainer = Trainer()
+    monkeypatch.setattr(module, "perform", trainer)
+    return trainer
+
+
+def write(name: str, kind: str, settings: Mapping[str, Any]) -> Any:
+    path = records.FOLDER / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = json.loads(path.read_text()) if path.exists() else {"kind": kind}
+    path.write_text(json.dumps(content | {"settings": settings}))
+    return records.get(name)
+
+
+def test_a_search_trains_the_setting_with_the_best_dev_score_with_each_seed(trainer: Trainer) -> None:
+    record = search(write("toy/simcse", "search", SEARCH))
+    assert records.get("toy/simcse") == record
+    assert record.done
+    assert record.results
+    short = [trial for trial in record.results.trials if trial.steps == 2]
+    full = [trial for trial in record.results.trials if trial.steps == 4]
+    assert len({json.dumps(trial.values) for trial in short}) == 3
+    assert [trial.values for trial in full] == [t.values for t in sorted(short, key=Trial.rank, reverse=True)[:2]]
+    chosen = record.results.chosen
+    assert chosen == max(full, key=Trial.rank).values
+    runs = runs_of(record)
+    assert [run.settings.seed for run in runs] == [0, 1]
+    assert all(run.settings.dropout == chosen["dropout"] for run in runs)
+    assert all(run.settings.test == ["toy-sts"] for run in runs)
+    assert not any(settings.test for settings in trainer.done if (settings.train or {})["steps"] == 2)
+    assert len(trainer.done) == 3 + 2 + 1  # the first seed was a trial in full
+    assert [run.name for run in runs] == [f"toy/simcse/{label({**chosen, 'train.seed': seed})}" for seed in (0, 1)]
+    assert not list(Path("runs").rglob("encoder"))  # nobody has asked to keep them
+    assert record.source.seconds >= 12
+    (beaten,) = (trial.values for trial in full if trial.values != chosen)
+    assert [run.settings.seed for run in runs_of(record, beaten)] == [0]
+
+
+def test_an_interrupted_search_resumes_and_a_finished_one_is_left_alone(trainer: Trainer) -> None:
+    whole = search(write("toy/one", "search", SEARCH))
+    trainer.done = []
+    for count in range(1, 6):
+        trainer.stop_after = count
+        with pytest.raises(KeyboardInterrupt):
+            search(write("toy/two", "search", {**SEARCH, "run": {**RUN, "threads": 1}}))
+        assert not records.get("toy/two").done
+    trainer.stop_after = None
+    again = search(records.get("toy/two"))
+    assert len(trainer.done) == 6  # none was run twice
+    assert again.results
+    assert whole.results
+    assert [(t.values, t.dev) for t in again.results.trials] == [(t.values, t.dev) for t in whole.results.trials]
+    search(again)
+    assert len(trainer.done) == 6
+    more = write("toy/two", "search", {**SEARCH, "run": {**RUN, "threads": 1}, "seeds": [0, 1, 2]})
+    assert not more.done
+    assert search(more).done
+    assert len(trainer.done) == 7
+    search(more, again=True)
+    assert len(trainer.done) == 7 + 7
+
+
+def test_trials_and_runs_of_other_common_settings_do_not_count(trainer: Trainer) -> None:
+    search(write("toy/simcse", "search", SEARCH))
+    changed = write(
+        "toy/simcse", "search", {**SEARCH, "run": {**RUN, "encoder": {**RUN["encoder"], "pooling": "mean"}}}
+    )
+    assert not changed.done
+    assert changed.trials == []
+    with pytest.raises(NotRun):
+        runs_of(changed)
+    trainer.done = []
+    record = search(changed)
+    assert len(trainer.done) == 6
+    assert {run.settings.encoder.pooling for run in runs_of(record)} == {"mean"}
+    assert len(record.runs) == 3  # those before are gone
+
+
+def test_a_trial_that_breaks_off_ranks_last(trainer: Trainer) -> None:
+    over = {"train.learning_rate": [0.001], "dropout": [0.9, 0.1]}
+    record = search(write("toy/simcse", "search", {**SEARCH, "over": over}))
+    assert record.results
+    assert [trial.values["dropout"] for trial in record.results.trials if trial.failed] == [0.9, 0.9]
+    assert record.results.chosen == {"train.learning_rate": 0.001, "dropout": 0.1}
+    assert record.results.edges == ["dropout"]
+
+
+def test_a_sweep_takes_what_a_search_has_chosen(trainer: Trainer) -> None:
+    rates = write("toy/rates", "sweep", {"run": RUN, "over": {"dropout": [0.3, 0.4]}, "chosen_by": "toy/simcse"})
+    write("toy/simcse", "search", SEARCH)
+    assert rates.needs() == ["toy/simcse"]
+    with pytest.raises(NotRun):
+        sweep(rates)
+    chosen = search(records.get("toy/simcse")).results
+    runs = runs_of(sweep(rates))
+    assert [run.settings.dropout for run in runs] == [0.3, 0.4]
+    assert {(run.settings.train or {})["learning_rate"] for run in runs} == {chosen and 0.01}
+    assert records.get("toy/rates").done
+
+
+def test_a_run_that_two_experiments_share_is_run_once(trainer: Trainer) -> None:
+    found = search(write("toy/simcse", "search", SEARCH)).results
+    assert found
+    trainer.done = []
+    common = with_values(RunSettings.model_validate(RUN), found.chosen or {})
+    asked = {"run": common.model_dump(exclude_unset=True), "over": {"train.seed": [0, 1, 2]}}
+    record = sweep(write("toy/seeds", "sweep", asked))
+    assert [run.at for run in record.runs] == ["toy/simcse", "toy/simcse", None]
+    assert len(trainer.done) == 1
+    runs = runs_of(records.get("toy/seeds"))
+    assert [run.home for run in runs] == ["toy/simcse", "toy/simcse", "toy/seeds"]
+    assert {run.sweep for run in runs} == {"toy/seeds"}
+    assert [run.results.final.own["toy-sts-dev"] for run in runs if run.results] == [
+        trainer.score(run.settings) for run in runs
+    ]
+
+
+def test_an_interrupted_sweep_resumes_and_where_takes_some_of_its_runs(trainer: Trainer) -> None:
+    over = {"dropout": [0.1, None], "train.seed": [0, 1]}
+    record = write("toy/both", "sweep", {"run": RUN | {"keep": True}, "over": over})
+    trainer.stop_after = 3
+    with pytest.raises(KeyboardInterrupt):
+        sweep(record)
+    record = records.get("toy/both")
+    assert not record.done
+    assert len(runs_of(record, so_far=True)) == 3
+    with pytest.raises(NotRun):
+        runs_of(record)
+    first = RowSettings(record="toy/both", where={"dropout": 0.1})
+    runs = encoders_of(first, records.FOLDER)
+    assert [run.settings.seed for run in runs] == [0, 1]
+    assert there(runs[1])["source"] == "runs/toy/both/dropout=0.1,seed=1/encoder"
+    trainer.stop_after = None
+    sweep(record)
+    assert len(trainer.done) == 4
+    last = RowSettings(record="toy/both", where={"dropout": None})
+    assert len(set(trained_rows({"a": first, "b": last}, records.FOLDER).values())) == 2  # their seeds are no pairs
+    for wrong in ({"dropout": 0.5}, {"train.sed": 1}):
+        with pytest.raises(ValueError, match="no run"):
+            runs_of(records.get("toy/both"), wrong)
+    (Path(runs[0].encoder["source"])).rmdir()
+    with pytest.raises(FileNotFoundError, match="--again"):
+        there(runs[0])
+
+
+def test_a_run_again_drops_what_its_encoder_gave_tests(trainer: Trainer) -> None:
+    record = sweep(write("toy/seeds", "sweep", {"run": RUN, "over": {"train.seed": [0, 1]}}))
+    path = record.path.with_suffix(".npz")
+    write_items(path, {f"seed={seed}/own": np.arange(3) for seed in (0, 1)})
+    record.train({"train.seed": 0}, again=True)
+    assert read_items(path, "seed=0/own") is None
+    assert read_items(path, "seed=1/own") is not None
+
+
+def test_a_run_that_began_with_other_weights_is_refused(trainer: Trainer) -> None:
+    sweep(write("toy/seeds", "sweep", {"run": RUN, "over": {"train.seed": [0]}}))
+    trainer.weights = "0" * 16
+    with pytest.raises(ValueError, match="other weights of tiny"):
+        sweep(write("toy/more", "sweep", {"run": RUN, "over": {"train.seed": [1]}}))
+    with pytest.raises(ValueError, match="other weights of tiny"):
+        encoders_of(RowSettings(record="toy/more"), records.FOLDER)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"seeds": [0, 0]},
+        {"over": {"dropout": [0.1, 0.1]}},
+        {"over": {"dropout": []}},
+        {"run": {**RUN, "train": {**RUN["train"], "keep": "last"}}},
+        {"run": {**RUN, "train": {"keep": "dev"}}},
+    ],
+)
+def test_searches_that_would_mislead_are_refused(trainer: Trainer, changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"toy\.json"):
+        write("toy", "search", {**SEARCH, **changes})
+
+
+def test_recorded_searches_are_done_and_their_fingerprints_those_of_their_settings() -> None:
+    searches = [record for record in records.load("*") if isinstance(record, SearchRecord)]
+    assert len(searches) > 25
+    for record in searches:
+        assert record.results
+        assert len(record.trials) == len(record.results.trials)
+        assert all(run.results for run in runs_of(record))
