@@ -104,9 +104,6 @@ class ConSERT(nn.Module):
         cutoff: share of tokens, dimensions or elements that a view zeroes, in [0, 1).
         temperature: above 0. Cosines are divided by it.
 
-    Raises:
-        ValueError: unknown views, an argument out of range, or `shuffle` with an encoder that embeds no positions.
-
     Example:
         >>> method = sentlab.methods.ConSERT(sentlab.Encoder.from_pretrained(pooling="mean"))
         >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)

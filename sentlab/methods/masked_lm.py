@@ -26,9 +26,6 @@ class MaskedLM(nn.Module):
     Args:
         encoder: trained in place; its checkpoint must hold a masked-LM head.
 
-    Raises:
-        ValueError: the encoder has no masked-LM head.
-
     Example:
         >>> method = sentlab.methods.MaskedLM(sentlab.Encoder.from_pretrained())
         >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)

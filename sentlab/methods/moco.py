@@ -69,9 +69,6 @@ class MoCo(nn.Module):
         view: (words, random numbers) -> words, the sentence as the momentum encoder reads it, drawn anew each time
             (PT-BERT, Table 3). None leaves the sentence unchanged.
 
-    Raises:
-        ValueError: names an argument out of range.
-
     Example:
         >>> method = sentlab.methods.MoCo(sentlab.Encoder.from_pretrained(), queue_size=32)
         >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)

@@ -107,9 +107,6 @@ class PaSeR(nn.Module):
         decoder_heads: attention heads of the decoder. None takes as many as the encoder has.
         dropout: of the decoder, in [0, 1). None takes the encoder's.
 
-    Raises:
-        ValueError: names an argument out of range. Also an encoder without a masked-LM head.
-
     Example:
         >>> encoder = sentlab.Encoder.from_pretrained()
         >>> method = sentlab.methods.PaSeR(encoder, decoder_layers=2)
@@ -193,8 +190,10 @@ class PaSeR(nn.Module):
 
     def _decode(self, signal: Tensor, targets: Tensor) -> Tensor:
         """The decoder's states from the signal (B, 4, D) and the target tokens before each place, (B, T, D)."""
-        parts = Parts((targets != IGNORE).sum(1), targets.shape[1])
-        words = parts.split(self.encoder.word_embeddings(parts.flat(self._teacher_inputs(targets))))
+        tokenizer, parts = self.encoder.tokenizer, Parts((targets != IGNORE).sum(1), targets.shape[1])
+        before = targets[:, :-1].masked_fill(targets[:, :-1] == IGNORE, tokenizer.pad_token_id)
+        inputs = F.pad(before, (1, 0), value=tokenizer.cls_token_id)  # [CLS] or the target before each place, (B, T)
+        words = parts.split(self.encoder.word_embeddings(parts.flat(inputs)))
         return parts.places([self.decoder(signal[r], part) for r, part in zip(parts.rows, words, strict=True)])
 
     @property
@@ -225,9 +224,8 @@ class PaSeR(nn.Module):
         """
         tokenizer, closing = self.encoder.tokenizer, self.encoder.tokenizer.sep_token_id
         batch, masked_phrases = self._duplicate_and_mask(sentences, phrases)
-        ids, masked, mask = (
-            batch[name].to(self.encoder.device) for name in ("input_ids", "masked_ids", "attention_mask")
-        )
+        names = ("input_ids", "masked_ids", "attention_mask")
+        ids, masked, mask = (batch[name].to(self.encoder.device) for name in names)
         with evaluating(self), torch.no_grad():
             e, e_masked = self.encoder(ids, mask), self.encoder(masked, mask)  # (B, D) each
             said, _ = self.decoder.beam_search(
@@ -286,12 +284,6 @@ class PaSeR(nn.Module):
         names = ("input_ids", "attention_mask", "special_tokens_mask")
         (ids, masked), (mask, masked_mask), (special, _) = (encoded[name].split(len(sentences)) for name in names)
         return _copies(ids, masked, mask, masked_mask, special)
-
-    def _teacher_inputs(self, targets: Tensor) -> Tensor:
-        """The decoder's input at each place, [CLS] or the target before it: (B, T) -> (B, T)."""
-        tokenizer = self.encoder.tokenizer
-        before = targets[:, :-1].masked_fill(targets[:, :-1] == IGNORE, tokenizer.pad_token_id)
-        return F.pad(before, (1, 0), value=tokenizer.cls_token_id)
 
 
 def _copies(ids: Tensor, masked_ids: Tensor, mask: Tensor, masked_mask: Tensor, special: Tensor) -> dict[str, Tensor]:
@@ -402,9 +394,6 @@ class SupervisedPaSeR(nn.Module):
         alpha: weight of the generative loss, at least 0. The paper searched it and does not report the result.
         temperature: of the contrastive loss, above 0.
         generative: settings of `PaSeR`. Eq. 5 has no masked-LM term.
-
-    Raises:
-        ValueError: names an argument out of range. See also `PaSeR`.
 
     Source: PaSeR, section 3.3, Eq. 5. The contrastive loss is Eq. 5 of Gao et al. (2021), see `sentlab.methods.simcse`.
 

@@ -57,9 +57,6 @@ class PTBERT(MoCo):
         at_test: the pooling that `encoder` has from now on, and is saved with. Either "pseudo" for h, or "cls", "mean"
             and so on for vectors without the pseudo tokens. You can change it at any time: `encoder.pooling = ...`.
 
-    Raises:
-        ValueError: names an argument out of range. Also an encoder whose pooling reads more than the last layer.
-
     Example:
         >>> method = sentlab.methods.PTBERT(sentlab.Encoder.from_pretrained(), pseudo_tokens=16)
         >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)

@@ -39,9 +39,6 @@ class SimCSE(nn.Module):
         view: (words, random numbers) -> words, the second copy of a plain sentence, drawn anew each time. None leaves
             the sentence unchanged. Table 1 of the paper has crops and deletions.
 
-    Raises:
-        ValueError: names an argument out of range, or `mlm` is given without a masked-LM head.
-
     Example:
         >>> method = sentlab.methods.SimCSE(sentlab.Encoder.from_pretrained())
         >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
@@ -66,9 +63,6 @@ class SimCSE(nn.Module):
             `input_ids` and `attention_mask` on the encoder's device. They are (2, B, L) for sentences, each twice, and
             (3, B, L) for triples: anchors, positives, negatives. With `mlm` also `corrupted_ids` and `chosen`, of the
             same shape.
-
-        Raises:
-            ValueError: a single sentence, which has no negative, or triples where there is a view.
         """
         if isinstance(rows[0], Triple):
             if self.view is not None:

@@ -124,9 +124,6 @@ class SLICE(nn.Module):
             as negatives (InfoNCE with the same scale). This is ours.
         words: True keeps the sub-words of a word together. False takes spans of tokens.
 
-    Raises:
-        ValueError: another pooling, a min_size below 1 or above max_size, or a scale that is not above 0.
-
     Source: SLICE, section 3.1.
 
     Example:

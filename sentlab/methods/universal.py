@@ -26,7 +26,7 @@ Differs from the released code:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -54,12 +54,8 @@ def task_rows(**corpora: Sequence[LabelledPair] | Sequence[PhrasePair]) -> Tasks
         corpora: `nli=` rows of LabelledPair; `pi=` and `ptc=` rows of PhrasePair. All those of `pi` count as
             paraphrases, so leave out the ones whose relation is `independent`.
 
-    Raises:
-        ValueError: a task that is none of the three, or that has no rows.
-
     Source: Universal, section 3.3.
     """
-    _check(corpora)
     others = [task for task in corpora if task != "nli"]
     alternating = [task for other in others for task in ("nli", other)]
     return Tasks(alternating if "nli" in corpora and others else list(corpora), **corpora)
@@ -72,9 +68,6 @@ class Negatives:
         pairs: rows whose two sides are paraphrases, in either direction. Only second sides are drawn, as a target's
             partner is one. Otherwise a negative could be known by its form, as a word among phrases.
         count: how many are drawn for a target.
-
-    Raises:
-        ValueError: too few phrases for some target.
 
     Source: Universal, section 3.2; Mikolov et al. (2013).
     """
@@ -89,17 +82,6 @@ class Negatives:
             phrases[b] = pair.phrase_b
         self.known, self.count, self.phrases = dict(known), count, list(phrases.values())
         self.fingerprint = digest(pairs)  # for a checkpoint
-        for target in known:
-            self._check(target, self.known[target] | {target})
-
-    def _check(self, target: str, barred: set[str]) -> None:
-        if len(self.phrases) - len(barred) >= self.count:
-            return  # at least so many are left, which takes no look at all of them
-        if len({phrase.casefold() for phrase in self.phrases} - barred) < self.count:
-            raise ValueError(
-                f"{self.count} negatives of {target!r} cannot be drawn from {len(self.phrases)} phrases: give more "
-                "pairs, or ask for fewer negatives"
-            )
 
     def draw(self, target: str, *known: str) -> list[str]:
         """Draw `count` different phrases, with torch's global generator.
@@ -112,7 +94,9 @@ class Negatives:
             ValueError: too few phrases are left.
         """
         barred = {phrase.casefold() for phrase in (target, *known)} | self.known.get(target.casefold(), set())
-        self._check(target, barred)
+        few = len(self.phrases) - len(barred) < self.count  # else enough are left, which takes no look at all of them
+        if few and sum(phrase.casefold() not in barred for phrase in self.phrases) < self.count:
+            raise ValueError(f"{self.count} negatives of {target!r} cannot be drawn: give more pairs, or ask for fewer")
         drawn: list[str] = []
         while len(drawn) < self.count:
             phrase = self.phrases[int(torch.randint(len(self.phrases), ()))]
@@ -134,9 +118,6 @@ class Universal(nn.Module):
         negatives: k for each target of `pi`, at least 1.
         tasks: one classifier is made for each.
         paraphrases: the pairs that `pi` draws its negatives from. That task needs them.
-
-    Raises:
-        ValueError: unknown tasks or features, `negatives` below 1, or `pi` without paraphrases.
 
     Example:
         >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")
@@ -160,7 +141,6 @@ class Universal(nn.Module):
         paraphrases: Sequence[PhrasePair] = (),
     ):
         super().__init__()
-        _check(tasks)
         if "pi" in tasks and (negatives < 1 or not paraphrases):
             raise ValueError(f"pi draws {negatives=}, at least 1, from paraphrases=, its rows: pass both")
         self.encoder, self.pair_features = encoder, pair_features
@@ -177,9 +157,6 @@ class Universal(nn.Module):
             `input_ids` and `attention_mask` (N, L) of the N distinct texts, and of the P pairs `first` and `second`,
             row numbers (P,). Also `labels` (P,), places in `LABELS`, and `task` (), the head's place. P is B, but
             B (1 + k) for `pi`.
-
-        Raises:
-            ValueError: rows of several tasks, or a label that the task does not have.
         """
         (task,) = {name for name, _ in rows}
         texts: dict[str, int] = {}  # text -> its row
@@ -209,8 +186,3 @@ class Universal(nn.Module):
 
     def after_step(self) -> None:
         """Change nothing between steps."""
-
-
-def _check(names: Collection[str]) -> None:
-    if not names or not set(names) <= LABELS.keys() or len(set(names)) < len(names):
-        raise ValueError(f"tasks are some of {', '.join(LABELS)}, each once; not {', '.join(names) or 'none'}")

@@ -117,4 +117,4 @@ def test_a_rows_own_paraphrase_is_no_negative_of_it_where_the_drawn_pairs_lack_t
 
 def test_too_few_phrases_for_the_negatives() -> None:
     with pytest.raises(ValueError, match="3 negatives of 'quick'"):
-        Negatives([PHRASES[2], PHRASES[3], PHRASES[1]], 3)
+        Negatives([PHRASES[2], PHRASES[3], PHRASES[1]], 3).draw("quick")
