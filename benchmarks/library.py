@@ -3,8 +3,8 @@
     python benchmarks/library.py --text FILE-OR-FOLDER ... [--encoder NAME] [--words 2000000] [--out FILE]
 
 The texts are `.txt` files, a paragraph a line, also packed as `.xz` or `.gz`. Of each file equally many words are read:
-whole lines drawn at random, in the order of the file, the last one cut off. A paragraph is a line, or as much of a
-longer one as the encoder reads at once, so that all ways look for a phrase in the same paragraphs:
+whole lines drawn at random, in the order of the file, the last one cut off. A line that is longer than an encoder reads
+at once is several paragraphs, so that all ways look for a phrase in the same ones:
 
     index         `sentlab.PhraseIndex` in float16; all spans of up to 20 words are compared
     paragraphs    a vector a paragraph in float16, a matrix product; finds paragraphs
@@ -12,9 +12,8 @@ longer one as the encoder reads at once, so that all ways look for a phrase in t
     span vectors  a vector a span in float16, a matrix product; of a part of the paragraphs, evenly spread
     ngrams        every span as a text through the encoder; only made, and of a smaller part
 
-Each search has a process of its own, which opens what lies on disk. Memory is what opening and searching add to it,
-without the pages of mapped files (Linux). Seconds are those of the CPU, one thread, which other work on the computer
-changes least. Whatever was measured on a part says on how many words; nothing here is scaled up.
+Each search has a process of its own. Memory is what opening and searching add to it, without the pages of mapped files
+(Linux). Seconds are those of the CPU, one thread. What was measured on a part says on how many words.
 """
 
 from __future__ import annotations
@@ -50,22 +49,14 @@ from sentlab.search.phrase_index import PhraseIndex, passages
 from sentlab.text.words import K1, B, tokens
 
 PHRASES = (
-    "a storm at sea",
-    "she could not sleep that night",
-    "he asked her to marry him",
-    "an unexpected letter",
-    "the death of his father",
-    "the king was killed in battle",
-    "the capital and largest city",
-    "made of iron and steel",
-)
+    "a storm at sea; she could not sleep that night; he asked her to marry him; an unexpected letter; the death of his "
+    "father; the king was killed in battle; the capital and largest city; made of iron and steel"
+).split("; ")
 MAX_SIZE = 20  # words a span
-POOLING, MAX_LENGTH = "mean", 128
+POOLING, MAX_LENGTH, SEED = "mean", 128, 0  # SEED: of the lines that are drawn
 HITS, CONTEXT, START = 3, 60, 200  # hits a phrase; characters shown on either side of one, and of a paragraph
-SEED = 0  # of the lines that are drawn
 SPAN_WORDS, NGRAM_WORDS = 50_000, 1_000  # in the parts of which span vectors and n-grams are made
-CHUNK = 65_536  # vectors in a matrix product
-ROUNDS = 3
+CHUNK, ROUNDS = 65_536, 3  # vectors in a matrix product
 SAME = 0.002  # two similarities of the same span in float16 differ by less
 
 Hits = list[list[Any]]  # for each phrase: similarity, paragraph or span, and for spans of it start and end
@@ -100,25 +91,25 @@ def drawn_lines(path: Path, words: int) -> list[str]:
     return [kept[number] for number in sorted(kept)]
 
 
+FILES = {"index": "index", "paragraphs": "paragraphs.npy", "bm25": "bm25", "span vectors": "spans.npy"}
+
+
 def opened(way: str, place: Path, encoder: Encoder) -> Search:
     """Open what lies on disk for a way to search."""
+    path = place / FILES[way]
     if way == "index":
-        index = PhraseIndex.load(place / FILES[way], encoder)
+        index = PhraseIndex.load(path, encoder)
         return lambda phrases: [
             [[h.similarity, h.text, h.start, h.end] for h in hits] for hits in index.search(phrases, HITS, trim=False)
         ]
     if way == "bm25":
-        bm25 = BM25.load(place / FILES[way], show_progress=False)
-        return lambda phrases: [
-            [[float(scores.max()), int(scores.argmax())]] for scores in map(bm25.get_scores, map(tokens, phrases))
-        ]
-    vectors = np.load(place / FILES[way], mmap_mode="r")
+        bm25 = BM25.load(path, show_progress=False)
+        scores = lambda phrase: bm25.get_scores(tokens(phrase))  # noqa: E731
+        return lambda phrases: [[[float(row.max()), int(row.argmax())]] for row in map(scores, phrases)]
+    vectors = np.load(path, mmap_mode="r")
     if way == "paragraphs":
         return lambda phrases: nearest(vectors, encoder.encode(phrases))
-    return lambda phrases: nearest(vectors, np.stack([own.mean(0) for own, _ in encoder.encode_tokens(phrases)]))
-
-
-FILES = {"index": "index", "paragraphs": "paragraphs.npy", "bm25": "bm25", "span vectors": "spans.npy"}
+    return lambda phrases: nearest(vectors, np.stack([words.mean(0) for words, _ in encoder.encode_tokens(phrases)]))
 
 
 def normalised(vectors: np.ndarray) -> np.ndarray:
@@ -260,29 +251,21 @@ def without_place(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Library:
-    """Paragraphs of the lines of some files.
-
-    Args:
-        files: where the lines come from.
-        lines: of all files.
-        file: of each line the number of its file.
-        places: of each paragraph its line, and its characters [start, end) there.
-    """
+    """Paragraphs of the lines of some files."""
 
     files: list[Path]
-    lines: list[str]
-    file: list[int]
-    places: list[tuple[int, int, int]]
+    lines: list[str]  # of all files
+    file: list[int]  # of each line the number of its file
+    places: list[tuple[int, int, int]]  # of each paragraph its line, and its characters [start, end) there
 
     @classmethod
     def read(cls, files: list[Path], words: int, encoder: Encoder) -> Library:
         """Read equally many words of each file."""
         drawn = [drawn_lines(file, words // len(files)) for file in files]
-        lines = [line for lines in drawn for line in lines]
+        lines, numbers = [line for lines in drawn for line in lines], range(len(files))
         if not lines:
             raise ValueError(f"{words:,} words were to be read of {', '.join(map(str, files))}, and there are none")
-        file = [number for number, lines in enumerate(drawn) for _ in lines]
-        return cls(files, lines, file, passages(encoder, lines))
+        return cls(files, lines, [n for n in numbers for _ in drawn[n]], passages(encoder, lines))
 
     @property
     def paragraphs(self) -> list[str]:
@@ -292,9 +275,8 @@ class Library:
         """Describe a span that was found, with what stands around it."""
         line, offset, _ = self.places[paragraph]
         text, start, end = self.lines[line], offset + start, offset + end
-        around = {"before": text[max(0, start - CONTEXT) : start], "after": text[end : end + CONTEXT]}
-        file = self.files[self.file[line]].name
-        return {"similarity": round(similarity, 4), "words": text[start:end], **around, "file": file}
+        about = {"similarity": round(similarity, 4), "words": text[start:end], "file": self.files[self.file[line]].name}
+        return about | {"before": text[max(0, start - CONTEXT) : start], "after": text[end : end + CONTEXT]}
 
     def paragraph(self, score: float, paragraph: int) -> dict[str, Any]:
         """Describe a paragraph that was found."""
@@ -302,18 +284,14 @@ class Library:
         words = self.lines[line][start : min(end, start + START)]
         return {"score": round(score, 4), "words": words, "file": self.files[self.file[line]].name}
 
-    def about(self) -> dict[str, CorpusNote]:
-        """Describe the files for a record."""
-        notes = {}
-        for number, file in enumerate(self.files):
-            lines = [line for line, of in zip(self.lines, self.file, strict=True) if of == number]
-            notes[file.name] = CorpusNote(
-                rows=sum(self.file[line] == number for line, _, _ in self.places),
-                words=count_words(lines),
-                fingerprint=hashlib.sha256(file.read_bytes()).hexdigest()[:16],
-                source=without_place(file),
-            )
-        return notes
+    def about(self, number: int, file: Path) -> CorpusNote:
+        """Describe a file for a record."""
+        return CorpusNote(
+            rows=sum(self.file[line] == number for line, _, _ in self.places),
+            words=count_words([line for line, of in zip(self.lines, self.file, strict=True) if of == number]),
+            fingerprint=hashlib.sha256(file.read_bytes()).hexdigest()[:16],
+            source=without_place(file),
+        )
 
 
 def compare(paragraphs: list[str], encoder: Encoder, source: str, place: Path) -> tuple[Table, dict[str, Hits]]:
@@ -365,16 +343,9 @@ def run(files: list[Path], source: str, words: int, out: Path) -> LibraryRecord:
     library = Library.read(files, words, encoder)
     shown = without_place(Path(source)) if Path(source).is_dir() else source
     texts = [without_place(file) for file in files]
-    settings = LibrarySettings(
-        encoder=EncoderSettings(source=shown, pooling=POOLING, max_length=MAX_LENGTH),
-        text=texts,
-        words=words,
-        seed=SEED,
-        phrases=list(PHRASES),
-        max_size=MAX_SIZE,
-        dtype="float16",
-        threads=1,
-    )
+    used = EncoderSettings(source=shown, pooling=POOLING, max_length=MAX_LENGTH)
+    sizes = {"words": words, "seed": SEED, "max_size": MAX_SIZE, "dtype": "float16", "threads": 1}
+    settings = LibrarySettings(encoder=used, text=texts, phrases=PHRASES, **sizes)
     with TemporaryDirectory(prefix="sentlab-library-") as scratch:
         ways, hits_of = compare(library.paragraphs, encoder, source, Path(scratch))
     hits = {
@@ -386,7 +357,7 @@ def run(files: list[Path], source: str, words: int, out: Path) -> LibraryRecord:
         for row, phrase in enumerate(PHRASES)
     }
     notes = Notes()
-    notes.data = library.about()
+    notes.data = {file.name: library.about(number, file) for number, file in enumerate(files)}
     record = LibraryRecord(settings=settings, **place_of(out))
     record.results = LibraryResults.model_validate({"ways": ways, "hits": hits})
     command = f"python benchmarks/library.py --text {' '.join(texts)} --encoder {shown} --words {words}"
@@ -400,7 +371,7 @@ def run(files: list[Path], source: str, words: int, out: Path) -> LibraryRecord:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--text", nargs="+", type=Path, default=[], help="text files, or folders of them")
-    parser.add_argument("--encoder", default="tiny", help="what Encoder.from_pretrained takes")
+    parser.add_argument("--encoder", default="tiny")
     parser.add_argument("--words", type=int, default=2_000_000, help="of all files together")
     parser.add_argument("--out", type=Path, default=FOLDER / "library" / "tiny.json")
     parser.add_argument("--alone", nargs=2, help=argparse.SUPPRESS)

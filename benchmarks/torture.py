@@ -44,6 +44,7 @@ import numpy as np
 import pandas as pd
 import torch
 from safetensors.torch import load_file
+from side_by_side import memory
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
@@ -65,6 +66,12 @@ class Promise(NamedTuple):
     kept: bool
 
 
+def promise(what: str, problems: list[str]) -> Promise:
+    """Print the problems, and say how many there are."""
+    print("".join(f"{problem[:400]}\n" for problem in problems), end="", file=sys.stderr)
+    return Promise(what, f"{len(problems)} problems", not problems)
+
+
 def small_encoder(seed: int = 0, pooling: str = "mean", max_length: int = 32) -> Encoder:
     """Make an encoder of two layers with random weights and a vocabulary of some words, letters and digits."""
     signs = [*string.ascii_lowercase, *string.digits]
@@ -80,6 +87,12 @@ def sentences(count: int, seed: int = 0, words: int = 8) -> list[str]:
     """Draw texts of some words, each with a number that no other has."""
     random = Random(seed)
     return [" ".join([*random.choices(WORDS, k=words), f"{seed}x{number}."]) for number in range(count)]
+
+
+def index_of(texts: Sequence[str], encoder: Encoder, folder: Path) -> None:
+    index = PhraseIndex(encoder)
+    index.add(texts)
+    index.save(folder)
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -99,9 +112,8 @@ def forked(work: Callable[[], object]) -> tuple[int, int]:
             work()
             status = 0
         except BaseException as error:
-            os.write(
-                writing, f"{isinstance(error, OSError | ValueError)}|{type(error).__name__}: {error}".encode()[:4000]
-            )
+            kind = "" if isinstance(error, OSError | ValueError) else type(error).__name__
+            os.write(writing, f"{kind}|{error}".encode()[:4000])
         finally:
             os._exit(status)
     os.close(writing)
@@ -126,7 +138,7 @@ def run_apart(work: Callable[[], object], kill_after: float | None = None) -> tu
 class Operation(NamedTuple):
     before: Callable[[Path], object]  # makes what is in the folder before
     work: Callable[[Path], object]  # is killed, and is the next start too
-    state: Callable[[Path], str]  # says what the kill left, and raises an error if that is neither old nor new
+    check: Callable[[Path], object]  # raises an error if what the kill left is neither old nor new
     final: Callable[[Path], Any]  # gives what is compared with a run that nobody killed
 
 
@@ -140,37 +152,30 @@ def training(place: Path) -> Operation:
         config = TrainConfig(steps=24, batch_size=8, learning_rate=1e-3, checkpoint_every=2, eval_every=6)
         fit(SimCSE(encoder), texts, config, lambda _: 1.0, folder=folder, resume=True, progress=False)
 
-    def state(folder: Path) -> str:
-        path = folder / "checkpoint.safetensors"
-        return "new" if path.exists() and load_file(path) else "old"
-
     def final(folder: Path) -> Any:
         tensors = {name: value.tolist() for name, value in load_file(folder / "checkpoint.safetensors").items()}
         losses = json.loads((folder / "history.json").read_text(encoding="utf-8"))["losses"]
         return sorted(contents(folder)), tensors, [{**row, "seconds": 0} for row in losses]
 
-    return Operation(lambda folder: None, work, state, final)
+    def check(folder: Path) -> None:
+        for path in folder.glob("checkpoint.safetensors"):
+            load_file(path)
+
+    return Operation(lambda folder: None, work, check, final)
 
 
-def texts_of(folder: Path, encoder: Encoder) -> list[str]:
-    """Return the texts of an index, all files of which are sound, and which can be searched."""
-    index = PhraseIndex.load(folder, encoder)
+def index_files(folder: Path, encoder: Encoder) -> tuple[list[str], list[str]]:
+    """Return the texts of an index that is sound and can be searched, and its files without what their names draw."""
+    index = PhraseIndex.load(folder / "index", encoder)
     index.verify()
     index.search(["the old king"], 3)
-    return list(index)
-
-
-def index_files(folder: Path, encoder: Encoder) -> Any:
-    """Return the texts of an index, and the names of all files, without the random parts of those of its segments."""
     names = (path.relative_to(folder).as_posix() for path in folder.rglob("*"))
-    return texts_of(folder / "index", encoder), sorted(re.sub(r"[0-9a-f]{8,}", "#", name) for name in names)
+    return list(index), sorted(re.sub(r"[0-9a-f]{8,}", "#", name) for name in names)
 
 
 def adding(place: Path) -> Operation:
     encoder, old, more = small_encoder(), sentences(40), sentences(60, seed=1)
-    index = PhraseIndex(encoder)
-    index.add(old)
-    index.save(place / "old" / "index")
+    index_of(old, encoder, place / "old" / "index")
 
     def work(folder: Path) -> None:
         index = PhraseIndex.load(folder / "index", encoder)
@@ -178,31 +183,24 @@ def adding(place: Path) -> Operation:
             index.add(more[done : done + 20])
         index.add([])  # which clears up
 
-    def state(folder: Path) -> str:
-        texts = texts_of(folder / "index", encoder)
-        if texts != [*old, *more][: max(len(texts), len(old))]:
-            raise ValueError(f"{len(texts)} texts are there, and not those that were added")
-        return "old" if texts == old else "new"
+    def check(folder: Path) -> None:
+        texts, _ = index_files(folder, encoder)
+        assert texts == [*old, *more][: max(len(texts), len(old))], f"{len(texts)} texts are there, and not the first"
 
-    copy = partial(shutil.copytree, place / "old")
-    return Operation(copy, work, state, partial(index_files, encoder=encoder))
+    return Operation(partial(shutil.copytree, place / "old"), work, check, partial(index_files, encoder=encoder))
 
 
 def saving_index(place: Path) -> Operation:
     encoder, texts = small_encoder(), sentences(12)
 
     def work(folder: Path) -> None:
-        index = PhraseIndex.load(folder, encoder) if folder.exists() else PhraseIndex(encoder)
-        index.add(texts[len(index) :])
-        if not folder.exists():
-            index.save(folder)
+        if not (folder / "index").exists():
+            index_of(texts, encoder, folder / "index")
 
-    def state(folder: Path) -> str:
-        if folder.exists() and texts_of(folder, encoder) != texts:
-            raise ValueError("the index is not whole")
-        return "new" if folder.exists() else "old"
+    def check(folder: Path) -> None:
+        assert not (folder / "index").exists() or index_files(folder, encoder)[0] == texts, "the index is not whole"
 
-    return Operation(lambda folder: None, work, state, partial(texts_of, encoder=encoder))
+    return Operation(Path.mkdir, work, check, lambda folder: index_files(folder, encoder)[0])
 
 
 def saving_encoder(place: Path) -> Operation:
@@ -210,26 +208,19 @@ def saving_encoder(place: Path) -> Operation:
     small_encoder(seed=1).save(place / "old" / "encoder")
     encoder.save(place / "new" / "encoder")
     old, new = (contents(place / name / "encoder") for name in ("old", "new"))
-    turns = cycle([False, True])  # every second time there is one before
 
-    def before(folder: Path) -> None:
-        folder.mkdir()
-        if next(turns):
-            shutil.copytree(place / "old" / "encoder", folder / "encoder")
+    def check(folder: Path) -> None:
+        assert contents(folder / "encoder") in (old, new), "the folder holds neither encoder"
 
-    def state(folder: Path) -> str:
-        files = contents(folder / "encoder")
-        if files not in (old, new, {}):
-            raise ValueError(f"the folder holds neither encoder: {', '.join(files)}")
-        return "new" if files == new else "old" if files else "none before"
-
-    return Operation(before, lambda folder: encoder.save(folder / "encoder"), state, contents)
+    copy = partial(shutil.copytree, place / "old")
+    return Operation(copy, lambda folder: encoder.save(folder / "encoder"), check, contents)
 
 
 OPERATIONS = {"fit": training, "add": adding, "index": saving_index, "encoder": saving_encoder}
 
 
 def kill_one(name: str, kills: int, place: Path, random: Random) -> Promise:
+    place.mkdir()
     operation, start = OPERATIONS[name](place), 0.0
     for run in (lambda work: work(), run_apart):  # the first loads what is loaded once
         shutil.rmtree(place / "whole", ignore_errors=True)
@@ -237,7 +228,7 @@ def kill_one(name: str, kills: int, place: Path, random: Random) -> Promise:
         start = time.perf_counter()
         run(partial(operation.work, place / "whole"))
     seconds, expected = time.perf_counter() - start, operation.final(place / "whole")
-    states, problems, folder = Counter[str](), [], place / "killed"
+    problems, folder = [], place / "killed"
     for number in tqdm(range(kills), desc=name):
         status = 0
         while status != -signal.SIGKILL:  # until a kill comes before the work is done
@@ -245,34 +236,24 @@ def kill_one(name: str, kills: int, place: Path, random: Random) -> Promise:
             operation.before(folder)
             status, _ = run_apart(partial(operation.work, folder), random.uniform(0, seconds))
         try:
-            states[operation.state(folder)] += 1
+            operation.check(folder)
             status, error = run_apart(partial(operation.work, folder))
             if status or operation.final(folder) != expected:
                 problems.append(f"{name} {number}: the next start ends otherwise {error}")
         except Exception as error:
             problems.append(f"{name} {number}: {error!r}")
-    print(*problems, sep="\n", end="", file=sys.stderr)
-    outcome = ", ".join(f"{state} {count}" for state, count in sorted(states.items()))
-    return Promise(
-        f"{name}: {kills} kills in {1000 * seconds:.0f} ms", f"{len(problems)} lost ({outcome})", not problems
-    )
+    return promise(f"{name}: {kills} kills in {1000 * seconds:.0f} ms", problems)
 
 
 def kill(names: Sequence[str] = tuple(OPERATIONS), kills: int = 100, seed: int = 0) -> list[Promise]:
-    promises = []
     with workplace("kill") as place:
-        for name in names:
-            (place / name).mkdir()
-            promises.append(kill_one(name, kills, place / name, Random(f"{seed} {name}")))
-    return promises
+        return [kill_one(name, kills, place / name, Random(f"{seed} {name}")) for name in names]
 
 
 # ---- damage
 
-Damage = Callable[[bytes, Random], bytes]
 
-
-def flip(content: bytes, random: Random, bits: int = 1) -> bytes:
+def flip(content: bytes, random: Random, bits: int) -> bytes:
     changed = bytearray(content)
     for _ in range(bits):
         changed[random.randrange(len(changed))] ^= 1 << random.randrange(8)
@@ -286,44 +267,34 @@ def overwrite(content: bytes, random: Random, make: Callable[[int], bytes]) -> b
     return content[:start] + make(size) + content[start + size :]
 
 
-def insert(content: bytes, random: Random, extra: bytes) -> bytes:
-    start = random.randrange(len(content) + 1)
-    return content[:start] + extra + content[start:]
-
-
-def in_a_line(content: bytes, random: Random, change: Callable[[bytes, Random], bytes]) -> bytes:
+def change_line(content: bytes, random: Random, change: Callable[[bytes], bytes]) -> bytes:
     lines = content.split(b"\n")
     place = random.randrange(len(lines))
-    lines[place] = change(lines[place], random)
-    return b"\n".join(lines)
+    return b"\n".join([*lines[:place], change(lines[place]), *lines[place + 1 :]])
 
 
-def fewer_columns(line: bytes, random: Random) -> bytes:
-    return line[: random.choice([mark.start() for mark in re.finditer(rb"[\t, ]", line)] or [0])]
-
-
-def other_value(content: bytes, random: Random) -> bytes:
+def other_values(content: bytes, random: Random) -> bytes:
     return re.sub(rb'\d+|"\w+"', lambda found: random.choice([found[0], found[0], b"many", b"nan", b"null"]), content)
 
 
-def damages(long_line: int) -> dict[str, Damage]:
+def damages(long_line: int) -> dict[str, Callable[[bytes, Random], bytes]]:
     return {
         "as it is": lambda content, _: content,
         "CRLF": lambda content, _: content.replace(b"\n", b"\r\n"),
         "a byte order mark": lambda content, _: b"\xef\xbb\xbf" + content,
-        "a flipped bit": flip,
+        "a flipped bit": partial(flip, bits=1),
         "20 flipped bits": partial(flip, bits=20),
         "cut off": lambda content, random: content[: random.randrange(len(content))],
         "a zeroed page": partial(overwrite, make=bytes),
         "a page of noise": partial(overwrite, make=os.urandom),
-        "NUL bytes": partial(insert, extra=bytes(3)),
-        "a byte of Latin-1": partial(insert, extra=b"\xe9"),
         "empty": lambda content, random: b"",
         "UTF-16": lambda content, random: content.decode("latin-1").encode("utf-16"),
-        "a long line": partial(in_a_line, change=lambda line, _: line + b"x" * long_line),
-        "fewer columns": partial(in_a_line, change=fewer_columns),
-        "more columns": partial(in_a_line, change=lambda line, _: line + b"\tmore,1\tmore"),
-        "other values": other_value,
+        "NUL bytes": partial(change_line, change=lambda line: line + bytes(3)),
+        "a line in Latin-1": partial(change_line, change=lambda line: line + b"\xe9"),
+        "a long line": partial(change_line, change=lambda line: line + b"x" * long_line),
+        "fewer columns": partial(change_line, change=lambda line: re.split(rb"[\t,]", line)[0]),
+        "more columns": partial(change_line, change=lambda line: line + b"\tmore,1\tmore"),
+        "other values": other_values,
     }
 
 
@@ -332,42 +303,37 @@ TEXT = (".txt", ".csv", ".tsv", ".jsonl")  # of which CRLF and a byte order mark
 
 def readers(place: Path) -> dict[str, Callable[[Path], Any]]:
     """Make a folder of files for each format of own rows and each loader; return what reads such a folder."""
-    one, two = sentences(12), sentences(12, 1)
+    one, two, encoder = sentences(12), sentences(12, 1), small_encoder()
     pairs = pd.DataFrame({"text_a": one, "text_b": two, "score": [n % 6 for n in range(12)]})
     triples = pd.DataFrame({"anchor": one, "positive": two, "negative": one[::-1]})
-    encoder, index = small_encoder(), PhraseIndex(small_encoder())
-    index.add(one)
 
     def train(folder: Path) -> Any:
         method = SimCSE(small_encoder(pooling="cls"))
-        config = TrainConfig(steps=2, batch_size=4)
-        fit(method, one[:8], config, folder=folder / "made", resume=True, progress=False)
+        fit(method, one[:8], TrainConfig(steps=2, batch_size=4), folder=folder / "made", resume=True, progress=False)
         return method.encoder.encode(["the old king"]).tolist()
 
-    writes: dict[str, Callable[[Path], object]] = {
-        "txt": lambda path: path.write_text("\n".join(one) + "\n", encoding="utf-8"),
-        "csv": lambda path: pairs.to_csv(path, index=False),
-        "tsv": lambda path: triples.to_csv(path, index=False, sep="\t"),
-        "jsonl": lambda path: triples.to_json(path, orient="records", lines=True),
-        "parquet": lambda path: pairs.to_parquet(path),
-        "encoder": encoder.save,
-        "index": index.save,
-        "checkpoint": lambda path: train(path.parent),
+    def read(folder: Path, kind: str) -> Any:
+        return from_file(next(folder.glob("made.*")), kind).rows
+
+    texts = partial(read, kind="texts"), partial(read, kind="pairs"), partial(read, kind="triples")
+    cases: dict[str, tuple[Callable[[Path], object], Callable[[Path], Any]]] = {  # what writes a file, what reads it
+        "made.txt": (lambda path: path.write_text("\n".join(one) + "\n", encoding="utf-8"), texts[0]),
+        "made.csv": (lambda path: pairs.to_csv(path, index=False), texts[1]),
+        "made.tsv": (lambda path: triples.to_csv(path, index=False, sep="\t"), texts[2]),
+        "made.jsonl": (lambda path: triples.to_json(path, orient="records", lines=True), texts[2]),
+        "made.parquet": (pairs.to_parquet, texts[1]),
+        "encoder": (encoder.save, lambda folder: Encoder.from_pretrained(folder / "encoder").encode(one).tolist()),
+        "index": (
+            partial(index_of, one, encoder),
+            lambda folder: list(PhraseIndex.load(folder / "index", encoder).search(["the old king"], 2)),
+        ),
+        "made": (lambda path: train(path.parent), train),  # a checkpoint
     }
-    for name, write in writes.items():
+    for name, (write, _) in cases.items():
         (place / name).mkdir()
-        write(place / name / (f"made.{name}" if f".{name}" in (*TEXT, ".parquet") else "made"))
-    (place / "checkpoint" / "made" / "history.json").unlink()  # which nobody reads
-    kinds = {"txt": "texts", "csv": "pairs", "tsv": "triples", "jsonl": "triples", "parquet": "pairs"}
-    files = {
-        name: lambda folder, name=name, kind=kind: from_file(folder / f"made.{name}", kind).rows
-        for name, kind in kinds.items()
-    }
-    return files | {
-        "encoder": lambda folder: Encoder.from_pretrained(folder / "made", device="cpu").encode(one[:1]).tolist(),
-        "index": lambda folder: list(PhraseIndex.load(folder / "made", encoder).search(["the old king"], 2)),
-        "checkpoint": train,
-    }
+        write(place / name / name)
+    (place / "made" / "made" / "history.json").unlink()  # which nobody reads
+    return {name: read for name, (_, read) in cases.items()}
 
 
 def verdict(read: Callable[[Path], Any], folder: Path, expected: Any, same: bool) -> str:
@@ -378,7 +344,7 @@ def verdict(read: Callable[[Path], Any], folder: Path, expected: Any, same: bool
         named = any(path.name in str(error) for path in folder.rglob("*"))
         return f"{error!r} for what changes nothing" if same else "" if named else f"{error!r} names no file"
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        return repr(error)
     return f"another result: {result!r:.200}" if same and repr(result) != repr(expected) else ""
 
 
@@ -393,32 +359,27 @@ def refused(write: Callable[[Path], object], folder: Path, size: int | None) -> 
             os.setuid(65534)  # root may write everywhere
         write(folder)
 
-    for path in folders:
-        path.chmod(0o555 if size is None else 0o755)
+    for path in folders if size is None else ():
+        path.chmod(0o555)
     _, error = run_apart(work)
     for path in folders:
         path.chmod(0o755)
-    if not error.startswith("True|"):
-        return error or "no error"
     dropped = "checkpoint.safetensors", "history.json"  # which a training afresh is to replace
-    after = contents(folder)
-    kept = all(after.get(name) == before[name] for name in before if Path(name).name not in dropped)
-    return "" if kept else "the old content has changed"
+    lost = [
+        name for name, file in before.items() if contents(folder).get(name) != file and Path(name).name not in dropped
+    ]
+    return f"{lost} have changed" if lost else "" if error.startswith("|") else f"it ends so: {error}"
 
 
 def damage(inputs: int = 500, long_line: int = 10**7, seed: int = 0) -> list[Promise]:
     warnings.simplefilter("ignore")
-    random, problems, failed, encoder = Random(seed), [], [], small_encoder()
-
-    def add(folder: Path) -> None:
-        if not (folder / "index").exists():
-            PhraseIndex(encoder).save(folder / "index")
-        PhraseIndex.load(folder / "index", encoder).add(sentences(30))
-
-    def train(folder: Path) -> None:
-        config = TrainConfig(steps=1, batch_size=4)
-        fit(SimCSE(encoder), sentences(8), config, folder=folder, overwrite=True, progress=False)
-
+    random, encoder, texts = Random(seed), small_encoder(), sentences(30)
+    config, damaged, failed = TrainConfig(steps=1, batch_size=4), [], []
+    writers: dict[str, Callable[[Path], object]] = {
+        "save": lambda folder: encoder.save(folder / "model"),
+        "add": lambda folder: PhraseIndex.load(folder / "index", encoder).add(texts),
+        "fit": lambda folder: fit(SimCSE(encoder), texts, config, folder=folder, overwrite=True, progress=False),
+    }
     with workplace("damage") as place:
         place.chmod(0o755)
         reads, folder = readers(place), place / "damaged"
@@ -428,25 +389,20 @@ def damage(inputs: int = 500, long_line: int = 10**7, seed: int = 0) -> list[Pro
         for name, kind in tqdm([*islice(cycle(grid), inputs)], desc="damage"):
             shutil.copytree(place / name, folder)
             path = random.choice(sorted(p for p in folder.rglob("*") if p.is_file() and p.stat().st_size))
-            harmless = path.suffix in TEXT and path.parent == folder and kind in ("CRLF", "a byte order mark")
             path.write_bytes(damages(long_line)[kind](path.read_bytes(), random))
-            if problem := verdict(reads[name], folder, expected[name], harmless or kind == "as it is"):
-                problems.append(f"{path.relative_to(folder)}, {kind}: {problem}")
+            same = kind == "as it is" or (kind in ("CRLF", "a byte order mark") and path.suffix in TEXT)
+            if problem := verdict(reads[name], folder, expected[name], same):
+                damaged.append(f"{path.relative_to(folder)}, {kind}: {problem}")
             shutil.rmtree(folder)
-        writers = {"save": lambda folder: encoder.save(folder / "model"), "add": add, "fit": train}
         for name, write in writers.items():
-            (place / f"by {name}").mkdir()
-            write(place / f"by {name}")  # loads what is loaded once
-            failed += [
-                f"{name}: {problem}"
-                for size in (0, 700, None)
-                if (problem := refused(write, place / f"by {name}", size))
-            ]
-    for line in problems + failed:
-        print(line[:400], file=sys.stderr)
+            folder = place / f"by {name}"
+            index_of(texts, encoder, folder / "index")
+            write(folder)  # loads what is loaded once
+            problems = [refused(write, folder, size) for size in (0, 700, None)]
+            failed += [f"{name}: {problem}" for problem in problems if problem]
     return [
-        Promise(f"{inputs} damaged inputs, {len(reads)} readers", f"{len(problems)} end badly", not problems),
-        Promise("disks full or folders closed, 3 writers", f"{len(failed)} end badly", not failed),
+        promise(f"{inputs} damaged inputs of {len(reads)} readers", damaged),
+        promise(f"disks full or folders closed for {len(writers)} writers", failed),
     ]
 
 
@@ -460,18 +416,16 @@ def direction(encoder: Encoder, text: str, start: int, end: int) -> np.ndarray:
     return total / np.linalg.norm(total)
 
 
-def wrong_hits(encoder: Encoder, index: PhraseIndex, number: int) -> list[str]:
-    """Search for a text of the index by its number; return what is wrong with the hits."""
+def check_search(encoder: Encoder, index: PhraseIndex, number: int) -> None:
+    """Search for a text of the index by its number."""
     text = index[number]
     query, (hits,) = direction(encoder, text, 0, len(text)), index.search([text], 3, trim=False)
-    problems = [] if hits[0].text == number else [f"text {number} was not found, but {hits[0]}"]
+    assert hits[0].text == number, f"text {number} was not found, but {hits[0]}"
     for hit in hits:
         place = index[hit.text]
-        if place[hit.start : hit.end] != hit.words:
-            problems.append(f"{hit} is not in {place!r}")
-        elif abs(float(query @ direction(encoder, place, hit.start, hit.end)) - hit.similarity) > ROUNDING:
-            problems.append(f"{hit} has another similarity")
-    return problems
+        assert place[hit.start : hit.end] == hit.words, f"{hit} is not in {place!r}"
+        similarity = float(query @ direction(encoder, place, hit.start, hit.end))
+        assert abs(similarity - hit.similarity) < ROUNDING, f"{hit} has another similarity"
 
 
 def share_index(folder: Path, encoder: Encoder, seed: int, until: float, old: list[str]) -> Counter[str]:
@@ -486,9 +440,7 @@ def share_index(folder: Path, encoder: Encoder, seed: int, until: float, old: li
             index.add(more, progress=False)
             counts["texts"] += len(more)
         elif action == "search":
-            number = random.randrange(len(index))
-            if problems := wrong_hits(encoder, index, number):
-                raise ValueError(str(problems))
+            check_search(encoder, index, random.randrange(len(index)))
         elif action == "encode":
             chosen = random.sample(range(len(old)), 4)
             np.testing.assert_allclose(encoder.encode([old[i] for i in chosen]), expected[chosen], atol=SAME)
@@ -499,39 +451,31 @@ def share_index(folder: Path, encoder: Encoder, seed: int, until: float, old: li
 
 def processes_share(count: int, minutes: float, seed: int, place: Path) -> list[Promise]:
     encoder, old, until = small_encoder(), sentences(200), time.time() + 60 * minutes
-    index = PhraseIndex(encoder)
-    index.add(old)
-    index.save(place / "index")
-    seeds = [1 + seed * count + number for number in range(count)]
+    index_of(old, encoder, place / "index")
 
     def work(own: int) -> None:
         counts = share_index(place / "index", encoder, own, until, old)
         (place / f"{own}.json").write_text(json.dumps(counts), encoding="utf-8")
 
-    errors = []
+    problems, seeds, total = [], [1 + seed * count + number for number in range(count)], Counter[str]()
     for process, pipe in [forked(partial(work, own)) for own in seeds]:
         with os.fdopen(pipe) as reading:
-            errors.append(reading.read()[1:])
+            problems += [error for error in [reading.read()[1:]] if error]
         os.waitpid(process, 0)
-    errors = [error for error in errors if error]
-    print(*errors, sep="\n", end="", file=sys.stderr)
-    if errors:
-        return [Promise(f"{count} processes use one index", f"{len(errors)} fail", False)]
-    counts = {own: Counter(json.loads((place / f"{own}.json").read_text(encoding="utf-8"))) for own in seeds}
     index = PhraseIndex.load(place / "index", encoder)
     index.add([])  # the next start
     index.verify()
-    texts, clear = list(index), {path.suffix for path in place.iterdir()} == {"", ".json"}
-    kept = texts[: len(old)] == old and len(texts) == len(old) + sum(each["texts"] for each in counts.values())
-    for own, each in counts.items():
-        kept = kept and sentences(each["texts"], own) == [text for text in texts if f" {own}x" in text]
-    total = sum(counts.values(), Counter[str]())
+    texts = list(index)
+    for own in seeds if not problems else ():
+        counts = Counter(json.loads((place / f"{own}.json").read_text(encoding="utf-8")))
+        if sentences(counts["texts"], own) != [text for text in texts if f" {own}x" in text]:
+            problems.append(f"texts of process {own} are lost or in another order")
+        total += counts
+    if texts[: len(old)] != old or len(texts) != len(old) + total["texts"]:
+        problems.append(f"{len(texts)} texts are there, and {total['texts']} were added")
+    problems += [f"{path} is left over" for path in place.iterdir() if path.suffix not in ("", ".json")]
     did = f"{total['search']:,} searches, {total['encode']:,} encodings, {total['add']:,} times added"
-    return [
-        Promise(f"{count} processes for {minutes:g} minutes: {did}", "all right", True),
-        Promise(f"all {len(texts):,} texts are there once, in order", "yes" if kept else "no", kept),
-        Promise("files are sound, and none is left over", "yes" if clear else "no", clear),
-    ]
+    return [promise(f"{count} processes for {minutes:g} minutes: {did}", problems)]
 
 
 def threads_share(count: int, rounds: int, seed: int) -> Promise:
@@ -544,61 +488,48 @@ def threads_share(count: int, rounds: int, seed: int) -> Promise:
 
     expected = [vectors(batch) for batch in batches]
     with ThreadPoolExecutor(count) as pool:
-        results = [*pool.map(vectors, batches)]
-    pairs = zip(results, expected, strict=True)
-    differ = sum(not all(map(np.array_equal, result, plain)) for result, plain in pairs)
-    return Promise(f"{count} threads encode {rounds:,} batches with one encoder", f"{differ} differ", not differ)
+        results = enumerate(pool.map(vectors, batches))
+        differ = [f"batch {i} differs" for i, result in results if not all(map(np.array_equal, result, expected[i]))]
+    return promise(f"{count} threads encode {rounds:,} batches with one encoder", differ)
 
 
 def share(minutes: float = 5, processes: int = 8, threads: int = 8, rounds: int = 1000, seed: int = 0) -> list[Promise]:
     with workplace("share") as place:
-        promises = processes_share(processes, minutes, seed, place)
-    return [*promises, threads_share(threads, rounds, seed)]
+        return [*processes_share(processes, minutes, seed, place), threads_share(threads, rounds, seed)]
 
 
 # ---- soak
 
 
-def memory() -> float:
-    """Return the MB of memory that are this process's own, without the pages of files."""
-    line = re.search(r"RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="utf-8"))
-    assert line
-    return int(line[1]) * 1024 / 1e6
-
-
-def watch(what: str, count: int, loop: Callable[[int, Callable[[int], None]], object]) -> Promise:
+def watch(what: str, count: int, loop: Callable[[Callable[[int], None]], object]) -> Promise:
     """Do something often, which calls back after each time, and fit a line to the memory."""
-    every, readings = max(1, count // 100), []
+    readings: list[tuple[int, float]] = []
 
     def look(done: int) -> None:
-        if done % every == 0:
-            readings.append((done, memory()))
+        if done % max(1, count // 100) == 0:
+            readings.append((done, memory("RssAnon")))
 
-    loop(count, look)
+    loop(look)
     settled = np.array([row for row in readings if row[0] >= count / 3])
-    slope = float(np.polyfit(*settled.T, 1)[0])  # MB a time
+    slope = float(np.polyfit(*settled.T, 1)[0])  # MiB a time
     return Promise(
-        f"{count:,} {what}, {readings[-1][1]:.0f} MB", f"{1000 * slope:+.4f} MB per 1,000", slope * count <= 10
+        f"{count:,} {what}, {readings[-1][1]:.0f} MiB", f"{1000 * slope:+.4f} per 1,000", slope * count <= 10
     )
 
 
-def train_long(steps: int, look: Callable[[int], None]) -> None:
-    config = TrainConfig(steps=steps, batch_size=8, learning_rate=1e-4)
-    method = SimCSE(small_encoder(pooling="cls", max_length=16))
-    fit(method, sentences(500), config, on_step=lambda step, _: look(step))
-
-
-def search_long(searches: int, look: Callable[[int], None]) -> None:
+def soak(steps: int = 20_000, searches: int = 200_000) -> list[Promise]:
+    method, texts = SimCSE(small_encoder(pooling="cls", max_length=16)), sentences(500)
     index, phrases = PhraseIndex(small_encoder(), max_size=5), sentences(1000, seed=1, words=2)
     index.add(sentences(20))
-    for done in tqdm(range(1, searches + 1), desc="search"):
-        index.search([phrases[done % len(phrases)]], 3)
-        look(done)
+    config = TrainConfig(steps=steps, batch_size=8, learning_rate=1e-4)
 
+    def search(look: Callable[[int], None]) -> None:
+        for done in tqdm(range(1, searches + 1), desc="search"):
+            index.search([phrases[done % len(phrases)]], 3)
+            look(done)
 
-def soak(steps: int = 20_000, searches: int = 200_000) -> list[Promise]:
-    works = (("steps of training", steps, train_long), ("searches", searches, search_long))
-    return [watch(what, count, loop) for what, count, loop in works if count]
+    training = watch("steps", steps, lambda look: fit(method, texts, config, on_step=lambda step, _: look(step)))
+    return [training, watch("searches", searches, search)]
 
 
 @contextmanager
