@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from sentlab import data, plots
 from sentlab.data import toy
-from sentlab.data.readers.texts import SENTENCE_END
+from sentlab.data.readers import SENTENCE_END
 from sentlab.encoder import Encoder
 from sentlab.evaluation.sts import evaluate_sts
 from sentlab.files import replacing, write_json

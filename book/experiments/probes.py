@@ -26,13 +26,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from sentlab import data
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
 from sentlab.evaluation import Evaluation, metrics
 from sentlab.evaluation import evaluate as evaluate_rows
 from sentlab.evaluation.sts import CorporaResult, Rows, TextEncoder, encode_pairs, one_corpus
 from sentlab.training.losses import pair_features
 from torch import Tensor
+
+from experiments.corpora import load
 
 SPLITS = ("train", "dev", "test")
 BINS = 5  # of a score, at 1, 2, ... 5
@@ -116,7 +117,7 @@ def evaluate(encoder: TextEncoder, corpus: Corpus[Any], **options: Any) -> Evalu
     """
     if not isinstance(corpus[0], LabelledPair):
         return evaluate_rows(encoder, corpus, **options)
-    result = evaluate_identification(encoder, data.load(corpus.name, "train"), corpus, progress=options.get("progress"))
+    result = evaluate_identification(encoder, load(corpus.name, "train"), corpus, progress=options.get("progress"))
     return Evaluation({corpus.name: result.accuracy}, 100.0 * result.right, None, None, dict(corpus.left_out))
 
 
@@ -144,7 +145,7 @@ def evaluate_relatedness(
     Source: Conneau and Kiela (2018), "SentEval", section 3; Tai et al. (2015), section 4.2.
     """
     if isinstance(corpora, str):
-        corpora = [data.load(corpora, split, folder) for split in SPLITS]
+        corpora = [load(corpora, split, folder) for split in SPLITS]
     if len(corpora) != len(SPLITS):
         raise ValueError(f"corpora must be a name or three corpora (train, dev, test); there are {len(corpora)}")
     corpora = [one_corpus(corpus, ScoredPair) for corpus in corpora]

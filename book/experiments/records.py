@@ -25,8 +25,9 @@ import numpy as np
 import torch
 from filelock import FileLock
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from sentlab import data
 from sentlab.files import replacing
+
+from experiments import corpora
 
 FOLDER = Path(__file__).parents[1] / "results"
 RUNS = Path("runs")  # checkpoints and trained encoders, below the working directory
@@ -283,7 +284,7 @@ class Notes:
 
     def load(self, name: str, split: str) -> Any:
         """Load a corpus, and note what it was."""
-        corpus = data.load(name, split)
+        corpus = corpora.load(name, split)
         here = os.environ.get("SENTLAB_DATA") or "\0"
         source = corpus.source.replace(here, "SENTLAB_DATA")  # no path of this machine
         self.data[f"{name}/{split}"] = CorpusNote(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sentlab.data.readers.files import streamed
+from sentlab.data.readers import lines_of
 from sentlab.encoder.encoder import checked
 from sentlab.text.words import tokens
 
@@ -41,7 +41,7 @@ class WordVectors:
         places: dict[str, int] = {}
         rows: list[np.ndarray] = []
         promised, dim, lines = None, 0, 0
-        for number, line in enumerate((line.rstrip(" \r") for line in streamed(path)), 1):
+        for number, line in enumerate((line.rstrip(" \r") for line in lines_of(path)), 1):
             if number == 1 and (header := re.fullmatch(r"(\d+) (\d+)", line)):
                 promised, dim = int(header[1]), int(header[2])
                 continue

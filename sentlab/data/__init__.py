@@ -1,8 +1,6 @@
-"""Data: typed rows, readers of public formats, the catalog, and the toy world."""
+"""Data: typed rows, public sets by name, your own files, and the toy world."""
 
 from sentlab.data.catalog import STS_TASKS, corpora, load
-from sentlab.data.hard_pairs import hard_pairs
-from sentlab.data.readers.lexical import balanced
 from sentlab.data.rows import (
     Corpus,
     DuplicateQuestion,
@@ -18,21 +16,6 @@ from sentlab.data.rows import (
 from sentlab.data.tables import from_file, from_table
 
 __all__ = [
-    "STS_TASKS",
-    "Corpus",
-    "DuplicateQuestion",
-    "LabelledPair",
-    "PhraseInContext",
-    "PhrasePair",
-    "RankingQuery",
-    "ScoredPair",
-    "Triple",
-    "WordPair",
-    "WordPairInContext",
-    "balanced",
-    "corpora",
-    "from_file",
-    "from_table",
-    "hard_pairs",
-    "load",
-]
+    "STS_TASKS", "Corpus", "DuplicateQuestion", "LabelledPair", "PhraseInContext", "PhrasePair", "RankingQuery",
+    "ScoredPair", "Triple", "WordPair", "WordPairInContext", "corpora", "from_file", "from_table", "load",
+]  # fmt: skip

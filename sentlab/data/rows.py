@@ -53,13 +53,6 @@ class PhrasePair:
     relation: str
     score: float
 
-    def __eq__(self, other: object) -> bool:
-        """As tuples compare, in which a nan equals itself. From Python 3.13 on, data classes compare by field."""
-        if not isinstance(other, PhrasePair):
-            return NotImplemented
-        mine, theirs = ((x.phrase_a, x.phrase_b, x.relation, x.score) for x in (self, other))
-        return mine == theirs
-
 
 @dataclass(frozen=True, slots=True)
 class WordPair:
@@ -169,7 +162,8 @@ def added_up(*left_out: Mapping[str, int]) -> dict[str, int]:
     return dict(sum(map(Counter, left_out), Counter[str]()))
 
 
-# Lowest and highest score of a row; the other kinds with a score take any finite number.
+POSITIVE = 4.0  # from this gold score on, two texts count as saying the same; Gao et al. (2021) begin above it
+# lowest and highest score of a row; the other kinds with a score take any finite number
 SCALES: dict[type, tuple[float, float]] = {ScoredPair: (0.0, 5.0), PhraseInContext: (0.0, 5.0), PhrasePair: (0.0, 1.0)}
 FINITE = (-1.7e308, 1.7e308)
 
@@ -184,15 +178,14 @@ def check_rows(corpus: Corpus[Any], *kinds: type, least: int = 1) -> None:
     if not isinstance(corpus, Corpus):  # such as a slice of one
         kind = type(corpus).__name__
         raise TypeError(f"give a Corpus, not a {kind}: Corpus('mine', 'test', tuple(rows), 'where they come from')")
-    names, many = " or ".join(kind.__name__ for kind in kinds), f"{least} or more " if least > 1 else ""
-    what = f"{corpus.name} ({corpus.split}) must hold {many}{names} rows"
+    where = f"{corpus.name} ({corpus.split})"
     for i, row in enumerate(corpus):
         if not isinstance(row, kinds):
-            raise ValueError(f"{what}; it holds {type(row).__name__} (row {i})")
+            names = " or ".join(kind.__name__ for kind in kinds)
+            raise ValueError(f"{where} must hold {names} rows; it holds {type(row).__name__} (row {i})")
         score = getattr(row, "score", 0.0)
         low, high = SCALES.get(type(row), FINITE)
         if not (isinstance(score, Real) and low <= float(score) <= high):
-            on = "a finite number" if (low, high) == FINITE else f"a number from {low:g} to {high:g}"
-            raise ValueError(f"row {i} of {corpus.name} ({corpus.split}) has the score {score!r}, which is not {on}")
+            raise ValueError(f"row {i} of {where} has the score {score!r}; expected one from {low:g} to {high:g}")
     if len(corpus) < least:
-        raise ValueError(f"{what}; it holds {len(corpus) or 'no rows'}")
+        raise ValueError(f"{where} must hold {least} or more rows; it holds {len(corpus)}")

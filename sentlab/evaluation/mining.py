@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from sentlab.data.hard_pairs import POSITIVE
-from sentlab.data.rows import Corpus, PhraseInContext
+from sentlab.data.rows import POSITIVE, Corpus, PhraseInContext
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import tokenized
 from sentlab.evaluation import metrics

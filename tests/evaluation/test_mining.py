@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from experiments import corpora
 from experiments.word_vectors import WordVectors
 
 from sentlab import data
@@ -290,7 +291,7 @@ def test_toy_contexts_by_name() -> None:
 
 @pytest.mark.realdata
 def test_stsb_in_context_with_the_bundled_encoder(real_data: Path) -> None:
-    dev = data.load("stsb-context", "dev", real_data)
+    dev = corpora.load("stsb-context", "dev", real_data)
     some = Corpus(dev.name, dev.split, dev.rows[::125], dev.source)
     encoder = Encoder.from_pretrained(pooling="mean", max_length=128, device="cpu")
     results: list[MiningResult] = [evaluate_mining(encoder, some, setup) for setup in ("full", "ngrams", "spans")]

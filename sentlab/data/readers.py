@@ -1,0 +1,463 @@
+"""Readers of public files: paths in, typed rows out, with counts of what was left out.
+
+Rows without gold, and rows with a blank text, are left out and counted by reason. Anything else that is not as the
+format says is a ValueError that names file and line. Texts lose surrounding white space and nothing else: no
+lower-casing, no unescaping, no tokenisation. A file is UTF-8, and may be compressed as `.gz` or `.xz`.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import lzma
+import math
+import re
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from sentlab.data.rows import (
+    DuplicateQuestion,
+    LabelledPair,
+    PhrasePair,
+    RankingQuery,
+    ScoredPair,
+    Triple,
+    WordPair,
+    WordPairInContext,
+    added_up,
+)
+
+Row = TypeVar("Row")
+Items = Iterable[tuple[Sequence[Any], str]]  # the columns of each row, and where it is (`file:line`)
+NLI_LABELS = ("entailment", "neutral", "contradiction")
+SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'’”)])) +(?=[\"'‘“(]*[A-Z0-9])")
+MIN_WORDS = 5  # of a sentence to learn from; shorter ones are often pieces, cut off after "U.S." or the like
+MAX_WORDS = 6  # of a phrase, as in section 3.2 of the Universal paper
+PPDB_RELATIONS = {
+    "Equivalence": "equivalence",
+    "ForwardEntailment": "entailment",
+    "ReverseEntailment": "entailment",
+    "Independent": "independent",
+    "Exclusion": None,  # section 3.1 removes these two
+    "OtherRelated": None,
+}
+_EQUIVALENCE = re.compile(r"(?:^|\s)Equivalence=(?!NA(?:\s|$))(\S*)")
+_NONTERMINAL = re.compile(r"(?:^|\s)\[\S+\](?:\s|$)")  # [NP], [NP/NP,1]
+
+
+class Read(NamedTuple, Generic[Row]):
+    """Rows in file order, and reason -> number of rows left out."""
+
+    rows: list[Row]
+    left_out: dict[str, int]
+
+
+class LeftOut(Exception):
+    """A row is left out; the text is the reason, which is counted."""
+
+
+def rows_of(items: Items, make: Callable[..., Row]) -> Read[Row]:
+    """Make a row of each item's columns. `make` raises LeftOut for one to leave out, and ValueError for a wrong one."""
+    rows: list[Row] = []
+    left_out: Counter[str] = Counter()
+    for columns, where in items:
+        try:
+            rows.append(make(*columns))
+        except LeftOut as reason:
+            left_out[str(reason)] += 1
+        except (ValueError, TypeError, LookupError) as error:
+            raise ValueError(f"{where}: {error}") from error
+    return Read(rows, dict(left_out))
+
+
+def chained(*parts: Read[Row]) -> Read[Row]:
+    """Put the rows of several parts behind each other."""
+    return Read([row for part in parts for row in part.rows], added_up(*(part.left_out for part in parts)))
+
+
+def lines_of(path: str | Path) -> Iterator[str]:
+    """Yield the lines of a file without their ends.
+
+    They end at line feeds alone; `str.splitlines` would also split at U+2028 and U+0085 inside sentences.
+    """
+    return (line.removesuffix("\n").removesuffix("\r") for line in _whole_lines(path))
+
+
+def _whole_lines(path: str | Path) -> Iterator[str]:
+    opened: Any = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
+    n = 0
+    with opened(path, "rb") as file:
+        try:
+            for n, line in enumerate(file, 1):
+                yield line.decode("utf-8" if n > 1 else "utf-8-sig")  # without a byte order mark
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}:{n}: expected UTF-8 ({error})") from error
+        except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError) as error:
+            raise ValueError(f"{path}: not a whole {Path(path).suffix} file ({error})") from error
+
+
+def columns_of(path: str | Path, width: int, *, more: bool = False, separator: str | None = "\t") -> Items:
+    """Yield the stripped columns of each line, of which there are `width`, or `more`. Quotes are plain text."""
+    for n, line in enumerate(lines_of(path), 1):
+        columns = [column.strip() for column in line.split(separator)]
+        if len(columns) < width or (len(columns) > width and not more):
+            raise ValueError(f"{path}:{n}: expected {width} columns, found {len(columns)}: {line[:60]!r}")
+        yield columns, f"{path}:{n}"
+
+
+def csv_records(
+    path: str | Path, names: Sequence[str], separator: str = ",", *, quotes: bool = True, warn: bool = False
+) -> Items:
+    """Yield some columns of CSV with a header row, stripped, and where each record begins; blank lines are skipped.
+
+    pandas.read_csv would fill up short records, rename a second column of one name, and tell no line.
+
+    Args:
+        quotes: double quotes stand around fields with separators or line breaks. False: a quote is plain text.
+        warn: of a quoted field with a tab and a line break, where quotes that are plain text may have joined rows.
+    """
+    csv.field_size_limit(2**31 - 1)  # characters, where the csv module would take 131,072
+    reader = csv.reader(_whole_lines(path), delimiter=separator, strict=True) if quotes else None
+    plain = "if quotes are plain text in this file, pass quotes=False (--no-quotes)"
+    header, line = list[str](), 1
+    try:
+        for record in reader or (text.split(separator) if text else [] for text in lines_of(path)):
+            where, line = f"{path}:{line}", reader.line_num + 1 if reader else line + 1
+            if not header:
+                header = [name.strip() for name in record]
+                if unfit := [name for name in names if header.count(name) != 1]:
+                    raise ValueError(f"{where}: expected one column {unfit[0]} in the header row, found {header}")
+                continue
+            if not record:
+                continue
+            if len(record) != len(header):
+                raise ValueError(f"{where}: expected {len(header)} columns, found {len(record)}")
+            if warn and separator == "\t" and any("\t" in field and "\n" in field for field in record):
+                joined = "a quoted field holds a tab and a line break, so several rows may have become one"
+                warnings.warn(f"{where}: {joined}; {plain}", stacklevel=2)
+            yield [record[header.index(name)].strip() for name in names], where
+    except csv.Error as error:
+        raise ValueError(f"{path}:{line}: not valid CSV ({error}); {plain}") from error
+    if not header:
+        raise ValueError(f"{path}:1: expected a header row with {', '.join(names)}, found nothing")
+
+
+def json_records(path: str | Path, names: Sequence[str]) -> Items:
+    """Yield some entries of the JSON object of each line, None where one is lacking; blank lines are skipped."""
+    for n, line in enumerate(lines_of(path), 1):
+        if line.strip():
+            try:
+                item = json.loads(line)
+                yield [item.get(name) for name in names], f"{path}:{n}"
+            except (json.JSONDecodeError, RecursionError, AttributeError) as error:
+                raise ValueError(f"{path}:{n}: expected a JSON object with {', '.join(names)} ({error})") from error
+
+
+def lines_together(*paths: str | Path) -> Items:
+    """Yield the lines of files that go line by line together."""
+    columns = [list(lines_of(path)) for path in paths]
+    if len({len(column) for column in columns}) > 1:
+        counts = ", ".join(f"{path} has {len(column)}" for path, column in zip(paths, columns, strict=True))
+        raise ValueError(f"these files must go line by line together, but {counts} lines")
+    return ((values, f"{paths[-1]}:{n}") for n, values in enumerate(zip(*columns, strict=True), 1))
+
+
+def number(text: Any, low: float, high: float) -> float:
+    """Parse a number on its scale. One outside is an error too, for then a column is mistaken."""
+    if not low <= (value := float(text)) <= high:
+        raise ValueError(f"expected a number from {low:g} to {high:g}, found {text!r}")
+    return value
+
+
+def scored_pair(a: str, b: str, gold: str, *, low: float = 0.0, high: float = 5.0, subset: str = "") -> ScoredPair:
+    """Make a scored pair of raw columns."""
+    texts, gold = _texts(a, b, gold, ("",)), gold.strip()
+    return ScoredPair(*texts, number(gold, low, high), subset)
+
+
+def labelled_pair(a: str, b: str, label: str, *, labels: Sequence[str] = NLI_LABELS) -> LabelledPair:
+    """Make a labelled pair of raw columns; a label of `-` counts as no gold."""
+    texts, label = _texts(a, b, label, ("", "-")), label.strip()
+    if label not in labels:
+        raise ValueError(f"expected a label out of {', '.join(labels)}, found {label!r}")
+    return LabelledPair(*texts, label)
+
+
+def _texts(a: Any, b: Any, gold: Any, missing: tuple[str, ...]) -> tuple[str, str]:
+    if not all(isinstance(value, str) for value in (a, b, gold)):
+        raise ValueError(f"expected two texts and their gold, found {[a, b, gold]}")
+    if gold.strip() in missing:
+        raise LeftOut("no gold")
+    if not a.strip() or not b.strip():
+        raise LeftOut("blank sentence")
+    return a.strip(), b.strip()
+
+
+def read_sts_year(folder: str | Path) -> Read[ScoredPair]:
+    """Read an STS year in SentEval's layout, `STS.input.<set>.txt` with `STS.gs.<set>.txt`, in alphabetical order.
+
+    The sentences hold unbalanced quotes, so they are never parsed as CSV. A blank gold line is a pair that was not
+    scored (STS15 and STS16): it is left out with both its sentences.
+    """
+    parts = []
+    for path in _inputs(folder):
+        subset = path.name.removeprefix("STS.input.").removesuffix(".txt")
+        gold_path = path.with_name(f"STS.gs.{subset}.txt")
+        pairs = [columns for columns, _ in columns_of(path, 2, more=True)]
+        golds = list(lines_of(gold_path))
+        if len(pairs) != len(golds):
+            raise ValueError(f"{path} has {len(pairs)} lines, but {gold_path} has {len(golds)}")
+        items = (
+            ((a, b, gold), f"{gold_path}:{n}") for n, ((a, b, *_), gold) in enumerate(zip(pairs, golds, strict=True), 1)
+        )
+        parts.append(rows_of(items, partial(scored_pair, subset=subset)))
+    return chained(*parts)
+
+
+def read_sts_texts(folder: str | Path) -> list[str]:
+    """Read both sentences of every pair of an STS year, scored or not, repeats included."""
+    pairs = (columns for path in _inputs(folder) for columns, _ in columns_of(path, 2, more=True))
+    return [text for a, b, *_ in pairs for text in (a, b) if text]
+
+
+def _inputs(folder: str | Path) -> list[Path]:
+    paths = sorted(Path(folder).glob("STS.input.*.txt"))
+    if not paths:
+        raise FileNotFoundError(f"{folder}: expected files named STS.input.<set>.txt, found none")
+    return paths
+
+
+def read_stsb(path: str | Path) -> Read[ScoredPair]:
+    """Read STS Benchmark: tab-separated in spite of its ending, no header, quotes are plain text."""
+    return rows_of(columns_of(path, 7, more=True), lambda *columns: scored_pair(columns[5], columns[6], columns[4]))
+
+
+def read_sick(path: str | Path) -> Read[ScoredPair]:
+    """Read SICK relatedness, 1 to 5: tab-separated with a header row, quotes are plain text."""
+    names = ("sentence_A", "sentence_B", "relatedness_score")
+    return rows_of(csv_records(path, names, "\t", quotes=False), partial(scored_pair, low=1.0))
+
+
+def read_snli(premises: str | Path, hypotheses: str | Path, labels: str | Path) -> Read[LabelledPair]:
+    """Read SNLI in SentEval's layout: `s1.<split>`, `s2.<split>` and `labels.<split>`, line by line together."""
+    return rows_of(lines_together(premises, hypotheses, labels), labelled_pair)
+
+
+def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
+    """Read SNLI or MNLI as first released. Pairs whose annotators did not agree (`-`) are left out."""
+    names = ("sentence1", "sentence2", "gold_label")
+    return chained(*(rows_of(json_records(path, names), labelled_pair) for path in paths))
+
+
+def read_mnli_csv(path: str | Path) -> Read[LabelledPair]:
+    """Read MNLI as CSV with quotes and the columns `premise`, `hypothesis` and `label`."""
+    return rows_of(csv_records(path, ("premise", "hypothesis", "label")), labelled_pair)
+
+
+def read_quora(path: str | Path, singles: str | Path | None = None) -> Read[DuplicateQuestion]:
+    """Read Quora question pairs, with a header row that names `question1`, `question2` and `is_duplicate` (0 or 1).
+
+    A duplicate pair becomes a question and its duplicate. Of any other pair the second question becomes a distractor
+    and the first is not used, for PaSeR (section 4.1) searches all second questions with those first ones that have a
+    duplicate.
+
+    Args:
+        path: `.tsv`, or the same columns separated by commas; with quotes.
+        singles: comma-separated questions under the header `question_text`, which become distractors.
+    """
+
+    def question(first: str, second: str, label: str) -> DuplicateQuestion:
+        if label not in ("0", "1"):
+            raise ValueError(f"expected an is_duplicate of 0 or 1, found {label!r}")
+        if not first or not second:
+            raise LeftOut("missing question")
+        return DuplicateQuestion(first, second) if label == "1" else DuplicateQuestion(second, None)
+
+    separator = "\t" if Path(path).suffix == ".tsv" else ","
+    pairs = rows_of(csv_records(path, ("question1", "question2", "is_duplicate"), separator), question)
+    if singles is None:
+        return pairs
+    alone = ((("-", *columns, "0"), where) for columns, where in csv_records(singles, ("question_text",)))
+    return chained(pairs, rows_of(alone, question))
+
+
+def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]:
+    """Read AskUbuntu questions, by their titles, with the candidates that a search engine found for them.
+
+    A query that needs a question without a title is left out and counted, and so are relevant ids that are no
+    candidates.
+
+    Args:
+        texts: `text_tokenized.txt`: id, title and body, separated by tabs.
+        queries: `dev.txt` or `test.txt`: query id, relevant ids, candidate ids and a BM25 score for each candidate.
+    """
+    titles: dict[str, str] = {}
+    for (key, title, *_), where in columns_of(texts, 2, more=True):
+        if titles.setdefault(key, title) != title:
+            raise ValueError(f"{where}: {key} has another title above")
+    strays = 0
+
+    def ranking(query: str, relevant: str, candidates: str, scores: str) -> RankingQuery:
+        nonlocal strays
+        keys, right = candidates.split(), set(relevant.split())
+        if not len(set(keys)) == len(keys) == len(scores.split()) > 0:
+            raise ValueError("expected candidate ids, each once and with a score")
+        questions = [titles[key] for key in (query, *keys)]
+        strays += len(right - set(keys))
+        if not all(questions):
+            raise LeftOut("missing question")
+        return RankingQuery(questions[0], tuple(questions[1:]), tuple(key in right for key in keys))
+
+    read = rows_of(columns_of(queries, 4), ranking)
+    return Read(read.rows, added_up(read.left_out, {"relevant id that is no candidate": strays}))
+
+
+def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[WordPair]:
+    """Read pairs of words with a graded similarity from 0 to `highest`: SimLex-999, both halves of WS-353, MEN.
+
+    Each line holds two words and a score, separated by tabs or else by blanks. SimLex-999 as first released has a
+    header row and more columns.
+    """
+
+    def pair(a: str, b: str, score: str) -> WordPair:
+        if not a or not b:
+            raise ValueError("a word is missing")
+        return WordPair(a, b, number(score, 0, highest))
+
+    header = next(lines_of(path), "")
+    if "SimLex999" in header.split("\t"):
+        return rows_of(csv_records(path, ("word1", "word2", "SimLex999"), "\t", quotes=False), pair)
+    return rows_of(columns_of(path, 3, separator="\t" if "\t" in header else None), pair)
+
+
+def read_scws(path: str | Path) -> Read[WordPairInContext]:
+    """Read SCWS, pairs of words each marked in a passage, with the mean of ten ratings, from `ratings.txt`.
+
+    Pairs of a word with itself are rows like any other, for their contexts differ. The marks `<b> word </b>` are taken
+    out of the contexts; one blank stands between any two tokens.
+    """
+
+    def pair(*columns: str) -> WordPairInContext:
+        _, word_a, _, word_b, _, context_a, context_b, mean, *_ = columns
+        if not word_a or not word_b:
+            raise ValueError("a word is missing")
+        return WordPairInContext(word_a, word_b, number(mean, 0, 10), *_marked(context_a), *_marked(context_b))
+
+    return rows_of(columns_of(path, 18), pair)
+
+
+def _marked(context: str) -> tuple[str, tuple[int, int]]:
+    """A context without its marks, and where the marked word stands in it."""
+    parts = re.split("(</?b>)", context)
+    before, marked, after = (" ".join(part.split()) for part in (parts[::2] if len(parts) == 5 else ("", "", "")))
+    if parts[1::2] != ["<b>", "</b>"] or not marked:
+        raise ValueError(f"expected exactly one <b> word </b> in each context, found {context[:60]!r}")
+    start = len(before) + bool(before)
+    return " ".join(filter(None, (before, marked, after))), (start, start + len(marked))
+
+
+def read_semeval_5a(path: str | Path) -> Read[LabelledPair]:
+    """Read SemEval-2013 task 5(a): does a word mean the same as a phrase of two words (`similar`, `dissimilar`)?
+
+    Four lines an item: both words of the phrase, each with its tag behind a tab; the single word; 1 or 0.
+    """
+    labels = {"1": "similar", "0": "dissimilar"}
+    return rows_of(tagged_items(path, 4), lambda *item: LabelledPair(*phrase_and_word(*item[:3]), labels[item[3]]))
+
+
+def tagged_items(path: str | Path, size: int) -> Items:
+    """Yield items of `size` lines: the words of the first two, which have a tag behind a tab, and the other lines."""
+    lines = list(lines_of(path))
+    for start in range(0, len(lines), size):
+        item, where = lines[start : start + size], f"{path}:{start + 1}"
+        if len(item) < size or [line.count("\t") for line in item[:3]] != [1, 1, 0]:
+            raise ValueError(
+                f"{where}: expected {size} lines, word<TAB>tag twice and a single word first, found {item}"
+            )
+        yield [line.split("\t")[0].strip() for line in item], where
+
+
+def phrase_and_word(first: str, second: str, word: str) -> tuple[str, str]:
+    """Return a phrase of two words and a single word, if none of them is blank."""
+    if not (first and second and word):
+        raise LeftOut("blank word")
+    return f"{first} {second}", word
+
+
+def read_ppdb(path: str | Path) -> Read[PhrasePair]:
+    """Read the Paraphrase Database 2.0, as section 3.1 of the Universal paper prepares it before it balances it.
+
+    Entailment in either direction is `entailment`, in the file's order of phrases. Left out and counted are the labels
+    Exclusion and OtherRelated, phrases of more than 6 words, rules with nonterminals such as `[NP/NP,1]`, blank phrases
+    and pairs equal but for case. The score is the feature `Equivalence`, the probability that both mean the same, or
+    nan. PPDB 1.0, which has no label, is refused.
+
+    Args:
+        path: `ppdb-2.0-<size>-phrasal`: head, phrase, paraphrase, `name=value` features, alignment and entailment
+            label a line, separated by `|||`. It is large, so it is read line by line.
+
+    Source: Pavlick et al. (2015); Li and Zhao (2020), section 3.1.
+    """
+
+    def pair(_: str, a: str, b: str, features: str, __: str, label: str) -> PhrasePair:
+        if label not in PPDB_RELATIONS:
+            raise ValueError(f"expected a label out of {', '.join(PPDB_RELATIONS)}, found {label!r}")
+        relation = PPDB_RELATIONS[label]
+        if relation is None:
+            raise LeftOut(f"labelled {label}")
+        if not a or not b:
+            raise LeftOut("blank phrase")
+        if _NONTERMINAL.search(a) or _NONTERMINAL.search(b):
+            raise LeftOut("nonterminal")
+        if max(len(a.split()), len(b.split())) > MAX_WORDS:
+            raise LeftOut(f"more than {MAX_WORDS} words")
+        if a.lower() == b.lower():
+            raise LeftOut("equal but for case")
+        equivalence = _EQUIVALENCE.search(features)
+        return PhrasePair(a, b, relation, number(equivalence[1], 0, 1) if equivalence else math.nan)
+
+    return rows_of(columns_of(path, 6, separator="|||"), pair)
+
+
+def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
+    """Read MS MARCO's triples of a query, a positive and a negative passage, `triples.train.small.tsv`.
+
+    The file has 39,780,811 lines and 27 GB, so it is read line by line and no further than to the limit. Its queries
+    and positive passages come again and again; each is in memory once.
+    """
+    known: dict[str, str] = {}
+
+    def triple(query: str, positive: str, negative: str) -> Triple:
+        if not (query and positive and negative):
+            raise LeftOut("blank text")
+        return Triple(known.setdefault(query, query), known.setdefault(positive, positive), negative)
+
+    return rows_of(islice(columns_of(path, 3), limit), triple)
+
+
+def read_sentences(path: str | Path) -> Read[str]:
+    """Read sentences to learn from, one a line."""
+    return sentences(lines_of(path))
+
+
+def read_articles(path: str | Path) -> Read[str]:
+    """Read the sentences of running text, a paragraph a line, cut at `SENTENCE_END`."""
+    return sentences(sentence for line in lines_of(path) for sentence in SENTENCE_END.split(line))
+
+
+def sentences(texts: Iterable[str]) -> Read[str]:
+    """Keep each sentence once; leave out blank lines and those under `MIN_WORDS` words."""
+    stripped = [text.strip() for text in texts]
+    filled = [text for text in stripped if text]
+    kept = [text for text in filled if len(text.split()) >= MIN_WORDS]
+    once = list(dict.fromkeys(kept))
+    counts = (len(stripped) - len(filled), len(filled) - len(kept), len(kept) - len(once))
+    reasons = ("blank line", f"fewer than {MIN_WORDS} words", "repeated sentence")
+    return Read(once, added_up(dict(zip(reasons, counts, strict=True))))

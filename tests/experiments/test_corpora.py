@@ -1,0 +1,400 @@
+"""Corpora that only the experiments read: readers, hard pairs, WordNet's relations, phrases in contexts."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from statistics import mean
+
+import pytest
+from experiments import corpora
+from experiments.corpora import CARRIERS, TRIES, balanced, hard_pairs, in_context, stsb_in_context, triples_in_context
+
+from sentlab import data
+from sentlab.data.rows import POSITIVE, Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple
+from sentlab.text.words import tokens
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def same(a: str, b: str) -> PhrasePair:
+    """An equivalence without a score; only this very nan makes rows compare as equal."""
+    return PhrasePair(a, b, "equivalence", math.nan)
+
+
+def scored(name: str, *rows: object, split: str = "dev") -> Corpus:
+    return Corpus(name, split, rows, "my file", {"no gold": 2})
+
+
+def test_everything_that_the_package_knows_is_known() -> None:
+    known = set(corpora.corpora().index)
+    assert set(data.corpora().index) < known
+    assert {"wikiqa", "captions-nli", "paraphrases", "stsb-context", "sts16-hard", "toy-sts-hard"} <= known
+
+
+# --- Readers
+
+ANSWERS = [  # question, sentence, label
+    ("how big is it", "it is big .", "0"),
+    ("how big is it", "it is `` two '' metres", "1"),
+    ("how big is it", "nobody knows", "0"),
+    ("who", "him", "1"),
+    ("who", "them", "1"),
+    ("who", "it", "0"),
+    ("who", "it", "0"),
+    ("who", "us", "1"),
+    ("who", "him", "0"),
+    ("why", "because", "1"),
+    ("when", "never", "0"),
+    ("how big is it", "3 metres", "1"),
+    ("where", " ", "1"),
+]
+
+
+def test_wikiqa_pairs_each_answer_with_a_wrong_sentence_of_its_question(tmp_path: Path) -> None:
+    names = ("WikiQA/train_a.toks", "WikiQA/train_b.toks", "WikiQA/train_sim.txt")
+    for name, column in zip(names, zip(*ANSWERS, strict=True), strict=True):
+        write(tmp_path / name, "".join(f"{line}\n" for line in column))
+    rows = (corpus := corpora.load("wikiqa", "train", tmp_path)).rows
+    expected = {"how big is it": ["it is `` two '' metres", "3 metres"], "who": ["him", "them", "us"]}
+    assert [(row.anchor, row.positive) for row in rows] == [
+        (q, text) for q, texts in expected.items() for text in texts
+    ]
+    assert {row.negative for row in rows[:2]} == {"it is big .", "nobody knows"}  # each of them once
+    assert {row.negative for row in rows[2:]} == {"it"}  # "him" is right too; one wrong sentence serves them all
+    assert corpus.left_out == {"blank sentence": 1, "sentence of no triple": 4}  # it, him, because, never
+    head = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
+    lines = "".join(f"Q1\t{q}\tD1\tA title\tD1-0\t{s}\t{label}\r\n" for q, s, label in ANSWERS)
+    write(tmp_path / "WikiQACorpus/WikiQA-train.tsv", head + lines)
+    released = corpora.load("wikiqa", "train", tmp_path)  # the release comes first
+    assert (released.rows, released.left_out) == (rows, corpus.left_out)
+
+
+def test_paraphrases_hold_each_pair_once_and_add_up_what_is_left_out(tmp_path: Path) -> None:
+    write(tmp_path / "ppdb/ppdb.xxl.b2u.train", "a\tX\nb\tX\nc\na\tX\nb\tX\nc\n\tX\nb\tX\nc\n")
+    write(tmp_path / "ppdb/ppdb_synonyms.txt", "c d\nd c\nD d\ne f\n")
+    corpus = corpora.load("paraphrases", "train", tmp_path)
+    assert corpus.rows == (same("a b", "c"), same("c", "d"), same("e", "f"))
+    assert corpus.left_out == {"blank word": 1, "repeated pair": 2, "equal but for case": 1}
+
+
+def test_captions_and_nli_hold_no_sentence_of_sts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "a.jpg#0\tA dog runs in the park .\na.jpg#1 A cat sits on a red mat .\nb.jpg#0\tA DOG runs in the park!\n"
+    write(tmp_path / "captions/Flickr8k.token.txt", lines)
+    pairs = (LabelledPair("a man, sleeping", "A man eats soup.", "neutral"), LabelledPair("He sings.", "x", "neutral"))
+    parts = {
+        "nli": Corpus("nli", "dev", pairs, "by hand"),
+        "sts-unlabelled": Corpus("sts-unlabelled", "train", ("A man sleeping.", "a cat sits on a red mat"), ""),
+        "captions": corpora.load("captions", "train", tmp_path),
+    }
+    monkeypatch.setattr(corpora, "load", lambda name, *_: parts[name])
+    corpus = data.load("captions-nli", "train", tmp_path, catalog=corpora.ALL)
+    assert corpus.rows == ("A dog runs in the park .", "A man eats soup.", "He sings.", "x")
+    assert corpus.left_out == {"repeated sentence": 1, "sentence of an STS set": 2}
+
+
+def test_a_half_of_men_is_for_dev_and_the_other_for_tests(tmp_path: Path) -> None:
+    write(tmp_path / "wordsim/EN-MEN-TR-3k.txt", "".join(f"word{i} other{i} {50 - i}\n" for i in range(5)))
+    halves = {split: [row.word_a for row in corpora.load("men-halves", split, tmp_path)] for split in ("dev", "test")}
+    assert halves == {"dev": ["word1", "word3"], "test": ["word0", "word2", "word4"]}
+
+
+@pytest.mark.realdata
+def test_triples_of_paraphrases_never_take_a_known_one_for_a_negative(real_data: Path) -> None:
+    pairs = corpora.load("paraphrases", "train", real_data)
+    triples = corpora.load("paraphrase-triples", "train", real_data)
+    assert [(row.anchor, row.positive) for row in triples] == [(pair.phrase_a, pair.phrase_b) for pair in pairs]
+    known = {frozenset((pair.phrase_a, pair.phrase_b)) for pair in pairs}
+    assert not [row for row in triples if row.anchor == row.negative or {row.anchor, row.negative} in known]
+
+
+# --- Pairs of phrases
+
+
+def test_balanced_draws_the_same_number_of_each_relation() -> None:
+    sizes = {"equivalence": 9, "entailment": 4, "independent": 6}
+    pairs = [PhrasePair(f"{name} {n}", "x", name, 0.5) for n in range(9) for name in sizes if n < sizes[name]]
+    read = balanced(pairs, seed=1)
+    assert Counter(row.relation for row in read.rows) == dict.fromkeys(sizes, 4)
+    assert len(set(read.rows)) == 12
+    assert sorted(read.rows, key=pairs.index) == read.rows
+    assert read.left_out == {"surplus of equivalence": 5, "surplus of independent": 2}
+    assert {row for seed in range(60) for row in balanced(pairs, seed).rows} == set(pairs)  # none is out of reach
+    assert Counter(row.relation for row in balanced(pairs, most=2).rows) == dict.fromkeys(sizes, 2)
+
+
+class Sense:
+    """What `relations` asks of a sense of NLTK's: its lemmas, its part of speech, the senses above it."""
+
+    def __init__(self, part: str, names: str, *above: Sense) -> None:
+        self.part, self.above = part, above
+        self.words = [Lemma(self, name) for name in names.split()]
+
+    def pos(self) -> str:
+        return self.part
+
+    def lemmas(self) -> list[Lemma]:
+        return self.words
+
+    def hypernyms(self) -> list[Sense]:
+        return list(self.above)
+
+    def __lt__(self, other: Sense) -> bool:
+        return self.words[0] < other.words[0]
+
+
+class Lemma:
+    def __init__(self, sense: Sense, name: str) -> None:
+        self.sense, self.text, self.opposites = sense, name, list[Lemma]()
+
+    def __lt__(self, other: Lemma) -> bool:
+        return self.text < other.text
+
+    def name(self) -> str:
+        return self.text
+
+    def synset(self) -> Sense:
+        return self.sense
+
+    def antonyms(self) -> list[Lemma]:
+        return self.opposites
+
+
+class SmallWordNet:
+    """Senses in the order of their use."""
+
+    def __init__(self, *senses: Sense) -> None:
+        self.senses = senses
+
+    def all_synsets(self) -> tuple[Sense, ...]:
+        return self.senses
+
+    def synsets(self, name: str, pos: str) -> list[Sense]:
+        return [s for s in self.senses if s.part == pos and name.lower() in [lemma.text.lower() for lemma in s.words]]
+
+
+def small_wordnet() -> SmallWordNet:
+    animal = Sense("n", "animal beast")
+    dog = Sense("n", "dog domestic_dog Canis_familiaris", animal)
+    cat = Sense("n", "cat", animal)
+    crab = Sense("n", "crab horseshoe-crab_3 a_b_c_d_e_f_g", animal)
+    person = Sense("n", "beast brute")  # another sense of beast
+    chase = Sense("v", "chase dog")
+    good, bad = Sense("a", "good"), Sense("a", "bad Good")
+    good.words[0].opposites, bad.words[0].opposites = [bad.words[0]], [good.words[0]]
+    return SmallWordNet(animal, dog, cat, crab, person, chase, good, bad)
+
+
+def test_relations_of_a_small_wordnet() -> None:
+    read = corpora.relations(small_wordnet(), seed=3)
+    pairs: dict[str, set[tuple[str, str]]] = {name: set() for name in ("equivalence", "entailment", "independent")}
+    for row in read.rows:
+        pairs[row.relation].add((row.phrase_a, row.phrase_b))
+    dogs = ("dog", "domestic dog", "canis familiaris")
+    synonyms = {("animal", "beast"), (dogs[0], dogs[1]), (dogs[0], dogs[2]), (dogs[1], dogs[2]), ("chase", "dog")}
+    assert pairs["equivalence"] <= synonyms
+    assert pairs["entailment"] <= set(product((*dogs, "cat", "crab"), ("animal", "beast")))
+    animals = (dogs, ("cat",), ("crab",))
+    near = {pair for a in animals for b in animals if a is not b for pair in product(a, b)}
+    assert pairs["independent"] <= near | {("good", "bad")}
+    # of three siblings two pairs, and one of opposites: three independent pairs, so three of each
+    assert {relation: len(few) for relation, few in pairs.items()} == dict.fromkeys(pairs, 3)
+    assert read.left_out == {
+        "lemma of another form": 2,
+        "lemma in another than its first sense": 2,
+        "repeated pair": 1,  # bad and good
+        "surplus of equivalence": 2,
+        "surplus of entailment": 7,
+    }
+
+
+def test_relations_do_not_depend_on_the_order_in_which_nltk_keeps_what_is_above() -> None:
+    """It keeps that in a set, whose order is another one in each process."""
+
+    def rows(order: tuple[int, ...]) -> list[PhrasePair]:
+        above = [Sense("n", name) for name in ("animal", "companion", "guardian")]
+        below = [Sense("n", name, *(above[i] for i in order)) for name in ("dog", "cat", "goose", "ferret")]
+        return corpora.relations(SmallWordNet(*above, *below), seed=1).rows
+
+    assert rows((0, 1, 2)) == rows((2, 0, 1)) == rows((1, 2, 0))
+
+
+# --- Hard pairs
+
+
+@pytest.mark.parametrize(
+    ("score", "words_a", "words_b", "hard"),
+    [
+        (4.0, 3, 9, True), (5.0, 9, 3, True), (4.0, 3, 8, False), (3.99, 3, 9, False), (1.0, 3, 4, True),
+        (0.0, 4, 3, True), (1.0, 3, 5, False), (1.01, 3, 3, False), (0.0, 3, 9, False), (2.5, 3, 3, False),
+    ],
+)  # fmt: skip
+def test_a_pair_is_hard_where_its_lengths_mislead(score: float, words_a: int, words_b: int, hard: bool) -> None:
+    pair = ScoredPair(" ".join(["a"] * words_a), "  ".join(["b"] * words_b), score)  # white space, however wide
+    subset = hard_pairs(scored("mine", pair))
+    assert list(subset) == [pair] * hard
+    assert subset.left_out == {"no gold": 2} | ({} if hard else {"neither": 1})
+
+
+@pytest.mark.realdata
+@pytest.mark.parametrize(
+    ("year", "positive", "negative"),
+    [("sts12", 99, 182), ("sts13", 20, 247), ("sts14", 177, 318), ("sts15", 30, 291), ("sts16", 19, 196)],
+)
+def test_public_hard_pairs(real_data: Path, year: str, positive: int, negative: int) -> None:
+    golds = [row.score for row in corpora.load(f"{year}-hard", folder=real_data)]
+    assert [sum(gold >= POSITIVE for gold in golds), sum(gold <= 1 for gold in golds)] == [positive, negative]
+
+
+# --- Phrases in contexts
+
+PHRASES = {  # and as they are in a carrier
+    "A man is playing a guitar.": "a man is playing a guitar",
+    "Syrian forces kill ten": "Syrian forces kill ten",
+    '"Why {not}?" he asked.': '"Why {not}?" he asked',
+    "  I live in the U.S.  ": "I live in the U.S.",
+    "e": "e",
+    "Two dogs (both wet) ran . ": "two dogs (both wet) ran",
+    "And so on...": "And so on...",
+}
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_carriers_hold_each_phrase_verbatim_where_they_say(split: str) -> None:
+    passages = in_context(list(PHRASES), split=split)
+    assert [text[start:end] for text, start, end in passages] == list(PHRASES.values())
+    for text, start, end in passages:
+        assert text[:start] + "{}" + text[end:] in CARRIERS[split]
+    assert passages == in_context(list(PHRASES), split=split) != in_context(list(PHRASES), split=split, seed=1)
+
+
+def test_no_carrier_of_training_is_one_of_testing() -> None:
+    halves = CARRIERS["train"], CARRIERS["test"]
+    clauses = [
+        {part.strip(" ,.") for carrier in half for part in re.split(r"{}|, ", carrier)} - {""} for half in halves
+    ]
+    assert not clauses[0] & clauses[1]
+    assert all(carrier.count("{}") == 1 for half in halves for carrier in half)
+
+
+def generator(*texts: str) -> tuple[Callable[[str], str], list[str]]:
+    """Gives these texts one after the other, and notes the prompts."""
+    prompts: list[str] = []
+
+    def write_text(prompt: str) -> str:
+        prompts.append(prompt)
+        return texts[len(prompts) - 1]
+
+    return write_text, prompts
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "verbatim"),
+    [
+        ("A dog runs.", "Look, a dog runs, and then it sleeps.", "a dog runs"),
+        ("a dog runs", " A dog runs. So it does. ", "A dog runs"),
+        ("cat", "The category of a cat.", "cat"),
+        ("1.5 (or so)", "It is 1.5 (or so) they say", "1.5 (or so)"),
+        ("Émile sings", "Then émile sings again", "émile sings"),
+    ],
+)
+def test_a_generator_s_text_is_taken_if_it_holds_the_phrase(phrase: str, text: str, verbatim: str) -> None:
+    write_text, prompts = generator(text)
+    ((kept, start, end),) = in_context([phrase], write_text)
+    assert (kept, kept[start:end], len(prompts)) == (text.strip(), verbatim, 1)
+    assert phrase in prompts[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A dog ran.",
+        "Look, a Dog runs.",
+        "Look, a dog  runs.",
+        "Hardly a dog runsx.",
+        "Banana dog runs",
+        "“a dog runs” …",
+    ],
+)
+def test_a_text_that_changes_the_phrase_or_is_nothing_else_is_asked_for_again(text: str) -> None:
+    good = "Yesterday, a dog runs home."
+    write_text, prompts = generator(*[text] * (TRIES - 1), good)
+    assert in_context(["A dog runs."], write_text)[0].text == good
+    assert len(prompts) == TRIES
+    assert in_context(["A dog runs."], lambda prompt: text) == [None]
+
+
+def no_cats(prompt: str) -> str:
+    return f"Here is {prompt.rpartition(': ')[2]}, look.".replace("cat", "animal")
+
+
+def test_scored_pairs_in_context_keep_phrase_gold_and_order() -> None:
+    rows = [ScoredPair(f"q {word}", f"the {word}", 3.0) for word in ("dog", "cat", "horse")]
+    corpus = stsb_in_context(scored("mine", *rows), no_cats)
+    assert list(corpus) == [
+        PhraseInContext("q dog", "Here is the dog, look.", 8, 15, 3.0),
+        PhraseInContext("q horse", "Here is the horse, look.", 8, 17, 3.0),
+    ]
+    assert (corpus.name, corpus.left_out) == ("mine-context", {"no gold": 2, "not verbatim in its passage": 1})
+
+
+def test_triples_are_made_of_pairs_that_say_the_same() -> None:
+    sts = scored("a", ScoredPair("q1", "Pos one.", 4.0), ScoredPair("q2", "pos two", 3.9), ScoredPair("q3", "p3", 5.0))
+    nli = scored("b", LabelledPair("q4", "p4", "entailment"), LabelledPair("q5", "p5", "neutral"))
+    triples = triples_in_context(sts, nli)
+    assert [row.anchor for row in triples] == ["q1", "q3", "q4"]
+    passages = [text for text, _, _ in in_context(["Pos one.", "p3", "p4"], split="train")]
+    assert [row.positive for row in triples] == passages
+    assert all(row.negative in passages and row.negative != row.positive for row in triples)
+    assert triples.left_out == {"no gold": 4, "pair that does not say the same": 2}
+    assert triples == triples_in_context(sts, nli) != triples_in_context(sts, nli, seed=1)
+
+
+def test_a_negative_shares_no_text_with_its_row() -> None:
+    pairs = [("A dog runs.", "p1"), ("a dog runs ", "p2"), ("q", "A dog runs."), ("other", "apart")]
+    for seed in range(5):
+        triples = triples_in_context(scored("a", *(LabelledPair(a, b, "entailment") for a, b in pairs)), seed=seed)
+        assert all("apart" in row.negative for row in triples[:3])
+        assert "apart" not in triples[3].negative
+    with pytest.raises(ValueError, match="all of the 3 pairs share a text"):
+        triples_in_context(scored("a", *(ScoredPair(a, b, 5.0) for a, b in pairs[:3])))
+
+
+def test_mined_negatives_have_words_of_the_phrase() -> None:
+    kinds = ("sailing boat", "brown dog", "steam train")
+    pairs = [(f"a {kind} {n}", f"the {kind}, {word}") for kind in kinds for n, word in enumerate(("one", "two", "six"))]
+    corpus = scored("a", *(LabelledPair(a, b, "entailment") for a, b in pairs), LabelledPair("xyz", "q", "entailment"))
+    for seed in range(3):
+        triples = triples_in_context(corpus, seed=seed, mined=2)
+        for (phrase, _), row in zip(pairs, triples, strict=False):
+            assert phrase[2:-2] in row.negative
+            assert row.negative != row.positive
+
+
+@pytest.mark.realdata
+def test_public_pairs_in_context(real_data: Path) -> None:
+    contexts, pairs = (corpora.load(name, "dev", real_data) for name in ("stsb-context", "stsb"))
+    for row, pair in zip(contexts, pairs, strict=True):
+        assert (row.phrase, row.score) == (pair.text_a, pair.score)
+        match = row.context[row.start : row.end]
+        assert match[1:] in (pair.text_b[1:], pair.text_b[1:-1].rstrip())
+        assert match[0].lower() == pair.text_b[0].lower()
+
+
+@pytest.mark.realdata
+@pytest.mark.slow
+def test_public_mined_triples_share_more_words(real_data: Path) -> None:
+    def shared(rows: Corpus[Triple]) -> float:
+        return mean(len({*tokens(row.anchor)} & {*tokens(row.negative)}) for row in rows)
+
+    drawn, mined = (corpora.load(f"triples-in-context{end}", "train", real_data) for end in ("", "-bm25"))
+    assert [(row.anchor, row.positive) for row in mined] == [(row.anchor, row.positive) for row in drawn]
+    assert shared(mined) > 1.5 * shared(drawn)
