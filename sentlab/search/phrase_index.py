@@ -83,7 +83,8 @@ class PhraseIndex:
         folder = Path(mkdtemp(prefix="sentlab-phrases-")).resolve()
         self._scratch = weakref.finalize(self, _remove, folder, os.getpid())
         dim = encoder.backbone.config.hidden_size
-        manifest = Manifest(encoder.fingerprint(tokens=True), int(min_size), int(max_size), dtype, dim)
+        sizes = operator.index(min_size), operator.index(max_size)
+        manifest = Manifest(encoder.fingerprint(tokens=True), *sizes, dtype, dim)
         manifest.write(folder)
         self._open(folder, manifest, encoder)
 

@@ -111,20 +111,17 @@ def add(folder: Path, text: str) -> None:
         replace(manifest, segments=(*manifest.segments, extent)).write(folder)
 
 
-def in_processes(*works: Callable[[], object]) -> list[int]:
-    """Run each of the works in a forked process; return their exit statuses, -9 for one that was killed."""
-    processes = []
-    for work in works:
-        if (process := os.fork()) == 0:
-            status = 1
-            torch.set_num_threads(1)  # OpenMP's threads do not outlive a fork, and waiting for them would not end
-            try:
-                work()
-                status = 0
-            finally:
-                os._exit(status)
-        processes.append(process)
-    return [os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) for process in processes]
+def in_process(work: Callable[[], object]) -> int:
+    """Run some work in a forked process; return its exit status, -9 if it was killed."""
+    if (process := os.fork()) == 0:
+        status = 1
+        torch.set_num_threads(1)  # OpenMP's threads do not outlive a fork, and waiting for them would not end
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 def die_at(step: int) -> None:
@@ -145,25 +142,18 @@ def texts_of(folder: Path) -> list[str]:
     return [segment.text(number) for segment in sound for number in range(segment.extent.texts)]
 
 
-forks = [
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
-    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
-]
+def forks(test: Callable[..., None]) -> Callable[..., None]:
+    test = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")(test)
+    return pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")(test)
 
 
-def marked(test: Callable[..., None]) -> Callable[..., None]:
-    for mark in forks:
-        test = mark(test)
-    return test
-
-
-@marked
+@forks
 def test_a_kill_at_any_moment_leaves_the_old_index_or_the_new(saved: Path, tmp_path: Path) -> None:
     add(Path(shutil.copytree(saved, tmp_path / "first")), "so that nothing is imported later")
     left = []
     for step in itertools.count(1):
         folder = Path(shutil.copytree(saved, tmp_path / "killed"))
-        (status,) = in_processes(lambda step=step, folder=folder: (die_at(step), add(folder, "new")))  # type: ignore[misc]
+        status = in_process(lambda step=step, folder=folder: (die_at(step), add(folder, "new")))  # type: ignore[misc]
         left.append(texts_of(folder))
         add(folder, "next")
         assert texts_of(folder) == [*left[-1], "next"]
@@ -178,38 +168,20 @@ def test_a_kill_at_any_moment_leaves_the_old_index_or_the_new(saved: Path, tmp_p
     assert left == [TEXTS] * written + [[*TEXTS, "new"]] * (len(left) - written)
 
 
-@marked
-@pytest.mark.parametrize("how", ["save", "merge"])
-def test_a_killed_copy_is_whole_or_not_there(encoder: Encoder, saved: Path, tmp_path: Path, how: str) -> None:
-    def copy(target: Path) -> None:
-        if how == "save":
-            PhraseIndex.load(saved, encoder).save(target)
-        else:
-            PhraseIndex.merge([saved], target)
-
-    copy(tmp_path / "first")  # so that nothing is imported later
+@forks
+def test_a_killed_save_is_whole_or_not_there(encoder: Encoder, saved: Path, tmp_path: Path) -> None:
+    index = PhraseIndex.load(saved, encoder)
+    index.verify()
     for step in itertools.count(1, 5):
         place = tmp_path / f"copy{step}"
-        (status,) = in_processes(lambda step=step, place=place: (die_at(step), copy(place)))  # type: ignore[misc]
+        status = in_process(lambda step=step, place=place: (die_at(step), index.save(place)))  # type: ignore[misc]
         if not place.exists():
-            copy(place)
+            PhraseIndex.load(saved, encoder).save(place)
         assert texts_of(place) == texts_of(saved) == TEXTS
         if status != -signal.SIGKILL:
             break
     assert status == 0
     assert step > 20
-
-
-@marked
-def test_processes_add_one_after_the_other(saved: Path) -> None:
-    def work(name: str) -> Callable[[], object]:
-        return lambda: [add(saved, f"{name} {number}") for number in range(6)]
-
-    assert in_processes(*map(work, "xyz")) == [0, 0, 0]
-    texts = texts_of(saved)
-    assert texts[: len(TEXTS)] == TEXTS
-    for name in "xyz":
-        assert [text for text in texts if text.startswith(f"{name} ")] == [f"{name} {number}" for number in range(6)]
 
 
 def test_all_files_are_on_the_disk_before_the_manifest_names_them(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,22 +232,6 @@ def test_mapped_segments_are_never_written_to_and_hold_no_files_open(
     with open(segments(saved)[1] / "spans", "r+b") as file:
         file.write(b"\7")
     assert index._segments[1].spans[0, 0] == 7  # it is mapped, not read
-
-
-def test_a_segment_that_cannot_be_opened_is_not_kept(
-    encoder: Encoder, saved: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: object) -> None:
-        raise OSError("no memory")
-
-    index = PhraseIndex.load(saved, encoder)
-    with monkeypatch.context() as patched:
-        patched.setattr(Segment, "_mapped", refused)
-        with pytest.raises(OSError, match="no memory"):
-            index.add(["once"])
-    index.add(["once"])
-    assert texts_of(saved) == [*index] == [*TEXTS, "once"]
-    assert names(saved) == {"phrases.json", "phrases.lock", *(place.name for place in segments(saved))}
 
 
 def test_kinds_of_words(encoder: Encoder) -> None:

@@ -46,7 +46,7 @@ def example(seed: int) -> tuple[np.ndarray, np.ndarray, int, int]:
     return queries.astype(np.float32), tokens.astype(np.float32), min_size, max_size
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(24))
 def test_every_score_is_that_of_the_span_vector(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spans, "TOKENS", 16)  # so that there are several chunks
     queries, tokens, low, high = example(seed)
@@ -62,7 +62,7 @@ def test_every_score_is_that_of_the_span_vector(seed: int, monkeypatch: pytest.M
             assert slow[start, end - start - low] == pytest.approx(slow.max(), abs=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(24))
 def test_greedy_takes_the_best_spans_that_do_not_overlap(seed: int) -> None:
     queries, tokens, low, high = example(3 * seed + 1)
     best = best_spans(queries, tokens, min_size=low, max_size=high)
@@ -117,10 +117,9 @@ def test_extremes() -> None:
     one = np.array([[3.0, 4.0]], np.float32)
     assert [values.tolist() for values in best_spans(one, one, max_size=99)] == [[1], [0], [1]]
     assert [values.tolist() for values in best_spans(one, one, min_size=2, max_size=99)] == [[0], [0], [0]]
-    none = best_spans(one, one[:0])
-    assert [values.tolist() for values in none] == [[0], [0], [0]]
+    assert [values.tolist() for values in best_spans(one, one[:0])] == [[0], [0], [0]]
     assert best_spans(one[:0], one).score.shape == (0,)
-    assert span_scores(one[0], one, min_size=2, max_size=4).tolist() == [[-np.inf] * 3]
+    assert span_scores([3.0, 4.0], one, min_size=2, max_size=4).tolist() == [[-np.inf] * 3]
 
 
 def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,8 +199,3 @@ def test_what_would_give_wrong_numbers_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=r"sizes|holds|boundaries"):
             best_spans(queries, tokens, **options)
-
-
-def test_a_list_is_a_query_of_span_scores() -> None:
-    scores = span_scores([1.0, 0.0], np.eye(2), max_size=2)
-    np.testing.assert_array_equal(scores, span_scores(np.array([1.0, 0.0]), np.eye(2), max_size=2))

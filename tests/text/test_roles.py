@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -77,17 +76,6 @@ def test_roles_are_spelt_as_in_the_sentence() -> None:
     assert said(frames) == [("The  young lady’s DOG", "picked  up", "", "the ball")]
 
 
-def test_results_are_fresh() -> None:
-    label_roles("the dog barks", tag=toy.tag).append({})
-    label_roles("the boy laughed", tag=toy.tag)[0].clear()
-    assert said(label_roles("the boy laughed", tag=toy.tag)) == [("the boy", "laughed", "", "")]
-
-
-def test_a_tagger_must_tag_every_token() -> None:
-    with pytest.raises(ValueError, match="1 tags for 2 tokens"):
-        label_roles("dogs bark", tag=tagger("NNS"))
-
-
 def test_rules_find_the_roles_of_the_toy_world() -> None:
     """An independent witness: the roles that the grammar of the toy world put into its sentences."""
     right = {form: Counter[str]() for form in ("active", "passive", "cleft theme", "relative theme")}
@@ -106,21 +94,3 @@ def test_rules_find_the_roles_of_the_toy_world() -> None:
         assert counts["verb"] >= 0.97 * counts["all"]
         assert counts["ARGM-NEG"] == counts["verb"]
         assert min(counts[name] for name in ("ARG0", "PRED", "ARG1")) > 0.85 * counts["all"]
-
-
-@pytest.mark.realdata
-def test_roles_with_nltk_s_tagger(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import nltk
-
-    monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(real_data / "nltk_data")])
-    try:
-        nltk.data.find("taggers/averaged_perceptron_tagger_eng/")
-    except LookupError:
-        pytest.skip(f"NLTK's averaged_perceptron_tagger_eng is not in {nltk.data.path}; set NLTK_DATA")
-    assert said(label_roles("The old man isn't playing a large flute.")) == [
-        ("The old man", "playing", "n't", "a large flute")
-    ]
-    assert said(label_roles("The dog, which barks, cannot be heard by the neighbours.")) == [
-        ("The dog", "barks", "", ""),
-        ("the neighbours", "heard", "not", "The dog"),
-    ]

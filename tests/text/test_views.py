@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from random import Random
 
 import pytest
 from experiments import toy
 
-from sentlab import data
-from sentlab.text.roles import label_roles
 from sentlab.text.views import (
     View,
     compose,
@@ -20,11 +17,9 @@ from sentlab.text.views import (
     random_deletion,
     random_duplication,
     random_swap,
-    split_words,
     srl_guided,
     synonym_replacement,
     viewed,
-    wordnet_synonyms,
 )
 
 LETTERS = list("abcdefghijklmnopqrst")  # 20 words
@@ -54,23 +49,6 @@ def test_as_many_words_are_replaced_as_the_rate_says(rate: float, count: int) ->
     assert after[-1] == "the"
 
 
-def test_words_without_synonym_are_passed_over() -> None:
-    words = ["big", "dogs", "bark", "loudly"]
-    for seed in range(20):
-        view = partial(synonym_replacement, synonyms=lambda word: ("noisily",) if word == "loudly" else ())
-        assert view(words, Random(seed)) == ["big", "dogs", "bark", "noisily"]
-
-
-def test_every_word_and_every_synonym_has_its_turn() -> None:
-    pairs = {"big": ("large", "great"), "dog": ("hound",)}
-    found = Counter(
-        " ".join(synonym_replacement(["big", "dog"], Random(seed), synonyms=lambda word: pairs[word]))
-        for seed in range(400)
-    )
-    assert set(found) == {"large dog", "great dog", "big hound"}
-    assert 150 < found["big hound"] < 250
-
-
 @pytest.mark.parametrize(
     ("word", "expected"),
     [
@@ -83,10 +61,6 @@ def test_marks_and_capitals_stay(word: str, expected: str) -> None:
     after = synonym_replacement([word], Random(0), synonyms=toy.synonyms)
     assert " ".join(after) in expected.split("|")
     assert not any(" " in part for part in after)
-
-
-def test_a_word_as_it_is_spelt_comes_first() -> None:
-    assert synonym_replacement(["US"], Random(0), synonyms=lambda word: {"US": ["USA"], "us": ["we"]}[word]) == ["USA"]
 
 
 def test_words_are_left_out_with_the_probability_that_the_rate_says() -> None:
@@ -140,19 +114,6 @@ def test_a_crop_is_a_stretch_of_the_sentence(rate: float, fallen: int) -> None:
     assert min(crops.values()) > 0.5 * 1000 / (fallen + 1)
 
 
-def test_crops_are_pure_and_repeatable_and_keep_one_word() -> None:
-    words = tuple(LETTERS)
-    assert random_crop(words, Random(5)) == random_crop(list(words), Random(5))
-    assert random_crop([], Random(0)) == []
-    assert random_crop(["alone"], Random(0), rate=1.0) == ["alone"]
-    assert len(random_crop(["a", "[MASK]"], Random(0))) == 1
-    for rate in (-0.1, 1.1, float("nan")):
-        with pytest.raises(ValueError, match="rate"):
-            random_crop(words, Random(0), rate=rate)
-    with pytest.raises(TypeError, match="split_words"):
-        random_crop("a sentence", Random(0))
-
-
 @pytest.mark.parametrize(
     ("frames", "expected"),
     [
@@ -177,18 +138,6 @@ def test_semantic_roles_in_the_order_of_the_paper(frames: list[dict[str, str]], 
     words = ("The", "words,", "as", "they", "are.")
     assert srl_guided(words, Random(0), roles=roles) == expected.split()
     assert asked == ["The words, as they are."]
-
-
-def test_semantic_roles_of_the_toy_world_as_a_view() -> None:
-    rng = Random(0)
-    before = rng.getstate()
-    sentence = next(text for text in toy.load("toy-sentences", "dev") if " not " in text and " by " in text)
-    frame = toy.roles(sentence)[0]
-    after = partial(srl_guided, roles=toy.roles)(split_words(sentence), rng)
-    assert " ".join(after) == " ".join(frame[role] for role in ("ARG0", "PRED", "ARGM-NEG", "ARG1"))
-    assert rng.getstate() == before
-    with pytest.raises(TypeError, match="split_words"):
-        srl_guided(sentence, rng, roles=toy.roles)
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -238,62 +187,3 @@ def test_composed_views_follow_each_other() -> None:
     expected = random_deletion(random_swap(LETTERS, rng, rate=0.2), rng)
     assert both(LETTERS, Random(3)) == expected
     assert compose()(("a", "b"), Random(0)) == ["a", "b"]
-
-
-def test_splitting_and_joining() -> None:
-    assert split_words(" The dog,  (a hound)\tbarks. ") == ["The", "dog,", "(a", "hound)", "barks."]
-    sentence = "Before lunch, the nurse's [MASK] was sold!"
-    assert " ".join(split_words(sentence)) == sentence
-
-
-def test_toy_sentences_keep_their_words_under_synonyms() -> None:
-    """Each word is itself or, marks and capitals aside, a synonym from the lexicon."""
-    view, replaced = partial(synonym_replacement, synonyms=toy.synonyms, rate=0.3), 0
-    for number, sentence in enumerate(toy.load("toy-sentences", "dev", size=200)):
-        words = split_words(sentence)
-        after = " " + " ".join(view(words, Random(number))) + " "
-        for word in words:
-            bare = word.strip(".,")
-            options = [bare, *toy.synonyms(bare), *toy.synonyms(bare.lower())]
-            assert any(option.lower() in after.lower() for option in options), (sentence, after)
-        replaced += after.strip() != sentence
-        assert after.strip()[-1] == sentence[-1]
-    assert replaced > 180
-
-
-@pytest.mark.realdata
-def test_wordnet_s_synonyms(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import nltk.corpus
-
-    monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(real_data / "nltk_data")])
-    try:
-        nltk.data.find("corpora/wordnet/")
-    except LookupError:
-        pytest.skip(f"NLTK's wordnet is not in {nltk.data.path}; set NLTK_DATA")
-    wordnet_synonyms.cache_clear()
-    assert wordnet_synonyms("dog")[:3] == ("domestic dog", "Canis familiaris", "frump")  # the first sense, then others
-    assert "automobile" in wordnet_synonyms("Cars")
-    assert wordnet_synonyms("zyzzyvas") == ()
-    for word in ("dog", "plays", "quickly", "big"):
-        found = wordnet_synonyms(word)
-        assert found
-        assert len(set(found)) == len(found)
-        assert not any("_" in lemma or lemma.lower() in (word, word.removesuffix("s")) for lemma in found)
-    after = synonym_replacement(split_words("A man is slicing an onion, quickly."), Random(1), rate=0.5)
-    assert after[0] == "A"
-    assert after[-1].endswith(".")
-    assert sum(word in after for word in ("man", "slicing", "onion,", "quickly.")) == 1  # three of the four are others
-
-
-@pytest.mark.realdata
-def test_the_crop_that_is_the_control_of_roles_keeps_as_many_words(real_data: Path) -> None:
-    try:
-        label_roles("dogs run")
-    except LookupError as error:  # the tagger's data is no part of the package
-        pytest.skip(str(error))
-    sentences = [split_words(text) for text in data.load("wiki1m", "train", real_data).rows[:600]]
-    words = sum(map(len, sentences))
-    roles = sum(len(srl_guided(own, Random(0), roles=label_roles)) for own in sentences) / words
-    crop = sum(len(random_crop(own, Random(0), rate=0.6)) for own in sentences) / words
-    assert f"{roles:.0%}" == "41%"  # as a page of the book says
-    assert abs(roles - crop) < 0.02

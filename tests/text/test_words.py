@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from itertools import pairwise
-from pathlib import Path
+from math import log
 
 import numpy as np
 import pytest
 
-from sentlab import data
 from sentlab.encoder import Encoder
-from sentlab.text.words import tight, word_boundaries, word_places
+from sentlab.text.words import BM25, K1, B, tokens, word_boundaries, word_places
 
 
 def words(text: str, pieces: list[str] | None = None) -> list[str]:
@@ -55,6 +53,7 @@ def test_a_token_that_begins_with_a_space_belongs_to_the_word_behind_it() -> Non
         ("한국어를 배워요.", "한국어를|배워요|."),
         ("на́ш дом", "на́ш|дом"),
         ("co\u00adoperate \u200ehe\u200e", "co\u00adoperate|\u200e|he\u200e"),
+        ("foo\u200bbar is", "foo\u200bbar|is"),
         ("3.5 U.S. x² a_b 90's it’s 'quoted'", "3|.|5|U|.|S|.|x²|a_b|90's|it’s|'|quoted|'"),
         ("👍🏽🇩🇪🇫🇷 ok!?", "👍🏽|🇩🇪|🇫🇷|ok|!|?"),
     ],
@@ -82,26 +81,19 @@ def test_composed_and_decomposed_text_have_the_same_words() -> None:
     assert found[1] == found[0]
 
 
-@pytest.mark.realdata
-@pytest.mark.parametrize("name", ["sts15", "stsb"])
-def test_english_words_are_runs_of_letters_and_digits(real_data: Path, name: str) -> None:
-    run = re.compile(r"\w+(?:['’]\w+)*|\S")
-    for row in data.load(name, folder=real_data):
-        for text in (row.text_a, row.text_b):
-            if not any(unicodedata.category(character).startswith("M") for character in text):
-                assert words(re.sub(r"\s+", " ", text)) == run.findall(text)
-
-
-def test_a_zero_width_space_does_not_divide_a_word() -> None:
-    assert words("foo\u200bbar is", ["foo", "bar", "is"]) == ["foo\u200bbar", "is"]
-
-
-def test_tight_leaves_white_space_out_at_both_ends() -> None:
-    text = " \n a dog\t"
-    assert text[slice(*tight(text, 0, len(text)))] == "a dog"
-    assert tight("  ", 0, 2)[0] == tight("  ", 0, 2)[1]
-
-
 def test_places_of_words_are_characters() -> None:
     text = "isn't  it, \u732b\u597d?"
     assert [text[a:b] for a, b in word_places(text)] == ["isn't", "it", ",", "\u732b", "\u597d", "?"]
+
+
+def test_bm25_scores_are_those_of_the_formula() -> None:
+    index = BM25(["a cat sleeps", "A dog, a dog barks!", "rain", "snow falls"])
+    weight, mean = log((4 - 1 + 0.5) / (1 + 0.5)), (3 + 5 + 1 + 2) / 4  # "dog" is in one text of four
+    expected = weight * 2 / (2 + K1 * (1 - B + B * 5 / mean))
+    assert index.scores("Dog?").tolist() == pytest.approx([0, expected, 0, 0], rel=1e-5)
+    assert not index.scores("?!").any()
+    assert not index.scores("whale").any()
+
+
+def test_words_of_bm25_and_word_vectors() -> None:
+    assert tokens("A well-known dog's 3.5 kg, don\u2019t!") == "a well known dog 's 3.5 kg do n't".split()
