@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
 STS_TASKS = (*YEARS, "stsb", "sick")
 SENTEVAL = "the layout of SentEval's data/downstream, which its data script downloads"
-MSMARCO_ROWS = 6_400_000  # that are read: SLICE (section 5) trains for 200,000 steps of 32
 Folder = str | Path | None
 Reader = Callable[..., Read[Any]]
 
@@ -172,13 +171,17 @@ def _sts(year: str, count: int) -> PublicSet:
     return PublicSet(ScoredPair, {"test": count}, files, hub=hub)
 
 
-def _words(count: int, origin: str, *paths: str, highest: float = 10.0) -> PublicSet:
-    return public_set(WordPair, {"test": count}, {partial(readers.read_word_pairs, highest=highest): paths}, origin)
+def _words(count: int, path: str, other: str, origin: str, highest: float = 10.0) -> PublicSet:
+    read = partial(readers.read_word_pairs, highest=highest)
+    return public_set(WordPair, {"test": count}, {read: [path, f"wordsim/EN-{other}.txt"]}, f"{origin}, or the second")
 
 
 _HUB_SPLITS: dict[str, tuple[str, ...]] = {"train": ("train",), "dev": ("validation",), "test": ("test",)}
 _NLI = ("premise", "hypothesis", "label")
+_WS353 = "ws353simrel.tar.gz, the halves of WordSim-353 by Agirre et al. (2009)"
 _MNLI = ("MNLI/multinli_1.0", "multinli_1.0/multinli_1.0")
+_QUORA = ("quora/quora_positive_eval.csv", "quora/quora_single_questions_unlabelled.csv")
+_MSMARCO = partial(readers.read_msmarco, limit=6_400_000)  # SLICE (section 5) trains for 200,000 steps of 32
 PUBLIC: dict[str, PublicSet] = {
     "sts12": _sts("12", 3108),
     "sts13": _sts("13", 1500),
@@ -243,12 +246,7 @@ PUBLIC: dict[str, PublicSet] = {
     "quora": public_set(  # released without splits, and PaSeR searches all of it
         DuplicateQuestion,
         {"test": 404290},
-        {
-            readers.read_quora: [
-                "quora/quora_duplicate_questions.tsv",
-                "quora/quora_positive_eval.csv + quora/quora_single_questions_unlabelled.csv",
-            ]
-        },
+        {readers.read_quora: ["quora/quora_duplicate_questions.tsv", " + ".join(_QUORA)]},
         "the first is what Quora released in 2017 as First Quora Dataset Release: Question Pairs",
     ),
     "askubuntu": public_set(
@@ -260,11 +258,7 @@ PUBLIC: dict[str, PublicSet] = {
     "msmarco": public_set(
         Triple,
         {"train": 39_780_811},
-        {
-            partial(readers.read_msmarco, limit=MSMARCO_ROWS): [
-                f"msmarco/triples.train.small.tsv{gz}" for gz in ("", ".gz")
-            ]
-        },
+        {_MSMARCO: [f"msmarco/triples.train.small.tsv{gz}" for gz in ("", ".gz")]},
         "triples.train.small.tar.gz of MS MARCO's passage ranking, unpacked",
     ),
     "wiki1m": public_set(
@@ -276,31 +270,10 @@ PUBLIC: dict[str, PublicSet] = {
         },
         "the first is in the hub's princeton-nlp/datasets-for-simcse; the others hold a paragraph a line",
     ),
-    "simlex": _words(
-        999,
-        "SimLex-999.zip of fh295.github.io/simlex.html, or the second of these files",
-        "SimLex-999/SimLex-999.txt",
-        "wordsim/EN-SIMLEX-999.txt",
-    ),
-    "ws353-sim": _words(
-        203,
-        "ws353simrel.tar.gz, the similarity half of WordSim-353 by Agirre et al. (2009), or the second of these files",
-        "wordsim353_sim_rel/wordsim_similarity_goldstandard.txt",
-        "wordsim/EN-WS-353-SIM.txt",
-    ),
-    "ws353-rel": _words(
-        252,
-        "ws353simrel.tar.gz, the relatedness half of WordSim-353 by Agirre et al. (2009), or the second of these files",
-        "wordsim353_sim_rel/wordsim_relatedness_goldstandard.txt",
-        "wordsim/EN-WS-353-REL.txt",
-    ),
-    "men": _words(
-        3000,
-        "the MEN Test Collection by Bruni et al. (2014), in its natural form, or the second of these files",
-        "MEN/MEN_dataset_natural_form_full",
-        "wordsim/EN-MEN-TR-3k.txt",
-        highest=50.0,
-    ),
+    "simlex": _words(999, "SimLex-999/SimLex-999.txt", "SIMLEX-999", "SimLex-999.zip of fh295.github.io/simlex.html"),
+    "ws353-sim": _words(203, "wordsim353_sim_rel/wordsim_similarity_goldstandard.txt", "WS-353-SIM", _WS353),
+    "ws353-rel": _words(252, "wordsim353_sim_rel/wordsim_relatedness_goldstandard.txt", "WS-353-REL", _WS353),
+    "men": _words(3000, "MEN/MEN_dataset_natural_form_full", "MEN-TR-3k", "MEN by Bruni et al. (2014)", highest=50.0),
     "scws": public_set(
         WordPairInContext,
         {"test": 2003},
@@ -394,9 +367,9 @@ def load(
     """Load a corpus by name, and say in `Corpus.source` where it was found.
 
     Public data sets are looked for in `folder` or, where that is not given, in the folder that the environment variable
-    SENTLAB_DATA names (laid out like SentEval's `data/downstream`), and else on the hub through the `datasets` library.
-    A set that is not in a `folder=` is an error; one that is not in SENTLAB_DATA comes from the hub, with a warning.
-    The hub is asked for STS, SICK, SNLI and MNLI alone. Some sets are made of others:
+    SENTLAB_DATA names (laid out like SentEval's `data/downstream`), and else, for STS, SICK, SNLI and MNLI, on the hub
+    through the `datasets` library. A set that is not in a `folder=` is an error; one that is not in SENTLAB_DATA comes
+    from the hub with a warning.
 
     - `sts-unlabelled`: the distinct sentences of all seven STS sets as plain strings, every split and unscored pairs
       too: 89,192 with repeats, on which PaSeR (section 4.2) and ConSERT train. This trains on the TEXTS of the test
@@ -404,11 +377,9 @@ def load(
     - `nli`: SNLI and MNLI as one set, as the Universal paper (section 3.1) trains on them.
     - `nli-triples`: premises of `nli`, each with a hypothesis that follows and one that contradicts it, as SimCSE and
       PaSeR (section 4.2) train on: the i-th of either kind together, so that no pair is used twice.
-
-    `wiki1m` holds sentences of Wikipedia as plain strings, each once: the million that SimCSE and PT-BERT (section 4.1)
-    train on, or else those of the articles in `text/`. `msmarco` holds the first 6,400,000 of MS MARCO's 39,780,811
-    triples of a query and two passages, as many as SLICE (sections 4.1 and 5) trains on. All of Quora's release is
-    `test`.
+    - `wiki1m`: distinct sentences of Wikipedia: the million that SimCSE and PT-BERT (section 4.1) train on, or else
+      those of the articles in `text/`. `msmarco`: the first 6,400,000 of 39,780,811 triples of a query and two
+      passages, as many as SLICE (sections 4.1 and 5) trains on. `quora`: all of the release is `test`.
 
     Args:
         name: one of `corpora()`, which also lists the splits of each.

@@ -241,8 +241,8 @@ def read_stsb(path: str | Path) -> Read[ScoredPair]:
 
 def read_sick(path: str | Path) -> Read[ScoredPair]:
     """Read SICK relatedness, 1 to 5: tab-separated with a header row, quotes are plain text."""
-    names = ("sentence_A", "sentence_B", "relatedness_score")
-    return rows_of(csv_records(path, names, "\t", quotes=False), partial(scored_pair, low=1.0))
+    records = csv_records(path, ("sentence_A", "sentence_B", "relatedness_score"), "\t", quotes=False)
+    return rows_of(records, partial(scored_pair, low=1.0))
 
 
 def read_snli(premises: str | Path, hypotheses: str | Path, labels: str | Path) -> Read[LabelledPair]:

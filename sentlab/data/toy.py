@@ -1,8 +1,7 @@
 """The toy world: corpora of every kind in a small English, with gold by construction, for trials without files.
 
-Its generator draws scenes (who does what to whom, how, where and when) and puts them into words in several syntactic
-forms. What is known of the scenes is the gold. It is in the book's repository, `book/experiments/toy`, for other sizes
-and seeds; here are the rows of seed 0. Train, dev and test share no scene.
+Its generator, `experiments.toy` beside the book, draws scenes and puts them into words in several syntactic forms; what
+is known of the scenes is the gold. These are its rows of seed 0. Train, dev and test share no scene.
 Results on it are to be called what they are: results on the toy world.
 """
 
@@ -15,29 +14,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sentlab.data.rows import (
-    Corpus,
-    DuplicateQuestion,
-    LabelledPair,
-    PhraseInContext,
-    PhrasePair,
-    RankingQuery,
-    ScoredPair,
-    Triple,
-    WordPair,
-)
+from sentlab.data import rows
+from sentlab.data.rows import Corpus
 
 WORLD = Path(__file__).resolve().parents[1] / "assets" / "toy-world.jsonl.xz"  # a line a corpus and split
 ROWS: dict[str, type] = {
     "toy-sentences": str,
-    "toy-sts": ScoredPair,
-    "toy-nli": Triple,
-    "toy-nli-pairs": LabelledPair,
-    "toy-phrases": PhrasePair,
-    "toy-words": WordPair,
-    "toy-duplicates": DuplicateQuestion,
-    "toy-reranking": RankingQuery,
-    "toy-contexts": PhraseInContext,
+    "toy-sts": rows.ScoredPair,
+    "toy-nli": rows.Triple,
+    "toy-nli-pairs": rows.LabelledPair,
+    "toy-phrases": rows.PhrasePair,
+    "toy-words": rows.WordPair,
+    "toy-duplicates": rows.DuplicateQuestion,
+    "toy-reranking": rows.RankingQuery,
+    "toy-contexts": rows.PhraseInContext,
 }
 NAMES = tuple(ROWS)
 
