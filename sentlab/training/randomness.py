@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ def set_seed(seed: int) -> None:
 
 def read() -> dict[str, Any]:
     """Return the states of all generators, as JSON takes them."""
-    name, keys, *rest = np.random.get_state()  # noqa: NPY002
+    name, keys, *rest = cast(Any, np.random.get_state())  # noqa: NPY002
     return {
         "python": random.getstate(),
         "numpy": [name, keys.tolist(), *rest],

@@ -202,15 +202,6 @@ def test_extreme_passages(make: Make, settings: dict) -> None:
     assert math.isfinite(method.loss(cut)["contrastive"].item())
 
 
-def test_the_loss_is_the_same_inside_autocast_to_its_precision(make: Make) -> None:
-    method = make(SLICE, "mean")
-    batch = method.collate(TRIPLES)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = method.loss(batch)["contrastive"]
-    assert loss.dtype == torch.float32
-    assert loss.item() == pytest.approx(method.loss(batch)["contrastive"].item(), abs=0.05)
-
-
 def test_a_word_of_training_is_a_word_of_the_search() -> None:
     encoder = Encoder.from_pretrained("tiny", pooling="mean", device="cpu")
     text = "They don't sell unfashionable hats, do they?"

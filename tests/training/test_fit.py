@@ -117,14 +117,6 @@ def test_killed_and_resumed_is_bit_identical(tmp_path: Path, killed_at: int, eve
     assert [row["step"] for row in history.seen] == [4, 8, 12, 16, 20]
 
 
-def test_same_seed_same_weights_other_seed_others() -> None:
-    runs = [Line(), Line(), Line()]
-    for method, seed in zip(runs, (0, 0, 1), strict=True):
-        quiet(method, config(seed=seed))
-    assert torch.equal(runs[0].weight.weight, runs[1].weight.weight)
-    assert not torch.equal(runs[0].weight.weight, runs[2].weight.weight)
-
-
 def test_keep_dev_ends_with_the_best_evaluation() -> None:
     method, scores, weights = Line(), iter([0.0, 1.0, 3.0, 2.0, 0.0, 1.0]), []
 
@@ -236,12 +228,9 @@ def test_on_a_cpu_bfloat16_is_for_methods_with_few_shapes() -> None:
     class FewShapes(Watch):
         few_shapes = True
 
-    histories = [
-        quiet(FewShapes(), config(steps=1, precision="bfloat16")),
-        quiet(FewShapes(), config(steps=1)),
-    ]
-    assert kinds == [torch.bfloat16, torch.float32]
-    assert [history.settings["arithmetic"] for history in histories] == ["bfloat16", "float32"]
+    history = quiet(FewShapes(), config(steps=1, precision="bfloat16"))
+    assert kinds == [torch.bfloat16]
+    assert history.settings["arithmetic"] == "bfloat16"
     with pytest.raises(ValueError, match="memory"):
         quiet(Watch(), config(steps=1, precision="bfloat16"))
 
