@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from html import escape
-from inspect import signature
-from pathlib import Path
 from urllib.parse import quote
 
 import pandas as pd
@@ -14,7 +12,7 @@ import pandas as pd
 from experiments import runs, tables
 from experiments.plan import Entry
 from experiments.records import Record
-from experiments.run import RunRecord, RunSettings, method_class
+from experiments.run import RunRecord, RunSettings
 from experiments.search import shown, varied
 
 KINDS = {
@@ -31,9 +29,6 @@ KINDS = {
     "speed": "how fast the package is beside others",
 }
 SEVERAL = ("sweep", "search")  # kinds of which a record has runs
-FIRST = ("PaSeR", "SupervisedPaSeR", "Universal", "MoCo", "PTBERT", "SLICE")  # groups of the list, in order
-LAST = ("no training", "Comparisons", "Other", "At the papers' scale")
-# shows the records that hold every word
 FIND = """
 const words = this.value.toLowerCase().split(/\\s+/);
 for (const row of document.querySelectorAll('#all-records .record')) {
@@ -43,23 +38,17 @@ for (const row of document.querySelectorAll('#all-records .record')) {
 
 
 def kinds(entries: Sequence[Entry]) -> pd.DataFrame:
-    """Return a table with one row per kind of record: what it is, how many there are, and the command.
+    """Return a table with one row per kind of record: what it is, and how many there are.
 
     Args:
         entries: `plan.entries` of the folder of records.
     """
-    rows = {}
-    for kind, what in KINDS.items():
-        of_kind = [entry for entry in entries if entry.record.kind == kind]
-        program = f"benchmarks/{kind}.py" if kind in ("library", "speed") else f"-m experiments {kind}"
-        rows[kind] = {
-            "what": what,
-            "records": len(of_kind),
-            "with results": sum(bool(entry.runs) for entry in of_kind),
-            "runs": len({run.name for entry in of_kind for run in entry.runs}) if kind in SEVERAL else "–",
-            "command": f"python {program}",
-        }
-    return pd.DataFrame(rows).T
+    counted = pd.DataFrame(
+        {"kind": entry.record.kind, "records": 1, "with results": bool(entry.runs)} for entry in entries
+    )
+    table = counted.groupby("kind").sum().loc[list(KINDS)]
+    table.insert(0, "what", list(KINDS.values()))
+    return table
 
 
 def machines(entries: Sequence[Entry]) -> pd.DataFrame:
@@ -68,11 +57,10 @@ def machines(entries: Sequence[Entry]) -> pd.DataFrame:
     Each run counts once, also where several sweeps share it.
     """
     sources = {run.name: run.source for entry in entries for run in entry.runs}.values()
-    libraries = ("python", "torch", "transformers")
     table = pd.DataFrame(
         {
             "device": source.device,
-            "libraries": ", ".join(f"{name} {source.versions[name]}" for name in libraries),
+            "libraries": ", ".join(f"{name} {source.versions[name]}" for name in ("python", "torch", "transformers")),
             "hours": source.seconds / 3600,
         }
         for source in sources
@@ -82,24 +70,19 @@ def machines(entries: Sequence[Entry]) -> pd.DataFrame:
     return pd.concat([sums, pd.DataFrame([total])])
 
 
-def listing(entries: Sequence[Entry], place: Path) -> str:
+def listing(entries: Sequence[Entry]) -> str:
     """Return all records by method as HTML: settings in words, scores, time, and the command that fills each.
 
-    Every record and every run of a sweep has the id `record-NAME`, to which `tables.linked` leads.
-
-    Args:
-        entries: `plan.entries` of the folder of records.
-        place: that folder; links to files start at `results/`.
+    Every record and every run of a sweep has the id `record-NAME`, to which `tables.linked` leads. Links to files start
+    at `results/`.
     """
-    groups: dict[str, list[Entry]] = {}
-    for entry in entries:
-        groups.setdefault(_group(entry), []).append(entry)
-    between = sorted(groups.keys() - {*FIRST, *LAST})
     ids: set[str] = set()  # each is given once, though sweeps share runs
-    body = ""
-    for group in (name for name in (*FIRST, *between, *LAST) if name in groups):
-        body += f"<tbody><tr><th colspan='5'>{escape(group)}</th></tr></tbody>"
-        body += "".join(_record(entry, place, ids) for entry in groups[group])
+    body, group = "", None
+    for entry in sorted(entries, key=lambda entry: (entry.at_paper_scale, _group(entry))):
+        if _group(entry) != group:
+            group = _group(entry)
+            body += f"<tbody><tr><th colspan='5'>{escape(group)}</th></tr></tbody>"
+        body += _record(entry, ids)
     heads = "".join(f"<th>{head}</th>" for head in ("record", "what", "dev", "test", "time, date, device"))
     return (
         f"<input id='find' type='search' oninput=\"{escape(FIND)}\""
@@ -113,44 +96,38 @@ def main_scores(run: RunRecord) -> tuple[float, str, float]:
     """Return the dev score of a run, the name of its main test, and the score there; NaN where there is none."""
     scores, tests = runs.scores(run), run.settings.test[:1]
     wanted = ["average", *tests, *(f"{name} {run.settings.setups[0]} spearman" for name in tests)]
-    wanted += [f"{name} map" for name in tests]
-    test = next((name for name in wanted if name in scores), "")
+    test = next((name for name in [*wanted, *(f"{name} map" for name in tests)] if name in scores), "")
     return runs.dev_of(run), test, scores.get(test, math.nan)
 
 
-def method_in_words(settings: RunSettings) -> str:
-    """Return the name of the method, with the arguments that are not its defaults."""
-    if settings.method is None:
-        return "no training"
-    usual = signature(method_class(settings.method.name)).parameters
-    arguments = {key: value for key, value in settings.method.arguments.items() if value is not None}
-    changed = [key for key, value in arguments.items() if key not in usual or value != usual[key].default]
-    return ", ".join([settings.method.name, *(f"{key}={shown(arguments[key])}" for key in changed)])
+def _group(entry: Entry) -> str:
+    settings = _run_settings(entry.record)
+    if entry.at_paper_scale:
+        return "At the papers' scale"
+    return "Comparisons" if settings is None else settings.method.name if settings.method else "No training"
 
 
-def _record(entry: Entry, place: Path, ids: set[str]) -> str:
+def _record(entry: Entry, ids: set[str]) -> str:
     """The rows of a record: what it is, and below it its command and runs."""
     inside = ""
     if entry.record.kind in SEVERAL and entry.runs:
-        lines = "".join(_run(entry, run, place, ids) for run in entry.runs)
+        lines = "".join(_run(entry, run, ids) for run in entry.runs)
         of = "" if entry.state == "done" else f" of {entry.planned}"
-        count = f"{len(entry.runs)}{of} run{'s' * (entry.planned > 1)}"
-        inside = f"<details><summary>{count}</summary><ul>{lines}</ul></details>"
-    cells = "".join(f"<td>{cell}</td>" for cell in (_what(entry), *_found(entry)))
+        inside = f"<details><summary>{len(entry.runs)}{of} runs</summary><ul>{lines}</ul></details>"
+    cells = "".join(f"<td>{cell}</td>" for cell in (_what(entry), *_results(entry)))
     return (
-        f"<tbody class='record'{_anchor(entry.name, ids)}><tr><td><b>{_link(entry.path, place)}</b></td>{cells}</tr>"
+        f"<tbody class='record'{_anchor(entry.name, ids)}><tr><td><b>{_link(entry.name)}</b></td>{cells}</tr>"
         f"<tr><td colspan='5'><code>{escape(entry.command)}</code>{inside}</td></tr></tbody>"
     )
 
 
-def _run(entry: Entry, run: RunRecord, place: Path, ids: set[str]) -> str:
+def _run(entry: Entry, run: RunRecord, ids: set[str]) -> str:
     names = [*entry.record.settings.over, *(["train.seed"] if entry.record.kind == "search" else [])]
     label = ", ".join(f"{name}={value}" for name, value in varied(run.settings, names).items())
     dev, test, score = main_scores(run)
     step = "" if run.results.kept_step is None else f" (step {run.results.kept_step})"
     told = [f"dev {dev:.1f}{step}", *([f"{test} {score:.1f}"] if test else []), _time([run])]
-    link = _link(place / f"{run.home or run.name}.json", place, label)
-    return f"<li{_anchor(run.name, ids)}>{link}: {escape(', '.join(told))}</li>"
+    return f"<li{_anchor(run.name, ids)}>{_link(run.home or run.name, label)}: {escape(', '.join(told))}</li>"
 
 
 def _what(entry: Entry) -> str:
@@ -159,7 +136,9 @@ def _what(entry: Entry) -> str:
     if settings is None:
         counted = ("rows", "claims", "encoders", "columns", "tables", "topics", "phrases", "programs")
         return ", ".join(f"{len(getattr(record.settings, k))} {k}" for k in counted if hasattr(record.settings, k))
-    what, over = method_in_words(settings), record.settings.over if record.kind in SEVERAL else {}
+    over = record.settings.over if record.kind in SEVERAL else {}
+    arguments = settings.method.arguments.items() if settings.method else ()
+    what = ", ".join([_group(entry), *(f"{key}={shown(value)}" for key, value in arguments if value is not None)])
     if chosen_by := getattr(record.settings, "chosen_by", None):
         what += f", as {chosen_by} has chosen"
     if over:
@@ -177,7 +156,7 @@ def _what(entry: Entry) -> str:
     return "<br>".join(map(escape, parts))
 
 
-def _found(entry: Entry) -> tuple[str, str, str]:
+def _results(entry: Entry) -> tuple[str, str, str]:
     """The dev score of a record, its test score, and when and where it was made."""
     if not entry.runs:
         return "NOT RUN" if entry.at_paper_scale else "no results yet", "–", "–"
@@ -188,20 +167,15 @@ def _found(entry: Entry) -> tuple[str, str, str]:
         return "–", "–", made
     devs, tests, scores = zip(*map(main_scores, entry.runs), strict=True)
     differ = entry.record.kind == "sweep" and set(entry.record.settings.over) != {"train.seed"}
-    steps = sorted({step for run in entry.runs if (step := run.results.kept_step) is not None})
-    kept = f"<br>step {' to '.join(map(str, dict.fromkeys([steps[0], steps[-1]])))}" if steps else ""
-    test = f"<br>{escape(tests[0])}" if tests[0] else ""
-    return _spread(devs, differ) + kept, _spread(scores, differ) + test, made
+    return _spread(devs, differ), f"{_spread(scores, differ)}<br>{escape(tests[0])}", made
 
 
 def _spread(values: Sequence[float], differ: bool) -> str:
     """Of several runs: mean and deviation over seeds, or the range where they differ in more."""
     known = [value for value in values if not math.isnan(value)]
-    if not known:
-        return "–"
-    if differ:
-        return " to ".join(dict.fromkeys([f"{min(known):.1f}", f"{max(known):.1f}"]))
-    return tables.shown([{"score": value} for value in known])["score"]
+    if differ and known:
+        return f"{min(known):.1f} to {max(known):.1f}"
+    return tables.shown([{"score": value} for value in known])["score"] if known else "–"
 
 
 def _run_settings(record: Record) -> RunSettings | None:
@@ -209,25 +183,15 @@ def _run_settings(record: Record) -> RunSettings | None:
     return record.settings.run if record.kind in SEVERAL else record.settings if record.kind == "run" else None
 
 
-def _group(entry: Entry) -> str:
-    settings = _run_settings(entry.record)
-    if entry.at_paper_scale:
-        return "At the papers' scale"
-    if settings is None:
-        return "Other" if entry.record.kind in ("library", "speed") else "Comparisons"
-    return settings.method.name if settings.method else "no training"
-
-
 def _anchor(name: str, ids: set[str]) -> str:
-    if name in ids:
-        return ""
+    new = name not in ids
     ids.add(name)
-    return f' id="record-{escape(name)}"'
+    return f' id="record-{escape(name)}"' if new else ""
 
 
-def _link(path: Path, place: Path, label: str = "") -> str:
-    where = path.relative_to(place).as_posix()  # relative to the page, like the files
-    return f'<a href="results/{quote(where)}">{escape(label or where.removesuffix(".json"))}</a>'
+def _link(name: str, label: str = "") -> str:
+    """A link to the file of a record, relative to the page."""
+    return f'<a href="results/{quote(name)}.json">{escape(label or name)}</a>'
 
 
 def _time(records: Sequence[Record]) -> str:

@@ -18,7 +18,7 @@ def entries() -> list[plan.Entry]:
 
 @pytest.fixture(scope="module")
 def page(entries: list[plan.Entry]) -> str:
-    return records_page.listing(entries, RESULTS)
+    return records_page.listing(entries)
 
 
 def test_every_record_and_run_has_one_anchor_and_a_file(page: str, entries: list[plan.Entry]) -> None:
