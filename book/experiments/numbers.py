@@ -9,7 +9,7 @@ A chapter computes them in a cell and shows them in its text. Myst-nb formats a 
     PaSeR gains {glue:text}`gain:.1f` points.               # in Markdown, anywhere on the page
 
 The front pages run no code: `{{ paser }}` in index.md is a substitution, and README has marked places, which
-`python -m experiments.numbers README.md` fills. Both take the numbers of `front`.
+`cd book && python -m experiments.numbers ../README.md` fills. Both take the numbers of `front`.
 """
 
 from __future__ import annotations

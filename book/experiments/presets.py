@@ -63,5 +63,5 @@ PRESETS = {
 
 
 def preset(name: str | None = None) -> Preset:
-    """Return the preset of that name; None: the one that the environment variable SENTLAB_PRESET names, else `quick`."""
+    """Return the preset of that name; None: the one that the variable SENTLAB_PRESET names, else `quick`."""
     return PRESETS[name or os.environ.get("SENTLAB_PRESET", "quick")]

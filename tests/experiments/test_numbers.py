@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_the_readme_has_the_numbers_of_the_records() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(numbers.PLACE.findall(readme)) >= 2
-    # else: python -m experiments.numbers README.md
+    # else: cd book && python -m experiments.numbers ../README.md
     assert numbers.fill(readme, numbers.front(ROOT / "book" / "results")) == readme
 
 
