@@ -75,6 +75,7 @@ class PhraseIndex:
     """
 
     _scratch: weakref.finalize | None = None  # removes the folder of an index that is not saved
+    _manifest: Manifest
 
     def __init__(self, encoder: Encoder, *, min_size: int = 1, max_size: int = 20, dtype: str = "float16") -> None:
         check_sizes(min_size, max_size)
@@ -90,16 +91,13 @@ class PhraseIndex:
 
     @classmethod
     def load(cls, folder: str | Path, encoder: Encoder) -> PhraseIndex:
-        """Open a saved index: large files are mapped into memory, and read where they are needed.
+        """Open a saved index with the encoder that made it; large files are mapped into memory.
 
         We check the sizes of the files here. The first search reads them all and compares their checksums.
 
-        Args:
-            encoder: with the weights, the tokenizer and the max_length that it was made with.
-
         Raises:
             FileNotFoundError: the folder is no phrase index.
-            ValueError: the index is damaged, or was made with another encoder.
+            ValueError: the index is damaged, or was made with other weights, another tokenizer or max_length.
         """
         folder = Path(folder).expanduser().resolve()
         index = cls.__new__(cls)
@@ -138,7 +136,7 @@ class PhraseIndex:
         others wait for a minute.
 
         Args:
-            texts: any iterable; it is read as it is encoded. An empty text counts, and is never found.
+            texts: any iterable; it is read as it is encoded. An empty text counts, too.
             precision: of the encoder's arithmetic, as in `Encoder.encode`: `bfloat16` is quicker where the CPU has AMX.
             progress: True shows a bar, False none; None shows one once the work has taken three seconds.
 
@@ -189,29 +187,26 @@ class PhraseIndex:
                 segment.
         """
         queries, words = self._read(checked(phrases))
-        barred = [(FIRST & ~word_kind(own[0]), LAST & ~word_kind(own[-1])) if trim else (0, 0) for own in words]
+        edges = [(each[0], each[-1]) for each in words]
+        barred = [(FIRST & ~word_kind(first), LAST & ~word_kind(last)) if trim else (0, 0) for first, last in edges]
         order = sorted(range(len(words)), key=barred.__getitem__)  # phrases with equal edges are searched together
         begins = None
         if starts is not None:
-            begins = [np.asarray(own, np.int64) for own, _ in zip(starts, words, strict=True)]
+            begins = [np.asarray(places, np.int64) for places, _ in zip(starts, words, strict=True)]
             begins = [begins[number] for number in order]
         parts = [segment.check() for segment in self._segments]
-        edges = [barred[number] for number in order]
-        best = best_in(parts, queries[order], edges, k, self.min_size, self.max_size, begins)
-        hits = {number: [self._hit(*span) for span in spans] for number, spans in zip(order, best, strict=True)}
-        return [hits[number] for number in range(len(words))]
+        barred = [barred[number] for number in order]
+        best = best_in(parts, queries[order], barred, k, self.min_size, self.max_size, begins)
+        spans = dict(zip(order, best, strict=True))
+        return [[self._hit(*span) for span in spans[number]] for number in range(len(words))]
 
     def table(self, phrases: Iterable[str], hits: Sequence[Sequence[Hit]], around: int = 60) -> pd.DataFrame:
-        """Return a row for each hit that `search` has found for the phrases, with `around` characters on either side.
-
-        Returns:
-            The columns phrase, similarity, words, before, after, text, start and end.
-        """
+        """Return a row for each hit that `search` found for the phrases, with `around` characters on either side."""
         import pandas as pd  # slow to import
 
         rows = []
-        for phrase, own in zip(phrases, hits, strict=True):
-            for hit in own:
+        for phrase, hits_of_one in zip(phrases, hits, strict=True):
+            for hit in hits_of_one:
                 text = self[hit.text]
                 context = {"before": text[max(0, hit.start - around) : hit.start], "after": text[hit.end :][:around]}
                 rows.append({"phrase": phrase} | hit._asdict() | context)
@@ -254,9 +249,8 @@ class PhraseIndex:
             FileExistsError: `out` holds something; nothing is changed.
             ValueError: indexes that differ in encoder, sizes or dtype, that hold the same texts, or are damaged.
         """
-        parts = [
-            (folder, Manifest.read(folder)) for folder in (Path(folder).expanduser().resolve() for folder in folders)
-        ]
+        places = [Path(folder).expanduser().resolve() for folder in folders]
+        parts = [(folder, Manifest.read(folder)) for folder in places]
         if len({replace(manifest, segments=()) for _, manifest in parts}) != 1:
             raise ValueError("indexes to merge must share encoder, sizes and dtype, and there must be one")
         segments = [Segment(folder, extent, manifest) for folder, manifest in parts for extent in manifest.segments]
@@ -334,19 +328,20 @@ class PhraseIndex:
         return Hit(segment.first_text + text, begin, stop, segment.text(text)[begin:stop], similarity)
 
 
-def join(found: Sequence[Sequence[Sequence[Hit]]], texts: Sequence[int], k: int) -> list[list[Hit]]:
+def join(hits: Sequence[Sequence[Sequence[Hit]]], texts: Sequence[int], k: int) -> list[list[Hit]]:
     """Return the best k hits for each phrase of searches in several indexes, which may be on several machines.
 
     Args:
-        found: of each index, what `PhraseIndex.search` returns for the same phrases, with the same k or a larger one.
+        hits: of each index, what `PhraseIndex.search` returns for the same phrases, with the same k or a larger one.
         texts: the number of texts of each index, `len(index)`. Texts are counted through all of them, as by `merge`.
         k: hits a phrase.
     """
     firsts = list(accumulate(texts, initial=0))
     best = []
-    for lists in zip(*found, strict=True):  # of one phrase; spans of two texts never overlap
-        hits = [hit._replace(text=first + hit.text) for first, own in zip(firsts, lists, strict=False) for hit in own]
-        best.append(sorted(hits, key=lambda hit: -hit.similarity)[:k])  # of equals the first text's stays first
+    for lists in zip(*hits, strict=True):  # of one phrase; spans of two texts never overlap
+        placed = zip(firsts, lists, strict=False)
+        counted = [hit._replace(text=first + hit.text) for first, shard in placed for hit in shard]
+        best.append(sorted(counted, key=lambda hit: -hit.similarity)[:k])  # of equals the first text's stays first
     return best
 
 
@@ -379,8 +374,8 @@ def encode_words(
         for (number, start, _), passage, (vectors, offsets) in zip(batch, cut, encoded, strict=True):
             edges = word_boundaries(passage, offsets)
             if len(edges) > 1:
-                spans = zip(offsets[edges[:-1], 0].tolist(), offsets[edges[1:] - 1, 1].tolist(), strict=True)
-                spans = np.array([tight(passage, begin, _behind_marks(passage, end)) for begin, end in spans])
+                places_of_words = zip(offsets[edges[:-1], 0].tolist(), offsets[edges[1:] - 1, 1].tolist(), strict=True)
+                spans = np.array([tight(passage, a, _behind_marks(passage, b)) for a, b in places_of_words])
                 words = spans[:, 0] < spans[:, 1]  # for some tokenizers a line break is a token
                 if words.any():
                     yield number, np.add.reduceat(vectors, edges[:-1])[words], spans[words] + start

@@ -149,10 +149,10 @@ class _Shortlist:
         vectors, inverse = torch.empty(reach, self.queries.shape[1]), torch.empty(max_size, WORDS)
         products = torch.empty(min(QUERIES, len(queries)) * reach)
         for begin in range(0, len(part.vectors), WORDS):
-            own = part.vectors[begin : begin + reach]
+            chunk = part.vectors[begin : begin + reach]
             count = min(WORDS, len(part.vectors) - begin)
-            vectors[: len(own)] = torch.from_numpy(own)
-            vectors[len(own) :] = 0.0
+            vectors[: len(chunk)] = torch.from_numpy(chunk)
+            vectors[len(chunk) :] = 0.0
             lengths = inverse[:, :count].copy_(torch.from_numpy(part.lengths[:max_size, begin : begin + count]))
             unsure = lengths[min_size - 1 :].sum(0).isnan()  # a sum with NaN is NaN
             any_unsure = bool(unsure.any())
@@ -167,9 +167,7 @@ class _Shortlist:
                     numbers, allowed = [*rows], lengths
                     if last:
                         ends = torch.zeros(len(words))
-                        ends[: len(own)] = torch.from_numpy((part.kinds[begin : begin + reach] & last) == 0)[
-                            : len(words)
-                        ]
+                        ends[: len(chunk)] = torch.from_numpy((part.kinds[begin : begin + reach] & last) == 0)
                         allowed = lengths * ends.unfold(0, count, 1)
                     best = self.best(dots[numbers[0] - row : numbers[-1] - row + 1], allowed, min_size)
                     if first:
@@ -182,14 +180,14 @@ class _Shortlist:
         """Run the quick pass over some of a part's words only: those where the spans of each query may begin."""
         (min_size, max_size), last = self.sizes, len(part.vectors) - 1
         for number, query in enumerate(self.queries):
-            own = _inside(part, np.unique(starts[number]))
-            words = np.minimum(own[:, None] + np.arange(max_size), last)  # (M, K)
+            begins = _inside(part, np.unique(starts[number]))
+            words = np.minimum(begins[:, None] + np.arange(max_size), last)  # (M, K)
             read, place = np.unique(words, return_inverse=True)
             dots = np.asarray(part.vectors[read], np.float32) @ (query / part.scale).numpy()
-            cosines = dots[place.reshape(words.shape)].cumsum(1) * part.lengths[:max_size, own].T
-            cosines[_barred(part, own, words, self.barred[number])] = 0.0
+            cosines = dots[place.reshape(words.shape)].cumsum(1) * part.lengths[:max_size, begins].T
+            cosines[_barred(part, begins, words, self.barred[number])] = 0.0
             best = cosines[:, min_size - 1 :].max(1, initial=-np.inf)
-            self._offer(number, own + part.first_word, best[None])
+            self._offer(number, begins + part.first_word, best[None])
 
     def _offer(self, first: int, where: np.ndarray, best: np.ndarray) -> None:
         """Keep of some queries, from `first` on, the places (c,) whose quick cosines (q, c) come near the best."""
@@ -202,8 +200,8 @@ class _Shortlist:
             known = values[~np.isnan(values)]
             if len(known) >= self.kept:
                 self.least[query] = float(np.partition(known, -self.kept)[-self.kept])
-            near = ~(values < self.least[query] - SLACK)
-            self.offered[query] = values[near], places[near]
+            kept = ~(values < self.least[query] - SLACK)
+            self.offered[query] = values[kept], places[kept]
 
     def places(self, query: int) -> np.ndarray | None:
         """Find where the best spans of a query can begin, rising; None: anywhere, as the quick pass could not tell."""
@@ -217,24 +215,24 @@ def _exact_scores(query: Tensor, barred: Edges, part: Part, starts: np.ndarray, 
     all_scores = torch.empty(len(starts), max_size, dtype=torch.float64)
     sizes, exact, last = np.arange(max_size), query.double(), max(0, len(part.vectors) - 1)
     for first in range(0, len(starts), WINDOWS):
-        own = starts[first : first + WINDOWS]
-        words = np.minimum(own[:, None] + sizes, last)  # (m, K): the last words of the spans
+        begins = starts[first : first + WINDOWS]
+        words = np.minimum(begins[:, None] + sizes, last)  # (m, K): the last words of the spans
         vectors = part.vectors[words.ravel()].reshape(*words.shape, -1)
-        sums = torch.zeros(len(own), len(query), dtype=torch.float64)
+        sums = torch.zeros(len(begins), len(query), dtype=torch.float64)
         scores, norms = torch.empty(2, *words.shape, dtype=torch.float64)
         for size in sizes:  # a word more each time: the sums of all sizes would not fit into the caches
             sums += torch.from_numpy(vectors[:, size].astype(np.float64))
             norms[:, size] = sums.norm(dim=1)
             scores[:, size] = sums @ exact
         scores = (scores / norms).masked_fill_(norms == 0, 0.0)
-        ends = part.words[np.searchsorted(part.words, own, side="right")]
-        absent = (own[:, None] + sizes >= ends[:, None]) | _barred(part, own, words, barred)
+        ends = part.words[np.searchsorted(part.words, begins, side="right")]
+        absent = (begins[:, None] + sizes >= ends[:, None]) | _barred(part, begins, words, barred)
         all_scores[first : first + WINDOWS] = scores.masked_fill_(torch.from_numpy(absent), -torch.inf)
     return all_scores
 
 
 def _barred(part: Part, starts: np.ndarray, ends: np.ndarray, barred: Edges) -> np.ndarray:
-    """Tell which spans begin with one of some words (M,), or end with one (M, K), of a kind that is barred: (M, K)."""
+    """Return which spans from words `starts` (M,) to `ends` (M, K) have a barred kind of word at an edge: (M, K)."""
     if not any(barred):
         return np.zeros(ends.shape, dtype=bool)
     return ((part.kinds[starts] & barred[0])[:, None] | (part.kinds[ends] & barred[1])) != 0
@@ -251,10 +249,10 @@ def _best(dots: Tensor, inverse: Tensor, min_size: int) -> Tensor:
     count = inverse.shape[1]
     sums, best = torch.zeros(len(dots), count), torch.full((len(dots), count), -torch.inf)
     scores = torch.empty_like(sums)
-    for size, own in enumerate(inverse, 1):
+    for size, of_size in enumerate(inverse, 1):
         sums += dots[:, size - 1 : size - 1 + count]
         if size >= min_size:
-            torch.mul(sums, own, out=scores)
+            torch.mul(sums, of_size, out=scores)
             torch.maximum(best, scores, out=best)
     return best
 
@@ -286,12 +284,12 @@ def _loop(dots: np.ndarray, inverse: np.ndarray, min_size: int, cosines: np.ndar
         for query in range(len(dots)):
             sums[:], best[:] = 0.0, -np.inf
             for size in range(sizes):
-                own, weights = dots[query, begin + size :], inverse[size, begin:]
+                products, weights = dots[query, begin + size :], inverse[size, begin:]
                 if size + 1 < min_size:
                     for start in range(starts):
-                        sums[start] += own[start]
+                        sums[start] += products[start]
                 else:
                     for start in range(starts):
-                        sums[start] += own[start]
+                        sums[start] += products[start]
                         best[start] = max(best[start], sums[start] * weights[start])
             cosines[query, begin : begin + starts] = best[:starts]

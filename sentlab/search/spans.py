@@ -82,8 +82,8 @@ def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 
     best.masked_fill_(best.isneginf(), 0.0)
     if edges is not None:
         start, end = edges[start], edges[end]
-    found = Spans(best, start, end)
-    return found if isinstance(tokens, Tensor) else Spans(*(values.numpy() for values in found))
+    spans = Spans(best, start, end)
+    return spans if isinstance(tokens, Tensor) else Spans(*(values.numpy() for values in spans))
 
 
 def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 20, boundaries: Any = None) -> Any:

@@ -64,16 +64,8 @@ class Phrase:
 def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
     """Find the phrases of a sentence, most important first, in linear time.
 
-    Args:
-        sentence: the raw text. Phrases never cross punctuation or a stopword.
-        top: keep at most so many. None keeps all.
-
-    Returns:
-        Phrases by falling score, equal scores in text order. Spans never overlap, and a phrase that occurs twice is
-        listed twice. The list is empty when the sentence has no content word.
-
-    Raises:
-        ValueError: `top` is not positive.
+    Phrases never cross punctuation or a stopword, and never overlap. Equal scores are in text order. A phrase that
+    occurs twice is listed twice. `top` keeps at most so many.
 
     Source: Rose et al. (2010), "Automatic keyword extraction from individual documents"; PaSeR, section 3.1.1.
 
@@ -82,7 +74,7 @@ def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
         ['old farmer sold', 'brown horse', 'market']
     """
     if top is not None and top < 1:
-        raise ValueError(f"top must be at least 1 (or None for all phrases), got {top}")
+        raise ValueError(f"top must be at least 1, or None for all phrases, not {top}")
     return list(_ranked(sentence)[:top])
 
 
@@ -139,13 +131,6 @@ def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: 
         tag: gives each token of a list a Penn Treebank tag. A clitic such as "n't" is one token. None takes NLTK's
             averaged perceptron. The book's `experiments.toy.tag` knows the toy world.
 
-    Returns:
-        Phrases with score 1.
-
-    Raises:
-        ValueError: `kinds` is empty or names another kind, or `tag` does not return one tag for each token.
-        LookupError: NLTK's tagger is needed, and its data are missing.
-
     Source: PaSeR (Wu and Zhao 2022), section 3.1.1, with chunks in the place of the sub-trees of a full parse.
 
     Example:
@@ -156,9 +141,9 @@ def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: 
     """
     if isinstance(kinds, str) or not kinds or not set(kinds) <= set(CHUNKS):
         raise ValueError(f"kinds must be some of {', '.join(CHUNKS)} in a tuple, got {kinds!r}")
-    found = list(_chunked(sentence, frozenset(kinds), tag or _perceptron()))
-    Random(sentence).shuffle(found)
-    return found
+    phrases = list(_chunked(sentence, frozenset(kinds), tag or _perceptron()))
+    Random(sentence).shuffle(phrases)
+    return phrases
 
 
 @lru_cache(maxsize=2**16)
@@ -170,10 +155,7 @@ def _chunked(sentence: str, kinds: frozenset[str], tag: Tagger) -> tuple[Phrase,
 
 
 def chunk_tree(sentence: str, tag: Tagger | None = None) -> tuple[list[re.Match[str]], Any]:
-    """Return the tokens of a sentence and NLTK's tree of its chunks, whose leaves are (place of the token, its tag).
-
-    Args, Raises: as in `chunk_phrases`.
-    """
+    """Return the tokens of a sentence and NLTK's tree of its chunks, whose leaves are (place of the token, its tag)."""
     matches = list(PHRASE_TOKEN.finditer(sentence))
     tags = _tags(matches, tag or _perceptron())
     if tags[-1:] == ["?"]:
@@ -236,11 +218,10 @@ def mask_spans(
         input_ids: the L token ids of one sentence.
         offsets: the characters [start, end) of each token. An empty span such as (0, 0) marks a special token.
         phrases: what to mask.
-        mask_token_id: the id of the mask token.
+        mask_token_id: of the tokenizer.
 
     Returns:
-        The masked copy, L ids, and for each phrase the positions of its tokens. A phrase that the tokenizer left out
-        has none.
+        The masked copy, L ids, and for each phrase the positions of its tokens.
 
     Source: PaSeR (Wu and Zhao 2022), section 3.1.2.
 

@@ -63,16 +63,11 @@ def label_roles(sentence: str, *, tag: Tagger | None = None) -> list[dict[str, s
 
     Args:
         sentence: the raw text.
-        tag: gives each token its Penn tag, as in `sentlab.text.phrases.chunk_phrases`. None takes NLTK's averaged
-            perceptron.
+        tag: gives each token its Penn tag, as in `sentlab.text.phrases.chunk_phrases`.
 
     Returns:
         A frame for each predicate in text order: those of ARG0, PRED, ARGM-NEG and ARG1 that there are, as the sentence
         spells them. An imperative, for one, has no ARG0.
-
-    Raises:
-        ValueError: `tag` does not return one tag for each token.
-        LookupError: NLTK's tagger is needed, and its data are missing.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4, with these rules in the place of a trained labeller.
 
@@ -138,7 +133,7 @@ def _frame(pieces: Sequence[_Piece], start: int, place: int, group: Sequence[_Pi
     frame = {
         "ARG0": _by(pieces, place) if passive else before,
         "PRED": pieces[place].text(last),
-        "ARGM-NEG": next((found[0] for found in negations if found), ""),
+        "ARGM-NEG": next((negation[0] for negation in negations if negation), ""),
         "ARG1": before if passive else behind,
     }
     return {role: text for role, text in frame.items() if text}
@@ -146,13 +141,13 @@ def _frame(pieces: Sequence[_Piece], start: int, place: int, group: Sequence[_Pi
 
 def _subject(pieces: Sequence[_Piece], start: int) -> str:
     """The noun phrase before a verb group that begins at `start`."""
-    if found := _antecedent(pieces, start):
-        return found
+    if antecedent := _antecedent(pieces, start):
+        return antecedent
     for place in range(start - 1, -1, -1):
         governor = _adverbs_before(pieces, place) - 1
         free = governor < 0 or pieces[governor].kind not in ("IN", "TO")
-        if free and (found := _noun_phrase(pieces, place)):
-            return found
+        if free and (subject := _noun_phrase(pieces, place)):
+            return subject
     return ""
 
 

@@ -51,10 +51,7 @@ def compose(*views: View) -> View:
 def viewed(sentences: Sequence[str], view: View, mask_token: str = MASK) -> list[str]:
     """Draw a view of each sentence, with torch's global generator as the source of its random numbers.
 
-    Args:
-        sentences: texts, which may hold masked tokens.
-        view: (words, random numbers) -> words. It reads every masked token as "[MASK]".
-        mask_token: the tokenizer's mask token, such as "<mask>". The texts given and returned hold this one.
+    `mask_token` is the tokenizer's, such as "<mask>". The texts hold this one, and the view reads it as "[MASK]".
     """
     rng = Random(int(torch.randint(2**62, ())))
     texts = [" ".join(view(split_words(sentence.replace(mask_token, MASK)), rng)) for sentence in sentences]
@@ -65,16 +62,13 @@ def viewed(sentences: Sequence[str], view: View, mask_token: str = MASK) -> list
 def wordnet_synonyms(word: str) -> tuple[str, ...]:
     """Find the other words of all WordNet senses of a word in any inflection, as base forms, the usual senses first.
 
-    Some have several words.
-
-    Raises:
-        LookupError: NLTK's WordNet is not there.
+    Some have several words. NLTK's WordNet must be there: nltk.download("wordnet").
     """
     from nltk.corpus import wordnet
 
     lemmas = [name.replace("_", " ") for sense in wordnet.synsets(word) for name in sense.lemma_names()]
-    own = {word.lower(), *(wordnet.morphy(word.lower(), part) for part in "nvar")}
-    return tuple(dict.fromkeys(lemma for lemma in lemmas if lemma.lower() not in own))
+    itself = {word.lower(), *(wordnet.morphy(word.lower(), part) for part in "nvar")}
+    return tuple(dict.fromkeys(lemma for lemma in lemmas if lemma.lower() not in itself))
 
 
 def synonym_replacement(
@@ -96,9 +90,6 @@ def synonym_replacement(
         synonyms: word -> what may replace it. A word without synonyms is passed over.
         keep: words that are left unchanged.
 
-    Raises:
-        ValueError: `rate` is not within 0 and 1.
-
     Source: Wei and Zou (2019), section 2, "synonym replacement".
     """
     changes = _changes(words, rate)
@@ -118,8 +109,6 @@ def synonym_replacement(
 def random_deletion(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP) -> list[str]:
     """Leave out each word with probability `rate`, but never all the words that may be left out.
 
-    Args, Raises: as in `synonym_replacement`.
-
     Source: Wei and Zou (2019), section 2, "random deletion".
 
     Example:
@@ -136,8 +125,6 @@ def random_deletion(words: Sequence[str], rng: Random, *, rate: float = 0.1, kee
 
 def random_swap(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP) -> list[str]:
     """Let two words change places, as many times as `rate` of all words and at least once.
-
-    Args, Raises: as in `synonym_replacement`.
 
     Source: Wei and Zou (2019), section 2, "random swap"; PaSeR calls it token reordering. PT-BERT (Table 3, "reorder")
     does not say how it reorders; this stands in for it too.
@@ -158,8 +145,6 @@ def random_duplication(
 ) -> list[str]:
     """Double some words in place, as many as `rate` of all words and at least one.
 
-    Args, Raises: as in `synonym_replacement`.
-
     Source: PT-BERT (Tan et al. 2022), section 4.4 and Table 3, "duplication"; the paper gives no rate.
 
     Example:
@@ -173,8 +158,6 @@ def random_duplication(
 
 def random_crop(words: Sequence[str], rng: Random, *, rate: float = 0.1) -> list[str]:
     """Keep a stretch of the sentence: `rate` of all words fall from its two ends, at least one, but never all.
-
-    Args, Raises: as in `synonym_replacement`.
 
     Source: SimCSE (Gao et al. 2021), Table 1, "crop"; PT-BERT repeats the numbers in Table 4.
 
