@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,8 +19,9 @@ import pandas as pd
 from pydantic import PositiveInt, model_validator
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
-from sentlab.evaluation.metrics import spearman
-from sentlab.evaluation.mining import MAX_SIZE, Setup, bm25, evaluate_mining, williams
+from sentlab.evaluation.metrics import pearson, spearman, williams_test
+from sentlab.evaluation.mining import DECIMALS, MAX_SIZE, Setup, evaluate_mining
+from sentlab.text.words import BM25
 from tqdm import tqdm
 
 from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, there
@@ -159,7 +161,7 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Pat
     The share is NaN where nothing is sought, or where only the kept similarities are left of the encoder.
     """
     if row.record is None:
-        return bm25(corpus).similarities, math.nan
+        return bm25(corpus), math.nan
     setup = row.setup or table.setup
     run = encoders_of(RowSettings(record=row.record), place, first=True)[0]
     trained = run.settings.method is not None
@@ -174,3 +176,38 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Pat
         setup = "ngrams" if setup == "spans" else setup  # which without context are the same
     result = evaluate_mining(encoder, corpus, setup, max_size=table.max_size)
     return result.similarities, result.found
+
+
+def bm25(corpus: Corpus[Any]) -> np.ndarray:
+    """Score the baseline without vectors: Okapi BM25 of each context, asked for the words of its phrase: (n,).
+
+    Frequencies and lengths are those of the corpus's contexts (`sentlab.text.words.BM25`); the paper has them from
+    wikitext-103.
+
+    Source: SLICE, section 5; Robertson et al. (1994), "Okapi at TREC-3".
+    """
+    index = BM25([row.context for row in corpus])
+    scores = [index.scores(row.phrase)[place] for place, row in enumerate(corpus)]
+    return np.array(scores, np.float64).round(DECIMALS)
+
+
+def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
+    """Test each system against the best of them: Williams's test on Pearson's correlation.
+
+    Args:
+        rows: system -> its similarities, (n,) each, such as `MiningResult.similarities`.
+        gold: (n,).
+
+    Returns:
+        One row per system, in order: `pearson` x 100, its `difference` from the best (0 for the best itself), and
+        Williams's `t` and two-sided `p`.
+
+    Source: SLICE, Table 1.
+    """
+    scores = {name: pearson(values, gold) for name, values in rows.items()}
+    best = max(scores, key=scores.__getitem__)
+    table = {}
+    for name, r in scores.items():
+        t, p = williams_test(r, scores[best], pearson(rows[name], rows[best]), len(gold))
+        table[name] = 100 * r, 100 * (r - scores[best]), t, p
+    return pd.DataFrame(table.values(), index=list(table), columns=["pearson", "difference", "t", "p"])

@@ -67,22 +67,19 @@ def scores_over(evaluations: Sequence[Evaluation], chosen: np.ndarray | slice = 
 
     Returns:
         Scores x 100, float64 (S,).
-
-    Raises:
-        ValueError: the evaluations are of different rows.
     """
+    from scipy.stats import rankdata  # here, for it takes a second to import
+
     first = evaluations[0]
-    golds = [np.empty(0) if found.gold is None else found.gold for found in evaluations]
-    for found, own in zip(evaluations, golds, strict=True):
-        if len(found.items) != len(first.items) or not np.array_equal(own, golds[0]):
-            raise ValueError("the evaluations are not of the same rows: their number or their gold differs")
-    items = np.stack([evaluation.items[chosen] for evaluation in evaluations])  # (S, n)
+    if any(len(one.items) != len(first.items) or not np.array_equal(one.gold, first.gold) for one in evaluations):
+        raise ValueError("the evaluations are not of the same rows: their number or their gold differs")
+    items = np.stack([one.items[chosen] for one in evaluations])  # (S, n)
     if first.gold is None:
         return items.mean(axis=1)
     gold = first.gold[chosen]
     if first.correlation == "spearman":
-        items, gold = metrics.ranks(items), metrics.ranks(gold)
-    return np.array([100 * metrics.pearson(own, gold) for own in items])
+        items, gold = rankdata(items, axis=-1), rankdata(gold)
+    return np.array([100 * metrics.pearson(of_seed, gold) for of_seed in items])
 
 
 def evaluate(
@@ -104,18 +101,13 @@ def evaluate(
         Scores are named after the corpus: `sts12`, `quora map`, `quora mrr@10`, `stsb-context spans pearson`. A
         `sentlab.Encoder` gets a second score for WordPairInContext rows, `NAME in context`.
 
-    Raises:
-        ValueError: no evaluation fits the rows; the rows have no use for `setup`; or as the evaluations.
-
     Example:
-        >>> found = evaluate(sentlab.Encoder.from_pretrained(pooling="mean"), "toy-sts", progress=False)
-        >>> all_pairs, first_hundred = found.scores["toy-sts"], found.score(np.arange(100))
+        >>> result = evaluate(sentlab.Encoder.from_pretrained(pooling="mean"), "toy-sts", progress=False)
+        >>> all_pairs, first_hundred = result.scores["toy-sts"], result.score(np.arange(100))
     """
     corpus = one_corpus(rows, *KINDS, folder=folder)
     name, kind, left_out = corpus.name, type(corpus[0]), dict(corpus.left_out)
     check_rows(corpus, kind)
-    if setup is not None and kind is not PhraseInContext:
-        raise ValueError(f"setup= is for PhraseInContext rows; {name} holds {kind.__name__}")
     if kind in (DuplicateQuestion, RankingQuery):
         rank = evaluate_retrieval if kind is DuplicateQuestion else evaluate_reranking
         ranked = rank(encoder, corpus, progress=progress)
@@ -123,11 +115,11 @@ def evaluate(
         left_out = ranked.left_out
     elif kind is PhraseInContext:
         mined = evaluate_mining(encoder, corpus, setup or "spans", progress=progress)
-        measures = ["pearson", "spearman", "found"]
+        measures = {"pearson": mined.pearson, "spearman": mined.spearman, "found": mined.found}
+        scores = {f"{name} {mined.setup} {key}": value for key, value in measures.items()}
         if math.isnan(mined.found):  # nothing was sought, or there is nothing to find
-            measures.remove("found")
-        scores = {f"{name} {mined.setup} {measure}": getattr(mined, measure) for measure in measures}
-        items, left_out = mined.similarities, mined.left_out
+            del scores[f"{name} {mined.setup} found"]
+        items = mined.similarities
     elif kind is ScoredPair:
         items = pair_cosines(encoder, corpus, progress=progress)
         scores = {name: 100 * metrics.spearman(items, [row.score for row in corpus])}
@@ -160,9 +152,6 @@ def dev_score(rows: Rows, *, setup: Setup | None = None) -> Callable[[TextEncode
         rows, setup: as in `evaluate`, but of a name the `dev` split is loaded. A test split warns: what chooses must
             not see it.
 
-    Raises:
-        ValueError: as `evaluate`, or the scores of all rows are equal, so that nothing correlates with them.
-
     Example:
         >>> dev = sentlab.dev_score(sentlab.data.load("toy-sts", "dev"))
         >>> -100 < dev(sentlab.Encoder.from_pretrained(pooling="mean")) < 100
@@ -176,8 +165,8 @@ def dev_score(rows: Rows, *, setup: Setup | None = None) -> Callable[[TextEncode
         warnings.warn(f"{rows.name} is a test split; choose with another, or the test says too much", stacklevel=2)
 
     def score(encoder: TextEncoder) -> float:
-        found = evaluate(encoder, corpus, setup=setup, progress=False)
-        return found.score() if found.gold is None else 100 * metrics.spearman(found.items, found.gold)
+        result = evaluate(encoder, corpus, setup=setup, progress=False)
+        return result.score() if result.gold is None else 100 * metrics.spearman(result.items, result.gold)
 
     # a checkpoint belongs to its dev set
     score.fingerprint = f"{corpus.fingerprint}, {setup}"  # type: ignore[attr-defined]

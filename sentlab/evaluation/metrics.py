@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from sentlab.extras import need
-
 CHUNK = 256  # rows of the distance matrix held at once by `uniformity`
 
 Statistic = Callable[..., float]
@@ -25,51 +23,40 @@ def spearman(x: Any, y: Any) -> float:
     Returns:
         A value in [-1, 1]; nan where either vector is constant, for then there is no ranking to compare.
 
-    Raises:
-        ValueError: lengths differ, fewer than two values, or a value is not finite.
-
     Example:
         >>> sentlab.metrics.spearman([1.0, 2.0, 3.0], [10.0, 30.0, 20.0])
         0.5
     """
-    x, y = _paired(x, y)
-    return _correlation(ranks(x), ranks(y))
+    from scipy.stats import rankdata  # here, for it takes a second to import
 
-
-def ranks(values: np.ndarray) -> np.ndarray:
-    """Rank each value from 1 along the last axis, ties sharing their mean rank: (..., n) -> float64 (..., n)."""
-    values = np.asarray(values)
-    rows = values.reshape(-1, values.shape[-1])
-    found = np.empty(rows.shape)
-    for row, own in zip(rows, found, strict=True):
-        order = row.argsort()
-        ordered = row[order]
-        first = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])  # where a run of equal values begins
-        last = np.r_[first[1:], len(row)]  # and where the next one does
-        own[order] = np.repeat((first + last + 1) / 2, last - first)
-    return found.reshape(values.shape)
+    x, y = _paired(x, y, dimensions=1)
+    return pearson(rankdata(x), rankdata(y))
 
 
 def pearson(x: Any, y: Any) -> float:
-    """Compute Pearson's linear correlation of two vectors (n,). Returns and raises as `spearman`.
+    """Compute Pearson's linear correlation of two vectors (n,); nan where either is constant.
 
     Example:
         >>> round(sentlab.metrics.pearson([1.0, 2.0, 3.0], [2.0, 4.0, 5.0]), 4)
         0.982
     """
-    return _correlation(*_paired(x, y))
+    x, y = _paired(x, y, dimensions=1)
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return math.nan
+    # dividing by the largest deviation first keeps the squares of huge and of tiny values representable
+    x, y = x - x.mean(), y - y.mean()
+    x, y = x / np.abs(x).max(), y / np.abs(y).max()
+    return float(np.clip((x @ y) / math.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
 
 
 def cosine_similarity(x: Any, y: Any) -> np.ndarray:
-    """Compute the cosine of each row of x (n, D) with the same row of y (n, D): float64 (n,).
-
-    It is 0 where a row is all zero.
+    """Compute the cosine of each row of x (n, D) with the same row of y (n, D): float64 (n,); 0 for a row of zeros.
 
     Example:
         >>> sentlab.metrics.cosine_similarity([[1.0, 0.0], [0.0, 2.0]], [[1.0, 1.0], [0.0, 1.0]]).round(4).tolist()
         [0.7071, 1.0]
     """
-    x, y = _paired_rows(x, y)
+    x, y = _paired(x, y, dimensions=2)
     norms = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)  # (n,)
     dots = np.einsum("nd,nd->n", x, y)
     return np.clip(np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0), -1.0, 1.0)
@@ -88,7 +75,7 @@ def alignment(x: Any, y: Any, alpha: float = 2.0) -> float:
         >>> round(sentlab.metrics.alignment([[1.0, 0.0]], [[0.0, 1.0]]), 4)  # a pair at a right angle
         2.0
     """
-    x, y = _paired_rows(_unit_rows(x, "x"), _unit_rows(y, "y"))
+    x, y = (_unit_rows(side) for side in _paired(x, y, dimensions=2))
     return float((np.linalg.norm(x - y, axis=1) ** alpha).mean())
 
 
@@ -105,14 +92,8 @@ def uniformity(x: Any, t: float = 2.0) -> float:
         >>> round(sentlab.metrics.uniformity([[1.0, 0.0], [-1.0, 0.0]]), 4)  # opposite directions
         -8.0
     """
-    x = _unit_rows(x, "x")
-    n = len(x)
-    if n < 2:
-        raise ValueError(f"uniformity is over pairs of rows: x needs 2 rows or more, it has {n}")
-    if t <= 0:
-        raise ValueError(f"t must be positive, it is {t}")
-
-    sums = []
+    x = _unit_rows(as_rows(x))
+    n, sums = len(x), []
     for start in range(0, n - 1, CHUNK):
         rows = x[start : start + CHUNK]  # (c, D)
         squared = np.clip(2.0 - 2.0 * rows @ x[start:].T, 0.0, None)  # (c, n - start)
@@ -145,8 +126,6 @@ def reciprocal_rank(flags: Any, at: int | None = None) -> float:
         >>> sentlab.metrics.reciprocal_rank([0, 1, 1])
         0.5
     """
-    if at is not None and at < 1:
-        raise ValueError(f"at must be 1 or more, or None; it is {at}")
     hits = np.flatnonzero(_flags(flags)[:at])
     return 1.0 / float(hits[0] + 1) if len(hits) else 0.0
 
@@ -164,21 +143,16 @@ def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float,
     Returns:
         (t, two-sided p) with n - 3 degrees of freedom; t is positive where A is the better one.
 
-    Raises:
-        ValueError: a correlation is outside [-1, 1], the three cannot hold together, or n is below 4.
-
     Example:
         >>> t, p = sentlab.metrics.williams_test(r_xa=0.80, r_xb=0.70, r_ab=0.90, n=100)
         >>> round(t, 2), p < 0.05
         (3.67, True)
     """
-    if n < 4:
-        raise ValueError(f"n must be 4 or more, it is {n}")
-    if not all(-1.0 <= r <= 1.0 for r in (r_xa, r_xb, r_ab)):
-        raise ValueError(f"correlations must be in [-1, 1]; they are {r_xa}, {r_xb} and {r_ab}")
+    from scipy import stats  # here, for it takes a second to import
+
     determinant = 1 - r_xa**2 - r_xb**2 - r_ab**2 + 2 * r_xa * r_xb * r_ab
-    if determinant < -1e-9:
-        raise ValueError(f"no data can have r_xa={r_xa}, r_xb={r_xb} and r_ab={r_ab} at once")
+    if n < 4 or determinant < -1e-9 or max(abs(r_xa), abs(r_xb), abs(r_ab)) > 1:
+        raise ValueError(f"no {n} items can have the correlations r_xa={r_xa}, r_xb={r_xb} and r_ab={r_ab} at once")
     difference = r_xa - r_xb
     if abs(difference) < 1e-12:  # of two equal rankings, whose correlations differ by rounding
         return 0.0, 1.0
@@ -186,7 +160,7 @@ def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float,
     if variance == 0:  # r_xa = -r_xb with A and B determined by X: no room for chance
         return math.copysign(math.inf, difference), 0.0
     t = difference * math.sqrt((n - 1) * (1 + r_ab) / variance)
-    return t, float(2 * need("scipy.stats", "eval").t.sf(abs(t), n - 3))
+    return t, float(2 * stats.t.sf(abs(t), n - 3))
 
 
 def bootstrap_interval(
@@ -200,35 +174,23 @@ def bootstrap_interval(
         level: share of the resampled values that the interval holds.
 
     Returns:
-        (low, high).
-
-    Raises:
-        ValueError: lengths differ, or a resample has no defined statistic (too few items, or nearly all the same).
+        (low, high); nan where a resample has no defined statistic (too few items, or nearly all the same).
 
     Example:
         >>> random = np.random.default_rng(0)
         >>> gold = random.normal(size=200)
-        >>> found = gold + random.normal(size=200)
-        >>> low, high = sentlab.metrics.bootstrap_interval(sentlab.metrics.spearman, gold, found)
-        >>> low < sentlab.metrics.spearman(gold, found) < high
+        >>> scores = gold + random.normal(size=200)
+        >>> low, high = sentlab.metrics.bootstrap_interval(sentlab.metrics.spearman, gold, scores)
+        >>> low < sentlab.metrics.spearman(gold, scores) < high
         True
     """
     columns = [as_array(array) for array in arrays]
-    lengths = {len(column) for column in columns}
-    if len(lengths) != 1 or 0 in lengths:
-        raise ValueError(f"the arrays need one entry per item each, but their lengths are {sorted(lengths)}")
-    if not 0 < level < 1:
-        raise ValueError(f"level must be between 0 and 1, it is {level}")
-    if resamples < 1:
-        raise ValueError(f"resamples must be 1 or more, it is {resamples}")
+    (n,) = {len(column) for column in columns}  # one entry per item in each
     random = np.random.default_rng(seed)
-    n = lengths.pop()
     values = np.empty(resamples)
     for i in range(resamples):
         drawn = random.integers(n, size=n)
         values[i] = statistic(*(column[drawn] for column in columns))
-    if np.isnan(values).any():
-        raise ValueError(f"{np.isnan(values).sum()} of {resamples} resamples of {n} items have no defined statistic")
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
@@ -274,57 +236,35 @@ def as_array(values: Any) -> np.ndarray:
     return np.asarray(values)
 
 
-def as_rows(values: Any, name: str) -> np.ndarray:
+def as_rows(values: Any, dimensions: int = 2) -> np.ndarray:
     """Return `as_array` of vectors as rows (n, D), neither 0; ValueError for other shapes and for values not finite."""
     values = as_array(values)
-    if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(f"{name} must be vectors as rows (n, D), its shape is {values.shape}")
-    _check_finite(values, name)
+    if values.ndim != dimensions or 0 in values.shape:
+        raise ValueError(f"expected an array of {dimensions} dimensions, none of them 0; its shape is {values.shape}")
+    if not np.isfinite([values.min(), values.max()]).all():  # takes no memory, unlike isfinite of all
+        raise ValueError("there are values that are nan or infinite")
     return values
 
 
-def _check_finite(values: np.ndarray, name: str) -> None:
-    if not np.isfinite([values.min(), values.max()]).all():  # takes no memory, unlike isfinite of all
-        raise ValueError(f"{name} holds values that are nan or infinite")
-
-
-def _paired(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    x, y = as_array(x).astype(np.float64), as_array(y).astype(np.float64)
-    if x.ndim != 1 or x.shape != y.shape:
-        raise ValueError(f"x and y must be vectors of one length, but their shapes are {x.shape} and {y.shape}")
-    if len(x) < 2:
-        raise ValueError(f"a correlation needs 2 values or more, there are {len(x)}")
-    _check_finite(x, "x")
-    _check_finite(y, "y")
-    return x, y
-
-
-def _paired_rows(x: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    x, y = as_rows(x, "x"), as_rows(y, "y")
+def _paired(x: Any, y: Any, dimensions: int) -> tuple[np.ndarray, np.ndarray]:
+    """Both in float64; what NumPy would broadcast is refused."""
+    x, y = as_rows(x, dimensions), as_rows(y, dimensions)
     if x.shape != y.shape:
-        raise ValueError(f"x and y must be rows in pairs, but their shapes are {x.shape} and {y.shape}")
+        raise ValueError(f"x and y must have the same shape; they have {x.shape} and {y.shape}")
     return x.astype(np.float64), y.astype(np.float64)
 
 
-def _correlation(x: np.ndarray, y: np.ndarray) -> float:
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
-        return math.nan
-    # dividing by the largest deviation first keeps the squares of huge and of tiny values representable
-    x, y = x - x.mean(), y - y.mean()
-    x, y = x / np.abs(x).max(), y / np.abs(y).max()
-    return float(np.clip((x @ y) / math.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
-
-
-def _unit_rows(values: Any, name: str) -> np.ndarray:
-    values = as_rows(values, name).astype(np.float64)
-    norms = np.linalg.norm(values, axis=1, keepdims=True)
+def _unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Rows in float64 and scaled to length 1."""
+    rows = rows.astype(np.float64)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
     if not norms.all():
-        raise ValueError(f"{name} has {np.sum(norms == 0)} rows of zeros, which have no direction")
-    return values / norms
+        raise ValueError(f"{np.sum(norms == 0)} rows are all zero and have no direction")
+    return rows / norms
 
 
 def _flags(flags: Any) -> np.ndarray:
     flags = as_array(flags)
-    if flags.ndim != 1 or not np.isin(flags, (0, 1)).all():
-        raise ValueError("flags must be a vector of 0 and 1 (or False and True), best candidate first")
+    if not np.isin(flags, (0, 1)).all():  # such as scores, all of which would count as relevant
+        raise ValueError("flags are 0 and 1, or False and True, best candidate first")
     return flags

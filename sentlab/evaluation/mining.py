@@ -22,10 +22,9 @@ Averaged word vectors have no context, so to them a single pass is what `ngrams`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -34,12 +33,8 @@ from sentlab.encoder import Encoder
 from sentlab.encoder.inference import tokenized
 from sentlab.evaluation import metrics
 from sentlab.evaluation.sts import Result, Rows, TextEncoder, encode_groups, one_corpus
-from sentlab.extras import need
 from sentlab.search.spans import best_spans
-from sentlab.text.words import BM25, tight, word_boundaries, word_places
-
-if TYPE_CHECKING:
-    import pandas as pd
+from sentlab.text.words import tight, word_boundaries, word_places
 
 Setup = Literal["full", "ngrams", "spans", "start_end"]
 MAX_SIZE = 20  # words; at least as long as 90% of the paper's phrases
@@ -47,23 +42,21 @@ DECIMALS = 6  # of a similarity; what is behind them is rounding error of float3
 CONTEXTS = 256  # whose token vectors are in memory at once
 NGRAMS = 8192  # whose vectors are in memory at once
 OVERLAP = 0.5  # intersection over union from which on a match counts as found
-LEVEL = 0.05  # of Williams's test
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class MiningResult(Result):
-    """What `evaluate_mining` or `bm25` found.
+    """What `evaluate_mining` found.
 
     Args:
         name: of the corpus, such as `stsb-context`.
-        setup: `full`, `ngrams`, `spans`, `start_end` or `bm25`.
+        setup: `full`, `ngrams`, `spans` or `start_end`.
         pearson, spearman: correlations of similarities and gold x 100. NaN where all similarities are the same.
         found: of the rows with a gold of 4 or more, the share x 100 whose best n-gram is the true match. Characters in
             both are at least half of the characters in either. NaN without such a row, or where n-grams are not sought.
         similarities: of each row, float64 (n,), in order.
         matches: characters [start, end) of each row's best n-gram, int64 (n, 2). None where n-grams are not sought.
         left_out: reason -> number of rows that are not scored.
-        source: where the corpus came from.
     """
 
     name: str
@@ -74,17 +67,9 @@ class MiningResult(Result):
     similarities: np.ndarray
     matches: np.ndarray | None
     left_out: dict[str, int]
-    source: str
 
     def _row(self) -> tuple[str, dict[str, Any]]:
         return self.setup, {"pearson": self.pearson, "spearman": self.spearman, "found": self.found}
-
-    def __repr__(self) -> str:
-        found = "" if math.isnan(self.found) else f", found {self.found:.2f}"
-        return (
-            f"MiningResult({self.name}, {self.setup}: Pearson {self.pearson:.2f}, Spearman {self.spearman:.2f}{found}; "
-            f"{len(self.similarities):,} rows; x 100)"
-        )
 
 
 def evaluate_mining(
@@ -107,80 +92,27 @@ def evaluate_mining(
         folder, progress: as in `evaluate_sts`. No bar is shown by `spans` and `start_end`.
 
     Raises:
-        TypeError: `spans` or `start_end` of an encoder that has no vectors of tokens.
-        ValueError: an unknown set-up, max_size below 1, rows of another type, fewer than two, or without a word, or
+        ValueError: an unknown set-up, rows of another type, fewer than two, or with a match outside of the context, or
             texts that the encoder would cut.
 
     Source: SLICE, section 5 and Table 1.
     """
     if setup not in get_args(Setup):
         raise ValueError(f"unknown setup {setup!r}; choose one of {', '.join(get_args(Setup))}")
-    if max_size < 1:
-        raise ValueError(f"max_size must be at least 1 word, it is {max_size}")
-    corpus = _load(corpus, folder)
+    corpus = one_corpus(corpus, PhraseInContext, folder=folder, least=2)
+    if any(not 0 <= row.start < row.end <= len(row.context) for row in corpus):
+        raise ValueError(f"{corpus.name}: start and end are places of characters in the context; a row has others")
     if isinstance(encoder, Encoder):
         _refuse_cut(encoder, corpus, encoder.prompt if setup in ("full", "ngrams") else "")
     if setup == "full":
-        sides = [row.phrase for row in corpus], [row.context for row in corpus]
-        phrases, contexts = encode_groups(encoder, *sides, progress=progress)
+        texts = [row.phrase for row in corpus], [row.context for row in corpus]
+        phrases, contexts = encode_groups(encoder, *texts, progress=progress)
         return _result(corpus, setup, metrics.cosine_similarity(phrases, contexts).round(DECIMALS))
     if setup == "ngrams":
         return _result(corpus, setup, *_best_ngrams(encoder, corpus, max_size, progress))
     if not isinstance(encoder, Encoder):
-        raise TypeError(
-            f"setup={setup!r} needs a sentlab.Encoder, which has a vector for each token; this is a "
-            f"{type(encoder).__name__}: use setup='ngrams'"
-        )
+        raise TypeError(f"{setup} needs the token vectors of a sentlab.Encoder; this is a {type(encoder).__name__}")
     return _result(corpus, setup, *_best_spans(encoder, corpus, max_size, setup))
-
-
-def bm25(corpus: Rows = "stsb-context", *, folder: str | Path | None = None) -> MiningResult:
-    """Score the baseline without vectors: Okapi BM25 of each context, asked for the words of its phrase.
-
-    Frequencies and lengths are those of the corpus's contexts (`sentlab.text.words.BM25`); the paper has them from
-    wikitext-103.
-
-    Args and Raises: as in `evaluate_mining`.
-
-    Source: SLICE, section 5; Robertson et al. (1994), "Okapi at TREC-3".
-    """
-    corpus = _load(corpus, folder)
-    try:
-        index = BM25([row.context for row in corpus])
-    except ValueError as error:
-        raise ValueError(f"{corpus.name} ({corpus.split}): {error}") from error
-    scores = [index.scores(row.phrase)[place] for place, row in enumerate(corpus)]
-    return _result(corpus, "bm25", np.array(scores, np.float64).round(DECIMALS))
-
-
-def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
-    """Test each system against the best of them: Williams's test on Pearson's correlation, at p < 0.05 each.
-
-    Of twenty systems that are as good as the best, expect one to differ significantly by chance.
-
-    Args:
-        rows: system -> its similarities, (n,) each, such as `MiningResult.similarities`.
-        gold: (n,).
-
-    Returns:
-        One row per system, in order: `pearson` x 100, its `difference` from the best (0 for the best itself),
-        Williams's `t` and two-sided `p`, and whether it is `significant` at p < 0.05.
-
-    Raises:
-        ValueError: no systems, fewer than four values, lengths that differ, or values that are all the same.
-
-    Source: SLICE, Table 1.
-    """
-    pearson = {name: metrics.pearson(values, gold) for name, values in rows.items()}
-    if not pearson or any(map(math.isnan, pearson.values())):
-        raise ValueError(f"rows must hold systems, and neither theirs nor gold's values be all the same: {pearson}")
-    best = max(pearson, key=pearson.__getitem__)
-    table = {}
-    for name, r in pearson.items():
-        t, p = metrics.williams_test(r, pearson[best], metrics.pearson(rows[name], rows[best]), len(gold))
-        table[name] = 100 * r, 100 * (r - pearson[best]), t, p, p < LEVEL
-    columns = ["pearson", "difference", "t", "p", "significant"]
-    return need("pandas", "eval").DataFrame(table.values(), index=list(table), columns=columns)
 
 
 def _best_ngrams(
@@ -219,13 +151,14 @@ def _best_spans(
             encoder.encode_tokens(texts, progress=False, precision="float32")
             for texts in ([row.phrase for row in rows], [row.context for row in rows])
         )
-        for i, (row, (own, _), (vectors, offsets)) in enumerate(zip(rows, phrases, contexts, strict=True), first):
+        for i, (row, (phrase, _), (vectors, offsets)) in enumerate(zip(rows, phrases, contexts, strict=True), first):
             boundaries = word_boundaries(row.context, offsets)
             if setup == "spans":
-                best = best_spans(own.mean(axis=0, keepdims=True), vectors, max_size=max_size, boundaries=boundaries)
+                query = phrase.mean(axis=0, keepdims=True)  # (1, D)
+                best = best_spans(query, vectors, max_size=max_size, boundaries=boundaries)
                 similarities[i], start, end = (values.item() for values in best)
             else:
-                similarities[i], start, end = _best_start_end(own, vectors, boundaries, max_size)
+                similarities[i], start, end = _best_start_end(phrase, vectors, boundaries, max_size)
             matches[i] = tight(row.context, int(offsets[start, 0]), int(offsets[end - 1, 1]))
     return similarities, matches
 
@@ -247,21 +180,6 @@ def _best_start_end(
     return float(cosines[i, j]), int(boundaries[i]), int(boundaries[j + 1])
 
 
-def _load(rows: Rows, folder: str | Path | None) -> Corpus[PhraseInContext]:
-    corpus = one_corpus(rows, PhraseInContext, folder=folder, least=2)
-    blank = next((i for i, row in enumerate(corpus) if not row.phrase.strip() or not row.context.strip()), None)
-    if blank is not None:
-        raise ValueError(f"row {blank} of {corpus.name} ({corpus.split}) has a phrase or a context without a word")
-    outside = next((i for i, row in enumerate(corpus) if not 0 <= row.start < row.end <= len(row.context)), None)
-    if outside is not None:
-        row = corpus[outside]
-        raise ValueError(
-            f"row {outside} of {corpus.name} ({corpus.split}) has its match at {row.start} to {row.end}; start and end "
-            f"are places of characters in its context, which has {len(row.context)}"
-        )
-    return corpus
-
-
 def _refuse_cut(encoder: Encoder, corpus: Corpus[PhraseInContext], prompt: str) -> None:
     """ValueError for texts that the encoder would cut behind its prompt, or that have no token."""
 
@@ -269,38 +187,26 @@ def _refuse_cut(encoder: Encoder, corpus: Corpus[PhraseInContext], prompt: str) 
         texts = [prompt + text for row in corpus for text in (row.phrase, row.context)]
         return np.array(list(map(len, tokenized(encoder, texts, verbose=False)["input_ids"]))).reshape(-1, 2)
 
-    counts = count("")
-    empty = np.flatnonzero((counts <= encoder.tokenizer.num_special_tokens_to_add()).any(axis=1))
-    if len(empty):
-        raise ValueError(
-            f"row {empty[0]} of {corpus.name} ({corpus.split}) has a phrase or a context without a token: "
-            f"{corpus[int(empty[0])]}"
-        )
-    if prompt:
-        counts = count(prompt)
+    empty = (count("") <= encoder.tokenizer.num_special_tokens_to_add()).any(axis=1)
+    counts = count(prompt)
     cut = int((counts > encoder.max_length).any(axis=1).sum())
-    if cut:
+    if empty.any() or cut:
         raise ValueError(
-            f"{cut:,} of {len(corpus):,} rows of {corpus.name} ({corpus.split}) have more tokens than the encoder's "
-            f"max_length of {encoder.max_length} and would be cut; load it with max_length={counts.max()}"
+            f"{corpus.name} ({corpus.split}): {empty.sum()} rows have a phrase or a context without a token, and {cut} "
+            f"would be cut at the encoder's max_length of {encoder.max_length}: load it with max_length={counts.max()}"
         )
 
 
 def _result(
     corpus: Corpus[PhraseInContext], setup: str, similarities: np.ndarray, matches: np.ndarray | None = None
 ) -> MiningResult:
-    gold = [row.score for row in corpus]
+    gold = np.array([row.score for row in corpus])
     pearson, spearman = (100 * correlate(similarities, gold) for correlate in (metrics.pearson, metrics.spearman))
-    found = math.nan if matches is None else _found(corpus, matches)
-    return MiningResult(
-        corpus.name, setup, pearson, spearman, found, similarities, matches, dict(corpus.left_out), corpus.source
-    )
-
-
-def _found(corpus: Corpus[PhraseInContext], matches: np.ndarray) -> float:
-    """Of the rows with a gold of 4 or more, the share x 100 whose match overlaps the true one by `OVERLAP`."""
-    true = np.array([(row.start, row.end) for row in corpus])
-    shared = (np.minimum(matches[:, 1], true[:, 1]) - np.maximum(matches[:, 0], true[:, 0])).clip(min=0)
-    either = (matches[:, 1] - matches[:, 0]) + (true[:, 1] - true[:, 0]) - shared
-    positive = np.array([row.score >= POSITIVE for row in corpus])
-    return 100 * float((shared >= OVERLAP * either)[positive].mean()) if positive.any() else math.nan
+    found, positive = math.nan, gold >= POSITIVE
+    if matches is not None and positive.any():
+        true = np.array([(row.start, row.end) for row in corpus])
+        shared = (np.minimum(matches[:, 1], true[:, 1]) - np.maximum(matches[:, 0], true[:, 0])).clip(min=0)
+        either = (matches[:, 1] - matches[:, 0]) + (true[:, 1] - true[:, 0]) - shared
+        found = 100 * float((shared >= OVERLAP * either)[positive].mean())
+    left_out = dict(corpus.left_out)
+    return MiningResult(corpus.name, setup, pearson, spearman, found, similarities, matches, left_out)

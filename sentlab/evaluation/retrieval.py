@@ -22,21 +22,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
 from sentlab.encoder.inference import checked
 from sentlab.evaluation import metrics
 from sentlab.evaluation.sts import Result, Rows, TextEncoder, encode_groups, one_corpus
-from sentlab.extras import need
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CHUNK = 1024  # rows of queries, and of the corpus, whose cosines are in memory at once: 8 MB of them
 STEPS = 10**9  # cosines are whole multiples of 1 / STEPS
+AT = 10  # where the reciprocal rank is cut
 PLACES = 2**31  # more than a corpus has texts, and STEPS * PLACES fits into 63 bits
 
 
@@ -47,118 +45,74 @@ class RetrievalResult(Result):
     Args:
         name: of the corpus, such as `quora`.
         map: mean average precision over the full ranking, x 100.
-        mrr: mean reciprocal rank x 100. A query without a relevant text among the first `at` counts 0.
-        at: where the reciprocal rank is cut. None: nowhere.
-        queries: number of queries that were scored.
+        mrr: mean reciprocal rank x 100. A query without a relevant text among the first ten counts 0.
         candidates: texts to rank for each query. In reranking it is the mean number.
-        relevant: mean number of relevant texts for a query.
         own_text: queries whose own text is in the corpus, where their ranking skips it. In reranking it is 0.
         left_out: reason -> number of rows and queries that are not scored.
-        source: where the corpus came from.
         precisions: average precision x 100 of each query that was scored, float64 (Q,), in order.
     """
 
     name: str
     map: float
     mrr: float
-    at: int | None
-    queries: int
     candidates: float
-    relevant: float
     own_text: int
     left_out: dict[str, int]
-    source: str
     precisions: np.ndarray
 
     def _row(self) -> tuple[str, dict[str, Any]]:
-        counts = {"queries": self.queries, "candidates": self.candidates, "relevant": self.relevant}
-        return self.name, {"MAP": self.map, self._mrr: self.mrr, **counts}
-
-    @property
-    def _mrr(self) -> str:
-        return "MRR" if self.at is None else f"MRR@{self.at}"
-
-    def __repr__(self) -> str:
-        return (
-            f"RetrievalResult({self.name}: MAP {self.map:.2f}, {self._mrr} {self.mrr:.2f}; {self.queries:,} queries, "
-            f"{self.candidates:,g} candidates and {self.relevant:.2f} relevant each)"
-        )
+        counts = {"queries": len(self.precisions), "candidates": self.candidates}
+        return self.name, {"MAP": self.map, f"MRR@{AT}": self.mrr, **counts}
 
 
 def evaluate_retrieval(
-    encoder: TextEncoder,
-    corpus: Rows = "quora",
-    *,
-    folder: str | Path | None = None,
-    at: int | None = 10,
-    progress: bool | None = None,
+    encoder: TextEncoder, corpus: Rows = "quora", *, folder: str | Path | None = None, progress: bool | None = None
 ) -> RetrievalResult:
     """Search a corpus of questions with questions that have a duplicate in it (PaSeR, Table 3, QQP).
 
     Args:
         encoder, folder, progress: as in `evaluate_sts`.
         corpus: a corpus or a list of DuplicateQuestion rows, or a name. Of a name the `test` split is loaded.
-        at: where the reciprocal rank is cut. None: nowhere.
-
-    Raises:
-        ValueError: the rows are of another kind, or no query has anything to find.
     """
     corpus = one_corpus(corpus, DuplicateQuestion, folder=folder)
-    for number, row in enumerate(corpus):
-        if row.duplicate is not None and not row.duplicate.strip():
-            raise ValueError(f"row {number} of {corpus.name} has a blank duplicate; where there is none it is None")
+    if any(row.duplicate is not None and not row.duplicate.strip() for row in corpus):
+        raise ValueError(f"{corpus.name} has a blank duplicate; where there is none it is None")
     texts = corpus_texts(corpus)
     place = {text: i for i, text in enumerate(texts)}
     duplicates: dict[str, set[str]] = {}  # of each question
     for row in corpus:
         if row.duplicate is not None:
             duplicates.setdefault(row.question, set()).add(row.duplicate)
-    queries = [query for query, found in duplicates.items() if found != {query}]
-    if not queries:
-        raise ValueError(f"{corpus.name} ({corpus.split}) has no question with a duplicate other than itself")
+    queries = [query for query, others in duplicates.items() if others != {query}]
     relevant = [[place[text] for text in duplicates[query] - {query}] for query in queries]
-    own = [[place[query]] if query in place else [] for query in queries]
+    same_text = [[place[query]] if query in place else [] for query in queries]
     vectors, searched = encode_groups(encoder, queries, texts, progress=progress)  # (Q, D), (N, D)
-    places = relevant_places(vectors, searched, relevant, ignored=own)
+    places = relevant_places(vectors, searched, relevant, ignored=same_text)
     lost = {"query whose own text alone is relevant": len(duplicates) - len(queries)}
-    return _result(corpus, places, at, len(texts), lost, own_text=sum(map(len, own)))
+    return _result(corpus, places, len(texts), lost, own_text=sum(map(len, same_text)))
 
 
 def evaluate_reranking(
-    encoder: TextEncoder,
-    corpus: Rows = "askubuntu",
-    *,
-    folder: str | Path | None = None,
-    at: int | None = 10,
-    progress: bool | None = None,
+    encoder: TextEncoder, corpus: Rows = "askubuntu", *, folder: str | Path | None = None, progress: bool | None = None
 ) -> RetrievalResult:
     """Rank the given candidates of each query (PaSeR, Table 3, AskUbuntu).
 
     Queries without a relevant candidate are left out and counted, as is the custom on AskUbuntu; those to which all
     candidates are relevant are kept.
 
-    Args and Raises: as in `evaluate_retrieval`, of RankingQuery rows.
+    Args: as in `evaluate_retrieval`, of RankingQuery rows.
     """
     corpus = one_corpus(corpus, RankingQuery, folder=folder)
-    for place, row in enumerate(corpus):
-        if isinstance(row.candidates, str):
-            raise ValueError(f"row {place} of {corpus.name}: candidates is one string; pass a tuple, (text,)")
-        flags = row.relevant
-        if len(flags) != len(row.candidates) or not all(isinstance(flag, bool | np.bool_) for flag in flags):
-            raise ValueError(
-                f"row {place} of {corpus.name}: relevant must have True or False for each of its "
-                f"{len(row.candidates)} candidates, not {flags!r:.60}"
-            )
+    if any(len(row.relevant) != len(row.candidates) for row in corpus):
+        raise ValueError(f"{corpus.name}: `relevant` must have True or False for each of the candidates")
     rows = [row for row in corpus if any(row.relevant)]
-    if not rows:
-        raise ValueError(f"{corpus.name} ({corpus.split}) has no query with a relevant candidate")
     groups = [row.candidates for row in rows]
     queries, *candidates = encode_groups(encoder, [row.query for row in rows], *groups, progress=progress)
     places = []
     for row, query, texts in zip(rows, queries, candidates, strict=True):  # query (D,), texts (N, D)
         places += relevant_places(query[None], texts, [np.flatnonzero(row.relevant).tolist()])
     lost = {"query without a relevant candidate": len(corpus) - len(rows)}
-    return _result(corpus, places, at, float(np.mean([len(row.candidates) for row in rows])), lost)
+    return _result(corpus, places, float(np.mean([len(row.candidates) for row in rows])), lost)
 
 
 def nearest(
@@ -177,27 +131,20 @@ def nearest(
     Returns:
         Rows named by `query` and `rank` (from 1), with the columns `text` and `cosine`.
 
-    Raises:
-        TypeError: a bare string in place of a list.
-        ValueError: there is no query or no text, or k is below 1.
-
     Example:
         >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")
         >>> table = nearest(encoder, ["He plays a guitar."], ["The guitar is old.", "It rains."], k=1, progress=False)
         >>> list(table.columns)
         ['text', 'cosine']
     """
-    asked, texts = list(dict.fromkeys(checked(queries))), list(dict.fromkeys(checked(corpus)))
-    if not asked or not texts or k < 1:
-        raise ValueError(f"nothing to find: {len(asked)} queries, {len(texts)} texts in the corpus, k={k}")
-    vectors, searched = encode_groups(encoder, asked, texts, progress=progress)
+    queries, texts = list(dict.fromkeys(checked(queries))), list(dict.fromkeys(checked(corpus)))
+    vectors, searched = encode_groups(encoder, queries, texts, progress=progress)
     cosines, places = top_k(vectors, searched, min(k + 1, len(texts)))  # one more, as it may be the query's own text
     rows = []
-    for query, scores, found in zip(asked, cosines.tolist(), places.tolist(), strict=True):
-        others = [(texts[i], score) for i, score in zip(found, scores, strict=True) if texts[i] != query][:k]
-        rows += [(query, rank, text, score) for rank, (text, score) in enumerate(others, 1)]
-    table = need("pandas", "eval").DataFrame(rows, columns=["query", "rank", "text", "cosine"])
-    return table.set_index(["query", "rank"])
+    for query, of_query, best in zip(queries, cosines.tolist(), places.tolist(), strict=True):
+        others = [(texts[i], cosine) for i, cosine in zip(best, of_query, strict=True) if texts[i] != query][:k]
+        rows += [(query, rank, text, cosine) for rank, (text, cosine) in enumerate(others, 1)]
+    return pd.DataFrame(rows, columns=["query", "rank", "text", "cosine"]).set_index(["query", "rank"])
 
 
 def corpus_texts(corpus: Corpus[DuplicateQuestion]) -> list[str]:
@@ -215,13 +162,8 @@ def top_k(queries: Any, corpus: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
 
     Returns:
         Cosines (Q, k), float64 rounded to nine decimals, and the rows they belong to (Q, k).
-
-    Raises:
-        ValueError: shapes that do not fit, values that are not finite, or k outside 1 to N.
     """
-    queries, corpus = _vectors(queries, corpus)
-    if not 1 <= k <= len(corpus):
-        raise ValueError(f"k must be from 1 to the {len(corpus)} rows of the corpus; it is {k}")
+    queries, corpus = metrics.as_rows(queries), metrics.as_rows(corpus)
     cosines, places = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
     for start in range(0, len(queries), CHUNK):
         rows = slice(start, start + CHUNK)
@@ -238,11 +180,7 @@ def top_k(queries: Any, corpus: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def relevant_places(
-    queries: Any,
-    corpus: Any,
-    relevant: Sequence[Sequence[int]],
-    *,
-    ignored: Sequence[Sequence[int]] | None = None,
+    queries: Any, corpus: Any, relevant: Sequence[Sequence[int]], *, ignored: Sequence[Sequence[int]] | None = None
 ) -> list[np.ndarray]:
     """Find the places, from 1, that each query's relevant rows take in its ranking of the whole corpus by cosine.
 
@@ -256,70 +194,43 @@ def relevant_places(
 
     Returns:
         For each query its places in ascending order.
-
-    Raises:
-        ValueError: as `top_k`; lists that are not one for each query; a relevant row that is none of the corpus.
     """
-    queries, corpus = _vectors(queries, corpus)
+    queries, corpus = metrics.as_rows(queries), metrics.as_rows(corpus)
     ignored = ignored or [()] * len(queries)
-    if not len(relevant) == len(ignored) == len(queries):
-        raise ValueError(
-            f"there are {len(queries)} queries but {len(relevant)} lists in relevant and {len(ignored)} in ignored"
-        )
     counts = list(map(len, relevant))
     owners = np.repeat(np.arange(len(queries)), counts)  # (P,), a pair of a query and a row relevant to it
     wanted = np.fromiter(chain(*relevant), np.int64)  # (P,)
-    if ((wanted < 0) | (wanted >= len(corpus))).any():
-        raise ValueError(
-            f"relevant rows must be from 0 to {len(corpus) - 1}; they are from {wanted.min()} to {wanted.max()}"
-        )
     before = np.zeros(len(wanted), np.int64)
     for start in range(0, len(wanted), CHUNK):
         rows = slice(start, start + CHUNK)
         unit = _unit(queries[owners[rows]])  # (c, D)
-        own = np.rint(STEPS * np.einsum("pd,pd->p", unit, _unit(corpus[wanted[rows]])))  # (c,)
+        cosines = np.rint(STEPS * np.einsum("pd,pd->p", unit, _unit(corpus[wanted[rows]])))  # (c,)
         skipped = [[*relevant[owner], *ignored[owner]] for owner in owners[rows]]
         skipped_rows = np.repeat(np.arange(len(unit)), list(map(len, skipped)))
         skipped_columns = np.fromiter(chain(*skipped), np.int64)
         for first, steps in _blocks(unit, corpus):
             here = (skipped_columns >= first) & (skipped_columns < first + steps.shape[1])
             steps[skipped_rows[here], skipped_columns[here] - first] = -np.inf
-            before[rows] += (steps >= own[:, None]).sum(1)
+            before[rows] += (steps >= cosines[:, None]).sum(1)
     # `before` counts no relevant rows; in ascending order the j-th has j - 1 of them before it
     return [np.sort(part) + np.arange(1, len(part) + 1) for part in np.split(before, np.cumsum(counts)[:-1])]
 
 
 def _result(
-    corpus: Corpus[Any],
-    places: Sequence[np.ndarray],
-    at: int | None,
-    candidates: float,
-    lost: dict[str, int],
-    own_text: int = 0,
+    corpus: Corpus[Any], places: Sequence[np.ndarray], candidates: float, lost: dict[str, int], own_text: int = 0
 ) -> RetrievalResult:
     """Means over the queries; `places` tells for each query which places, from 1, hold a relevant text."""
-    flags = [np.bincount(found)[1:] for found in places]  # to the last relevant one is far enough
+    flags = [np.bincount(of_query)[1:] for of_query in places]  # to the last relevant one is far enough
     precisions = 100 * np.array([metrics.average_precision(ranking) for ranking in flags])
     return RetrievalResult(
         name=corpus.name,
         map=float(precisions.mean()),
-        mrr=100 * float(np.mean([metrics.reciprocal_rank(ranking, at) for ranking in flags])),
-        at=at,
-        queries=len(places),
+        mrr=100 * float(np.mean([metrics.reciprocal_rank(ranking, AT) for ranking in flags])),
         candidates=candidates,
-        relevant=float(np.mean([len(found) for found in places])),
         own_text=own_text,
         left_out={**corpus.left_out, **{why: n for why, n in lost.items() if n}},
-        source=corpus.source,
         precisions=precisions,
     )
-
-
-def _vectors(queries: Any, corpus: Any) -> tuple[np.ndarray, np.ndarray]:
-    queries, corpus = metrics.as_rows(queries, "queries"), metrics.as_rows(corpus, "corpus")
-    if queries.shape[1] != corpus.shape[1]:
-        raise ValueError(f"queries have {queries.shape[1]} dimensions but the corpus has {corpus.shape[1]}")
-    return queries, corpus
 
 
 def _blocks(unit: np.ndarray, corpus: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

@@ -1,29 +1,26 @@
-"""Encoder and corpus in, small result objects out: the STS tasks and the geometry behind them."""
+"""The STS tasks, the geometry of their sentences, and what all evaluations take and return."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
-from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
+import pandas as pd
 
 from sentlab import data
 from sentlab.data.rows import POSITIVE, Corpus, ScoredPair, check_rows
 from sentlab.encoder import Encoder
 from sentlab.evaluation import metrics
-from sentlab.extras import need
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Rows = str | Corpus[Any] | Iterable[Any]  # the name of a corpus, a corpus, or plain rows
 Aggregation = Literal["all", "mean", "wmean"]
 Correlation = Literal["spearman", "pearson"]
-CORRELATIONS: dict[str, Callable[[Any, Any], float]] = {"spearman": metrics.spearman, "pearson": metrics.pearson}
+LEVELS = 5  # gold 0-1, 1-2, ... 4-5
+BINS = 100  # of cosine, over -1 .. 1
 
 
 class TextEncoder(Protocol):
@@ -32,94 +29,8 @@ class TextEncoder(Protocol):
     def encode(self, texts: list[str], /) -> Any: ...
 
 
-def one_corpus(
-    rows: Rows,
-    *kinds: type,
-    split: str = "test",
-    folder: str | Path | None = None,
-    least: int = 1,
-) -> Corpus[Any]:
-    """Return one corpus, checked by `check_rows`.
-
-    Args:
-        rows: a corpus, rows, or a name, of which `split` is loaded: `dev` for whatever chooses.
-        kinds, least: as in `check_rows`.
-        folder: where the public files are. See `sentlab.data.load`.
-    """
-    if isinstance(rows, str):
-        rows = data.load(rows, split, folder)
-    if not isinstance(rows, Iterable):
-        raise TypeError(f"expected a corpus, its name, or a list of rows; found {type(rows).__name__}")
-    corpus = rows if isinstance(rows, Corpus) else Corpus("rows", "test", tuple(rows), "given as rows")
-    check_rows(corpus, *kinds, least=least)
-    return corpus
-
-
-def several_corpora(
-    given: Any, *kinds: type, folder: str | Path | None = None, least: int = 1, argument: str = "corpora"
-) -> dict[str, Corpus[Any]]:
-    """Return a mapping name -> corpus, each checked by `check_rows`.
-
-    Args:
-        given: what `one_corpus` takes, or a list of names and corpora.
-        kinds, folder, least: as in `one_corpus`.
-        argument: name of `given` in error messages.
-
-    Raises:
-        ValueError: nothing is given, a corpus is named twice, or as `check_rows`.
-    """
-    parts = [given] if isinstance(given, str | Corpus) else list(given)
-    if parts and not any(isinstance(part, str | Corpus) for part in parts):
-        parts = [parts]  # plain rows
-    corpora: dict[str, Corpus[Any]] = {}
-    for part in parts:
-        corpus = one_corpus(part, *kinds, folder=folder, least=least)
-        if corpus.name in corpora:
-            raise ValueError(f"{argument} names {corpus.name} twice")
-        corpora[corpus.name] = corpus
-    if not corpora:
-        raise ValueError(f"{argument} is empty; name at least one corpus, or give rows")
-    return corpora
-
-
-def encode_groups(encoder: TextEncoder, *groups: Sequence[str], progress: bool | None = None) -> list[np.ndarray]:
-    """Encode each group of n texts to vectors (n, D), with one call of `encode` for the distinct texts of all.
-
-    Args:
-        encoder, progress: as in `evaluate_sts`.
-        groups: texts.
-
-    Raises:
-        ValueError: `encode` returned another number of vectors.
-    """
-    if not callable(getattr(encoder, "encode", None)) or isinstance(encoder, str):  # a string has an `encode`, too
-        raise TypeError(f"an encoder turns texts into vectors, got {encoder!r:.60}: pass Encoder.from_pretrained(...)")
-    place: dict[str, int] = {}  # of a text among the distinct ones
-    places = [np.array([place.setdefault(text, len(place)) for text in group], np.int64) for group in groups]
-    # only our own encoder is known to have the arguments; float32, so that scores are the same on all devices
-    options = {"progress": progress, "precision": "float32"} if isinstance(encoder, Encoder) else {}
-    vectors = metrics.as_array(encoder.encode(list(place), **options))
-    if vectors.ndim != 2 or len(vectors) != len(place):
-        raise ValueError(f"encode() was given {len(place)} texts and returned an array of shape {vectors.shape}")
-    return [vectors[own] for own in places]
-
-
-def encode_pairs(
-    encoder: TextEncoder, corpora: Iterable[Corpus[Any]], progress: bool | None = None
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Encode the first texts and the second texts of each corpus of n pairs to vectors, (n, D) each."""
-    groups = [texts for corpus in corpora for texts in sides(corpus)]
-    vectors = encode_groups(encoder, *groups, progress=progress)
-    return list(zip(vectors[::2], vectors[1::2], strict=True))
-
-
-def sides(pairs: Corpus[Any]) -> list[list[str]]:
-    """Return the first texts of pairs, and the second ones: the first two fields of each kind of pair."""
-    return [[getattr(pair, fields(pair)[side].name) for pair in pairs] for side in (0, 1)]
-
-
 class Result:
-    """A result that has a table, which a notebook shows."""
+    """The result of an evaluation: its scores are a table of one row, which a notebook shows."""
 
     def _row(self) -> tuple[str, dict[str, Any]]:
         """The name of the table's row, and its columns."""
@@ -128,7 +39,14 @@ class Result:
     def table(self) -> pd.DataFrame:
         """Return one row: the scores x 100, and what they are of."""
         name, columns = self._row()
-        return need("pandas", "eval").DataFrame([columns], index=[name])
+        return pd.DataFrame([columns], index=[name])
+
+    def __repr__(self) -> str:
+        name, columns = self._row()
+        values = (
+            f"{key} {value:.2f}" if isinstance(value, float) else f"{key} {value}" for key, value in columns.items()
+        )
+        return f"{type(self).__name__}({name}: {', '.join(values)})"
 
     def _repr_html_(self) -> str:
         return self.table().to_html(float_format="{:,.2f}".format)
@@ -136,28 +54,25 @@ class Result:
 
 @dataclass(frozen=True, repr=False)
 class CorporaResult(Result):
-    """A result on several corpora, or on the splits of one.
+    """A result on several corpora.
 
     Args:
-        corpora: name, or split, -> the rows.
+        corpora: name -> the rows.
+        scores: name -> correlation x 100, such as {"sts12": 72.37}; nan where all cosines are the same.
     """
 
     corpora: dict[str, Corpus[Any]]
+    scores: dict[str, float]
 
     @property
-    def pairs(self) -> dict[str, int]:
-        """Number of pairs of each."""
-        return {name: len(corpus) for name, corpus in self.corpora.items()}
+    def average(self) -> float:
+        """Unweighted mean over the corpora; nan where a corpus's value is."""
+        return float(np.mean(list(self.scores.values())))
 
     @property
     def left_out(self) -> dict[str, dict[str, int]]:
         """Of each, reason -> number of pairs left out."""
         return {name: dict(corpus.left_out) for name, corpus in self.corpora.items()}
-
-    @property
-    def sources(self) -> dict[str, str]:
-        """Where the pairs of each came from."""
-        return {name: corpus.source for name, corpus in self.corpora.items()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -165,28 +80,18 @@ class STSResult(CorporaResult):
     """What `evaluate_sts` found; all values are correlations x 100.
 
     Args:
-        scores: task -> value, such as {"sts12": 72.37}.
+        corpora, scores: as in `CorporaResult`.
         subsets: task -> sub-set -> value. Empty for a task without sub-sets (STS-B, SICK).
         aggregation: `all`, `mean` or `wmean`.
         correlation: `spearman` or `pearson`.
     """
 
-    scores: dict[str, float]
     subsets: dict[str, dict[str, float]]
     aggregation: str
     correlation: str
 
-    @property
-    def average(self) -> float:
-        """Unweighted mean over the tasks; nan where a task's value is."""
-        return float(np.mean(list(self.scores.values())))
-
     def _row(self) -> tuple[str, dict[str, Any]]:
         return f"{self.correlation} x 100, {self.aggregation}", {**self.scores, "average": self.average}
-
-    def __repr__(self) -> str:
-        values = ", ".join(f"{task} {value:.2f}" for task, value in self.scores.items())
-        return f"STSResult({values}; average {self.average:.2f}; {self._row()[0]})"
 
 
 def evaluate_sts(
@@ -217,8 +122,7 @@ def evaluate_sts(
         progress: as in `Encoder.encode`; other encoders decide for themselves.
 
     Raises:
-        ValueError: unknown aggregation or correlation, no tasks, a task named twice, rows that are no ScoredPair, or a
-            gold that is no number from 0 to 5 (names the row).
+        ValueError: rows that are no ScoredPair, or a gold that is no number from 0 to 5 (names the row).
         FileNotFoundError: a task's data is nowhere to be found.
 
     Example:
@@ -229,14 +133,20 @@ def evaluate_sts(
     """
     if aggregation not in ("all", "mean", "wmean"):
         raise ValueError(f"aggregation must be all, mean or wmean; it is {aggregation!r}")
-    if correlation not in CORRELATIONS:
-        raise ValueError(f"correlation must be spearman or pearson; it is {correlation!r}")
-    corpora = several_corpora(data.STS_TASKS if tasks is None else tasks, ScoredPair, folder=folder, argument="tasks")
-    scores: dict[str, float] = {}
-    subsets: dict[str, dict[str, float]] = {}
+    correlate = {"spearman": metrics.spearman, "pearson": metrics.pearson}[correlation]
+    corpora = several_corpora(data.STS_TASKS if tasks is None else tasks, ScoredPair, folder=folder)
+    scores, subsets = {}, {}
     for (task, corpus), (u, v) in zip(corpora.items(), encode_pairs(encoder, corpora.values(), progress), strict=True):
-        cosines = metrics.cosine_similarity(u, v)
-        scores[task], subsets[task] = _score(cosines, corpus, aggregation, CORRELATIONS[correlation])
+        cosines = metrics.cosine_similarity(u, v)  # (n,)
+        gold, names = np.array([pair.score for pair in corpus]), np.array([pair.subset for pair in corpus])
+        parts = {name: names == name for name in dict.fromkeys(names.tolist())}
+        values = {name: 100 * correlate(cosines[part], gold[part]) for name, part in parts.items()}
+        if aggregation == "all" or set(parts) == {""}:
+            scores[task] = 100 * correlate(cosines, gold)
+        else:
+            weights = [part.sum() if aggregation == "wmean" else 1 for part in parts.values()]
+            scores[task] = float(np.average(list(values.values()), weights=weights))
+        subsets[task] = {} if set(parts) == {""} else values
     return STSResult(corpora, scores, subsets, aggregation, correlation)
 
 
@@ -256,10 +166,6 @@ def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = No
         (10,)
     """
     return metrics.cosine_similarity(*encode_pairs(encoder, [one_corpus(rows, ScoredPair)], progress)[0])
-
-
-LEVELS = 5  # gold 0-1, 1-2, ... 4-5
-BINS = 100  # of cosine, over -1 .. 1
 
 
 @dataclass(frozen=True)
@@ -282,8 +188,7 @@ class Geometry:
     def table(self) -> pd.DataFrame:
         """Return one row per level: pairs, mean and variance of their cosines."""
         rows = {"pairs": [sum(row) for row in self.counts], "mean": self.mean, "variance": self.variance}
-        pandas = need("pandas", "eval")
-        return pandas.DataFrame(rows, index=[f"{i}-{i + 1}" for i in range(LEVELS)]).rename_axis("gold")
+        return pd.DataFrame(rows, index=[f"{i}-{i + 1}" for i in range(LEVELS)]).rename_axis("gold")
 
 
 def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None) -> Geometry:
@@ -291,15 +196,12 @@ def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None
 
     Args:
         encoder, progress: as in `evaluate_sts`.
-        corpus: pairs with a gold of 0 to 5; the upper border belongs to the last level.
-
-    Raises:
-        ValueError: rows that are no ScoredPair, or no pair with a gold of 4 or more.
+        corpus: pairs with a gold of 0 to 5, some of 4 or more; the upper border belongs to the last level.
 
     Source: PaSeR, Figs. 5 and 6 and Table 10; Gao et al. (2021), Figs. 2 and 3, after Wang and Isola (2020). Gao et
     al. align pairs with a gold above 4; here those of exactly 4 count, too.
     """
-    corpus = _alignable(corpus)
+    corpus = one_corpus(corpus, ScoredPair)
     gold = np.array([pair.score for pair in corpus])
     pairs = sides(corpus)
     texts, u, v = encode_groups(encoder, list(dict.fromkeys(chain(*pairs))), *pairs, progress=progress)
@@ -314,13 +216,6 @@ def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None
     )
 
 
-def _alignable(rows: Rows, split: str = "test") -> Corpus[ScoredPair]:
-    corpus = one_corpus(rows, ScoredPair, split=split)
-    if not any(pair.score >= POSITIVE for pair in corpus):
-        raise ValueError(f"{corpus.name} ({corpus.split}) has no pair with a gold of {POSITIVE:g} or more to align")
-    return corpus
-
-
 def watch_geometry(corpus: Rows, every: int) -> Callable[[int, Any], dict[str, float] | None]:
     """Return an `on_step` for `fit` that measures alignment and uniformity along training.
 
@@ -330,37 +225,76 @@ def watch_geometry(corpus: Rows, every: int) -> Callable[[int, Any], dict[str, f
         corpus: pairs with a gold of 0 to 5, as for `geometry`; of a name the `dev` split.
         every: steps between two looks at the encoder.
 
-    Raises:
-        ValueError: as `geometry`, or `every` is below 1.
-
     Source: PT-BERT, Fig. 3 (every 125 steps, on STS-B).
     """
-    if not isinstance(every, Integral) or every < 1:
-        raise ValueError(f"every is a number of steps, a whole one of at least 1, not {every!r}")
-    pairs = _alignable(corpus, "dev")
+    pairs = one_corpus(corpus, ScoredPair, split="dev")
 
     def on_step(step: int, method: Any) -> dict[str, float] | None:
         if step % every:
             return None
-        found = geometry(method.encoder, pairs, progress=False)  # `fit` shows a bar
-        return {"alignment": found.alignment, "uniformity": found.uniformity}
+        measured = geometry(method.encoder, pairs, progress=False)  # `fit` shows a bar
+        return {"alignment": measured.alignment, "uniformity": measured.uniformity}
 
     return on_step
 
 
-def _score(
-    cosines: np.ndarray, corpus: Corpus[ScoredPair], aggregation: str, correlate: Callable[[Any, Any], float]
-) -> tuple[float, dict[str, float]]:
-    golds = np.array([pair.score for pair in corpus])
-    names = np.array([pair.subset for pair in corpus])
-    parts = {name: names == name for name in dict.fromkeys(names.tolist())}
-    if set(parts) == {""}:
-        return 100 * correlate(cosines, golds), {}
-    subsets = {  # one pair has no correlation
-        name: 100 * correlate(cosines[part], golds[part]) if part.sum() > 1 else float("nan")
-        for name, part in parts.items()
-    }
-    if aggregation == "all":
-        return 100 * correlate(cosines, golds), subsets
-    weights = [part.sum() if aggregation == "wmean" else 1 for part in parts.values()]
-    return float(np.average(list(subsets.values()), weights=weights)), subsets
+def one_corpus(
+    rows: Rows, *kinds: type, split: str = "test", folder: str | Path | None = None, least: int = 1
+) -> Corpus[Any]:
+    """Return one corpus, checked by `check_rows` before an encoder sees it.
+
+    Args:
+        rows: a corpus, rows, or a name, of which `split` is loaded: `dev` for whatever chooses.
+        kinds, least: as in `check_rows`.
+        folder: where the public files are. See `sentlab.data.load`.
+    """
+    if isinstance(rows, str):
+        rows = data.load(rows, split, folder)
+    corpus = rows if isinstance(rows, Corpus) else Corpus("rows", "test", tuple(rows), "given as rows")
+    check_rows(corpus, *kinds, least=least)
+    return corpus
+
+
+def several_corpora(
+    rows: Any, *kinds: type, folder: str | Path | None = None, least: int = 1
+) -> dict[str, Corpus[Any]]:
+    """Return a mapping name -> corpus of what `one_corpus` takes, or of a list of names and corpora."""
+    parts = [rows] if isinstance(rows, str | Corpus) else list(rows)
+    if not any(isinstance(part, str | Corpus) for part in parts):
+        parts = [parts]  # plain rows
+    corpora = [one_corpus(part, *kinds, folder=folder, least=least) for part in parts]
+    by_name = {corpus.name: corpus for corpus in corpora}
+    if len(by_name) < len(corpora):
+        raise ValueError(f"two corpora have one name, so one would have no score: {[c.name for c in corpora]}")
+    return by_name
+
+
+def encode_groups(encoder: TextEncoder, *groups: Sequence[str], progress: bool | None = None) -> list[np.ndarray]:
+    """Encode each group of n texts to vectors (n, D), with one call of `encode` for the distinct texts of all.
+
+    Args:
+        encoder, progress: as in `evaluate_sts`.
+        groups: texts.
+    """
+    place: dict[str, int] = {}  # of a text among the distinct ones
+    places = [np.array([place.setdefault(text, len(place)) for text in group], np.int64) for group in groups]
+    # only our own encoder is known to have the arguments; float32, so that scores are the same on all devices
+    options = {"progress": progress, "precision": "float32"} if isinstance(encoder, Encoder) else {}
+    vectors = metrics.as_array(encoder.encode(list(place), **options))
+    if vectors.ndim != 2 or len(vectors) != len(place):
+        raise ValueError(f"encode() was given {len(place)} texts and returned an array of shape {vectors.shape}")
+    return [vectors[group] for group in places]
+
+
+def encode_pairs(
+    encoder: TextEncoder, corpora: Iterable[Corpus[Any]], progress: bool | None = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Encode the first texts and the second texts of each corpus of n pairs to vectors, (n, D) each."""
+    groups = [texts for corpus in corpora for texts in sides(corpus)]
+    vectors = encode_groups(encoder, *groups, progress=progress)
+    return list(zip(vectors[::2], vectors[1::2], strict=True))
+
+
+def sides(pairs: Corpus[Any]) -> list[list[str]]:
+    """Return the first texts of pairs, and the second ones: the first two fields of each kind of pair."""
+    return [[getattr(pair, fields(pair)[side].name) for pair in pairs] for side in (0, 1)]

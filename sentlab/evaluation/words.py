@@ -39,30 +39,17 @@ class SimilarityResult(CorporaResult):
     """What `evaluate_similarity` or `evaluate_in_context` found.
 
     Args:
-        scores: corpus -> Spearman x 100, such as {"simlex": 60.75}; nan where all cosines are the same.
+        corpora, scores: as in `CorporaResult`.
         unknown: corpus -> how many of its pairs hold a word that the encoder does not know. They are scored all the
             same. A zero vector gives 0. [UNK] as a token gives the cosine with its vector.
         cosines: corpus -> the cosine of each pair, float64 (n,), in order.
     """
 
-    scores: dict[str, float]
     unknown: dict[str, int]
     cosines: dict[str, np.ndarray]
 
-    @property
-    def average(self) -> float:
-        """Unweighted mean over the corpora; nan where a corpus's value is."""
-        return float(np.mean(list(self.scores.values())))
-
     def _row(self) -> tuple[str, dict[str, Any]]:
         return "spearman x 100", {**self.scores, "average": self.average}
-
-    def __repr__(self) -> str:
-        values = ", ".join(
-            f"{name} {value:.2f} ({self.unknown[name]:,} of {self.pairs[name]:,} pairs with an unknown word)"
-            for name, value in self.scores.items()
-        )
-        return f"SimilarityResult({values}; average {self.average:.2f}; spearman x 100)"
 
 
 def evaluate_similarity(
@@ -77,16 +64,13 @@ def evaluate_similarity(
         corpora: as the tasks of `evaluate_sts`, but of WordPair, PhrasePair or WordPairInContext, contexts left aside.
         folder, progress: as in `evaluate_sts`.
 
-    Raises:
-        ValueError: no corpora, a corpus named twice, or one with other rows or fewer than two.
-
     Source: Universal, sections 4.2 and 4.3.
     """
     loaded = several_corpora(corpora, *KINDS, folder=folder, least=2)
     vectors = encode_pairs(encoder, loaded.values(), progress)
     unknown = [
-        [_unknown(encoder, texts, found) for texts, found in zip(sides(corpus), own, strict=True)]
-        for corpus, own in zip(loaded.values(), vectors, strict=True)
+        _unknown(encoder, first, u) | _unknown(encoder, second, v)
+        for (first, second), (u, v) in zip(map(sides, loaded.values()), vectors, strict=True)
     ]
     return _result(loaded, vectors, unknown)
 
@@ -103,20 +87,11 @@ def evaluate_in_context(
 
     Returns:
         `unknown` counts the pairs in which a word has no token, so that its vector is zero, or the token [UNK].
-
-    Raises:
-        TypeError: the encoder has no vectors of tokens.
-        ValueError: rows of another type, fewer than two, or a span that is not inside its context.
     """
-    if not isinstance(encoder, Encoder):
-        raise TypeError(
-            f"encoder must be a sentlab.Encoder, which has a vector for each token; it is {type(encoder).__name__}. "
-            "Without them contexts say nothing: use evaluate_similarity"
-        )
     rows = one_corpus(corpus, WordPairInContext, folder=folder, least=2)
     a, unknown_a = vectors_in_context(encoder, [row.context_a for row in rows], [row.span_a for row in rows])
     b, unknown_b = vectors_in_context(encoder, [row.context_b for row in rows], [row.span_b for row in rows])
-    return _result({rows.name: rows}, [(a, b)], [[unknown_a, unknown_b]])
+    return _result({rows.name: rows}, [(a, b)], [unknown_a | unknown_b])
 
 
 def vectors_in_context(
@@ -134,9 +109,6 @@ def vectors_in_context(
     Returns:
         float32 (n, D), and bool (n,): where the encoder does not know the word. Then a token is [UNK], or the vector is
         zero, as the word has no token among the first `max_length` ones of its window.
-
-    Raises:
-        ValueError: a span is empty or not inside its context; lists of two lengths.
     """
     for i, (context, (start, end)) in enumerate(zip(contexts, spans, strict=True)):
         if not 0 <= start < end <= len(context):
@@ -147,10 +119,10 @@ def vectors_in_context(
         windows = _windows(encoder, contexts[some], spans[some])
         texts = [context[slice(*window)] for context, window in zip(contexts[some], windows, strict=True)]
         tokens = encoder.encode_tokens(texts, progress=False, precision="float32")
-        for i, ((start, _), (found, offsets)) in enumerate(zip(windows, tokens, strict=True), first):
-            own = found[_inside(offsets + start, spans[i])]
-            if len(own):
-                vectors[i] = own.mean(axis=0)
+        for i, ((start, _), (of_tokens, offsets)) in enumerate(zip(windows, tokens, strict=True), first):
+            inside = _inside(offsets + start, spans[i])
+            if inside.any():
+                vectors[i] = of_tokens[inside].mean(axis=0)
     words = [context[slice(*span)] for context, span in zip(contexts, spans, strict=True)]
     return vectors, _unknown(encoder, words, vectors)
 
@@ -164,15 +136,15 @@ def _windows(encoder: Encoder, contexts: Sequence[str], spans: Sequence[tuple[in
         token_starts(context, np.array(offsets, np.int64).reshape(-1, 2))
         for context, offsets in zip(contexts, batch["offset_mapping"], strict=True)
     ]
-    windows = [_window(*own, budget) for own in zip(contexts, spans, starts, strict=True)]
+    windows = [_window(*parts, budget) for parts in zip(contexts, spans, starts, strict=True)]
     rooms = dict.fromkeys(range(len(windows)), budget)
     while rooms:  # cut off from its neighbours a window may have a token more, so it is measured again
         cut = [contexts[i][slice(*windows[i])] for i in rooms]
         counts = map(len, tokenized(encoder, cut, add_special_tokens=False, verbose=False)["input_ids"])
-        over = {i: room - (count - budget) for (i, room), count in zip(rooms.items(), counts, strict=True)}
-        found = {i: _window(contexts[i], spans[i], starts[i], room) for i, room in over.items() if room < rooms[i]}
-        rooms = {i: over[i] for i, window in found.items() if window != windows[i]}
-        windows = [found.get(i, window) for i, window in enumerate(windows)]
+        less = {i: room - (count - budget) for (i, room), count in zip(rooms.items(), counts, strict=True)}
+        smaller = {i: _window(contexts[i], spans[i], starts[i], room) for i, room in less.items() if room < rooms[i]}
+        rooms = {i: less[i] for i, window in smaller.items() if window != windows[i]}
+        windows = [smaller.get(i, window) for i, window in enumerate(windows)]
     return windows
 
 
@@ -214,12 +186,12 @@ def _unknown(encoder: TextEncoder, texts: Sequence[str], vectors: np.ndarray) ->
 def _result(
     corpora: dict[str, Corpus[Any]],
     vectors: Sequence[tuple[np.ndarray, np.ndarray]],
-    unknown: Sequence[Sequence[np.ndarray]],
+    unknown: Sequence[np.ndarray],
 ) -> SimilarityResult:
-    """`vectors` (n, D) and `unknown` (n,) have two sides for each corpus of n pairs."""
+    """`vectors` are two (n, D) for each corpus of n pairs, and `unknown` is one (n,)."""
     scores, counts, cosines = {}, {}, {}
-    for (name, corpus), (u, v), sides_unknown in zip(corpora.items(), vectors, unknown, strict=True):
+    for (name, corpus), (u, v), of_corpus in zip(corpora.items(), vectors, unknown, strict=True):
         cosines[name] = metrics.cosine_similarity(u, v).round(DECIMALS)
         scores[name] = 100 * metrics.spearman(cosines[name], [row.score for row in corpus])
-        counts[name] = int(np.logical_or(*sides_unknown).sum())
+        counts[name] = int(of_corpus.sum())
     return SimilarityResult(corpora, scores, counts, cosines)

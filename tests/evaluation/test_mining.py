@@ -1,4 +1,4 @@
-"""Phrases in contexts: each set-up against loops, matches and ties by hand, BM25 by its formula, Williams's test."""
+"""Phrases in contexts: each set-up against loops, and matches and ties by hand."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments import corpora
-from experiments.word_vectors import WordVectors
 
-from sentlab import data
-from sentlab.data.rows import Corpus, PhraseInContext, ScoredPair
+from sentlab.data.rows import Corpus, PhraseInContext
 from sentlab.encoder import Encoder
 from sentlab.evaluation import metrics, mining
-from sentlab.evaluation.mining import MiningResult, bm25, evaluate_mining, williams
+from sentlab.evaluation.mining import evaluate_mining
 
 WORD = re.compile(r"\w+(?:'\w+)*|[^\w\s]")
 
@@ -75,7 +72,7 @@ def test_full_is_the_cosine_with_the_whole_context(encoder: Encoder) -> None:
     assert math.isnan(result.found)
 
 
-@pytest.mark.parametrize("max_size", [1, 2, 5, 50])
+@pytest.mark.parametrize("max_size", [1, 3, 50])
 def test_ngrams_equal_a_loop(encoder: Encoder, max_size: int) -> None:
     result = evaluate_mining(encoder, REAL, "ngrams", max_size=max_size)
     for row, similarity, match in zip(REAL, result.similarities, result.matches, strict=True):
@@ -86,7 +83,7 @@ def test_ngrams_equal_a_loop(encoder: Encoder, max_size: int) -> None:
         assert scores[spans.index(tuple(match))] == pytest.approx(max(scores), abs=1e-5)
 
 
-@pytest.mark.parametrize("max_size", [1, 2, 5, 50])
+@pytest.mark.parametrize("max_size", [1, 3, 50])
 @pytest.mark.parametrize("setup", ["spans", "start_end"])
 def test_spans_equal_a_loop_over_one_pass(encoder: Encoder, max_size: int, setup: mining.Setup) -> None:
     def vector(tokens: np.ndarray) -> np.ndarray:
@@ -112,19 +109,6 @@ def test_chunks_do_not_change_what_is_found(encoder: Encoder, monkeypatch: pytes
         other = evaluate_mining(encoder, REAL, setup)
         assert other.similarities == pytest.approx(one.similarities, abs=2e-6)
         np.testing.assert_array_equal(other.matches, one.matches)
-
-
-def test_each_distinct_ngram_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mining, "NGRAMS", 4)
-    rows = corpus(("ab", "xy ab, xy zz", "ab", 4.0), ("zz", "xy ab, xy zz", "zz", 5.0), ("xy", "xy ab", "xy", 1.0))
-    encoder = Letters()
-    result = evaluate_mining(encoder, rows, "ngrams", max_size=2)
-    phrases, *chunks = encoder.calls
-    assert phrases == ["ab", "zz", "xy"]
-    assert all(len(chunk) <= 4 for chunk in chunks)
-    assert [text for chunk in chunks for text in chunk] == ["xy", "xy ab", "ab", "ab,", ",", ", xy", "xy zz", "zz"]
-    assert result.similarities.tolist() == [1.0, 1.0, 1.0]  # of "ab" and "ab," the shorter, of two "xy" the first
-    assert result.matches.tolist() == [[3, 5], [10, 12], [0, 2]]
 
 
 @pytest.mark.parametrize(("size", "best"), [(1, "one"), (2, "one or"), (3, "one or two"), (9, "one or two")])
@@ -164,92 +148,10 @@ def test_start_end_by_hand() -> None:
     assert mining._best_start_end(phrase, 0 * vectors, words, 3) == (0.0, 0, 1)
 
 
-def test_averaged_word_vectors_in_the_set_ups_that_have_no_tokens() -> None:
-    vectors = WordVectors({"cat": 0, "dog": 1, "sat": 2}, np.eye(3, dtype=np.float32), "made by the test")
-    rows = corpus(("cat sat", "dog cat ( sat dog", "cat ( sat", 5.0), ("emu", "dog cat", "cat", 0.0))
-    assert evaluate_mining(vectors, rows, "full").similarities == pytest.approx([2 / math.sqrt(12), 0.0], abs=1e-6)
-    result = evaluate_mining(vectors, rows, "ngrams")
-    assert result.similarities.tolist() == [1.0, 0.0]
-    assert result.found == 100.0
-    with pytest.raises(TypeError, match=r"WordVectors: use setup='ngrams'"):
-        evaluate_mining(vectors, rows)
-
-
-def test_bm25_by_its_formula() -> None:
-    rows = corpus(
-        ("The zebra, zebra", "a zebra and a horse, and the zebra", "zebra", 5.0),
-        ("the zebra", "a dog and a horse", "dog", 1.0),
-        ("horse dog", "the horse and the dog", "horse", 3.0),
-        ("emu", "nothing here", "here", 0.0),
-        ("?!", "what is it", "it", 0.0),
-    )
-    result = bm25(rows)
-    words = [re.findall(r"\w+", row.context.lower()) for row in rows]
-    average = sum(map(len, words)) / len(words)
-
-    def score(query: list[str], text: list[str]) -> float:
-        total = 0.0
-        for word in query:
-            n, tf = sum(word in other for other in words), text.count(word)
-            idf = max(0.0, math.log((len(words) - n + 0.5) / (n + 0.5)))
-            total += idf * tf / (tf + 1.5 * (1 - 0.75 + 0.75 * len(text) / average))
-        return total
-
-    queries = [re.findall(r"\w+", row.phrase.lower()) for row in rows]
-    expected = [score(query, text) for query, text in zip(queries, words, strict=True)]
-    assert result.similarities == pytest.approx(expected, abs=1e-5)
-    assert result.similarities[0] > result.similarities[2] > result.similarities[1] == 0  # one word is in most contexts
-    assert result.setup == "bm25"
-    assert result.pearson == 100 * metrics.pearson(result.similarities, [row.score for row in rows])
-
-
-def test_williams_sets_each_row_against_the_best() -> None:
-    random = np.random.default_rng(0)
-    gold = random.normal(size=100)
-    rows = {"poor": gold + 4 * random.normal(size=100), "good": gold + 0.5 * random.normal(size=100)}
-    rows["near"] = rows["good"] + 0.1 * random.normal(size=100)
-    table = williams(rows, gold)
-    best = max(rows, key=lambda name: np.corrcoef(rows[name], gold)[0, 1])
-    assert best != "poor"
-    assert list(table.index) == ["poor", "good", "near"]
-    for name, values in rows.items():
-        r, r_best, between = (
-            np.corrcoef(a, b)[0, 1] for a, b in ((values, gold), (rows[best], gold), (values, rows[best]))
-        )
-        t, p = (0.0, 1.0) if name == best else metrics.williams_test(r, r_best, between, 100)
-        assert table.loc[name, ["pearson", "difference", "t", "p"]].tolist() == pytest.approx(
-            [100 * r, 100 * (r - r_best), t, p], abs=1e-9
-        )
-    assert table["significant"].to_dict() == {"poor": True, "good": False, "near": False}
-    assert table.loc["poor", "t"] < 0
-
-
-def test_williams_errors() -> None:
-    for rows in ({}, {"flat": [1.0] * 5}):
-        with pytest.raises(ValueError, match="must hold systems"):
-            williams(rows, [1.0, 2.0, 3.0, 4.0, 6.0])
-    with pytest.raises(ValueError, match="4 or more"):
-        williams({"few": [1.0, 2.0, 4.0]}, [1.0, 2.0, 3.0])
-
-
-def test_result_shows_itself() -> None:
-    result = evaluate_mining(Letters(), REAL, "ngrams")
-    assert repr(result) == (
-        f"MiningResult(made, ngrams: Pearson {result.pearson:.2f}, Spearman {result.spearman:.2f}, "
-        f"found {result.found:.2f}; 4 rows; x 100)"
-    )
-    assert "found" not in repr(evaluate_mining(Letters(), REAL, "full"))
-    table = result.table()
-    assert table.index.tolist() == ["ngrams"]
-    assert table.iloc[0].tolist() == [result.pearson, result.spearman, result.found]
-    assert "<table" in result._repr_html_()
-    assert result.left_out == {"no gold": 2}
-
-
-@pytest.mark.parametrize(("start", "end"), [(-5, 3), (4, 4), (7, 4), (2, 900)])
+@pytest.mark.parametrize(("start", "end"), [(-5, 3), (4, 4), (2, 900)])
 def test_a_match_outside_its_context_is_refused(encoder: Encoder, start: int, end: int) -> None:
     rows = [*REAL[:1], replace(REAL[1], start=start, end=end)]
-    with pytest.raises(ValueError, match=rf"row 1 .* has its match at {start} to {end}; .* places of characters"):
+    with pytest.raises(ValueError, match="places"):
         evaluate_mining(encoder, rows)
 
 
@@ -260,46 +162,10 @@ def test_texts_that_would_be_cut_are_refused_and_counted(
     first, second, *_ = (len(ids) for ids in encoder.tokenizer([row.context for row in REAL])["input_ids"])
     for length, rows in ((12, 2), (max(first, second) - 1, 1)):
         short = Encoder.from_pretrained(small_encoder_folder, max_length=length)
-        with pytest.raises(ValueError, match=rf"{rows} of 4 rows .* of {length} .* max_length={max(first, second)}$"):
+        with pytest.raises(ValueError, match=rf"{rows} would be cut .* max_length={max(first, second)}$"):
             evaluate_mining(short, REAL, setup)
     enough = Encoder.from_pretrained(small_encoder_folder, max_length=max(first, second))
     assert len(evaluate_mining(enough, REAL, setup).similarities) == 4
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"setup": "span"}, "unknown setup 'span'; choose one of full, ngrams, spans, start_end"),
-        ({"max_size": 0}, "at least 1 word"),
-        ({"corpus": Corpus("sts", "test", (ScoredPair("a", "b", 1.0),) * 2, "")}, "it holds ScoredPair"),
-        ({"corpus": corpus(("a", "a b", "a", 1.0))}, "it holds 1"),
-        ({"corpus": corpus(("a", "a b", "a", 1.0), (" ", "a b", "a", 1.0))}, "row 1 of made"),
-        ({"corpus": corpus(("\u200b\x00", "a b", "a", 1.0), ("a", "a b", "a", 1.0))}, "row 0 of .* without a token"),
-    ],
-)
-def test_errors(encoder: Encoder, arguments: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        evaluate_mining(encoder, **{"corpus": REAL, **arguments})
-
-
-def test_toy_contexts_by_name() -> None:
-    result = bm25("toy-contexts")
-    assert result.name == "toy-contexts"
-    assert len(result.similarities) == len(data.load("toy-contexts", "test"))
-    assert result.spearman > 10
-
-
-@pytest.mark.realdata
-def test_stsb_in_context_with_the_bundled_encoder(real_data: Path) -> None:
-    dev = corpora.load("stsb-context", "dev", real_data)
-    some = Corpus(dev.name, dev.split, dev.rows[::125], dev.source)
-    encoder = Encoder.from_pretrained(pooling="mean", max_length=128, device="cpu")
-    results: list[MiningResult] = [evaluate_mining(encoder, some, setup) for setup in ("full", "ngrams", "spans")]
-    results += [evaluate_mining(encoder, some, "start_end"), bm25(some)]
-    assert np.isfinite([[result.pearson, result.spearman] for result in results]).all()
-    assert 0 <= min(result.found for result in results[1:4]) <= 100
-    table = williams({str(i): result.similarities for i, result in enumerate(results)}, [row.score for row in some])
-    assert (table["difference"] <= 0).all()
 
 
 @pytest.mark.parametrize("setup", ["full", "ngrams", "spans"])
@@ -329,9 +195,3 @@ def test_matches_have_no_white_space_at_their_ends(encoder: Encoder, monkeypatch
     assert found.matches is not None
     assert found.matches.tolist() == [[4, 7], [4, 7]]
     assert found.found == 100
-
-
-def test_bm25_needs_a_word() -> None:
-    marks = corpus(("dog", "...", "...", 1.0), ("cat", "?!", "?!", 2.0))
-    with pytest.raises(ValueError, match=r"made \(test\): no text has a letter or a digit"):
-        bm25(marks)

