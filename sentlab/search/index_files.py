@@ -85,12 +85,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """Read the manifest in a folder.
-
-        Raises:
-            FileNotFoundError: the folder holds no index.
-            ValueError: the manifest is damaged, or another version of sentlab wrote it.
-        """
+        """Read the manifest in a folder."""
         path = folder / MANIFEST
         if not path.is_file():
             raise FileNotFoundError(f"no phrase index in {folder}: give a folder that PhraseIndex.save wrote")
@@ -123,13 +118,7 @@ class Manifest:
 
 
 class Segment:
-    """The files of a segment, read or mapped into memory.
-
-    `first_text` and `first_word` are the numbers of its first ones in the index.
-
-    Raises:
-        ValueError: a file is missing, of another size, or elsewhere.
-    """
+    """The files of a segment, read or mapped; `first_text` and `first_word` count all before it in the index."""
 
     def __init__(
         self, folder: Path, extent: Extent, manifest: Manifest, first_text: int = 0, first_word: int = 0
@@ -144,11 +133,7 @@ class Segment:
         self.texts = self._mapped("texts", "uint8", extent.bytes)
 
     def check(self, *, again: bool = False) -> Segment:
-        """Read all files, at the first call or `again`, and compare their checksums.
-
-        Raises:
-            ValueError: a file is not what was written.
-        """
+        """Read all files, at the first call or `again`, and raise a ValueError if a checksum differs."""
         if again or not self._checked:
             for name, expected in self.extent.checksums.items():
                 if checksum(self._place / name) != expected:
@@ -209,11 +194,7 @@ def checksum(path: Path) -> str:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[Manifest]:
-    """Hold the lock of an index, give its manifest, and remove in the end the segments that none names.
-
-    Raises:
-        TimeoutError: another process holds the lock for a minute.
-    """
+    """Hold the lock of an index, give its manifest, and remove in the end the segments that none names."""
     with FileLock(folder / LOCK, timeout=SECONDS):
         manifest = Manifest.read(folder)
         try:
@@ -230,11 +211,7 @@ def writing(folder: Path) -> Iterator[Manifest]:
 def write_segment(
     folder: Path, texts: list[str], encoded: Iterable[tuple[int, np.ndarray, np.ndarray]], manifest: Manifest
 ) -> Extent:
-    """Write a segment of texts, of which `encode_words` gives the words, to the disk.
-
-    Raises:
-        ValueError: the dtype cannot hold a vector.
-    """
+    """Write a segment of texts, of which `encode_words` gives the words, to the disk."""
     place = folder / f"segment-{uuid4().hex}"
     place.mkdir()
     counts = np.zeros(len(texts), dtype=np.int64)

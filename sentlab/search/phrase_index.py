@@ -132,8 +132,7 @@ class PhraseIndex:
     def add(self, texts: Iterable[str], *, precision: str | None = None, progress: bool | None = None) -> None:
         """Add texts after those that are there, and after those that other processes have added since.
 
-        A kill costs the segment that is being written, and nothing else. One process at a time can add to a folder;
-        others wait for a minute.
+        A kill costs the segment that is being written, and nothing else. One process at a time adds to a folder.
 
         Args:
             texts: any iterable; it is read as it is encoded. An empty text counts, too.
@@ -141,9 +140,9 @@ class PhraseIndex:
             progress: True shows a bar, False none; None shows one once the work has taken three seconds.
 
         Raises:
-            TypeError: an item is not a string. Texts before it may have been added: `len(index)` tells.
+            TypeError: an item is not a string. Texts before it may have been added: see `len(index)`.
             ValueError: the encoder has changed, or float16 cannot hold the vector of a word.
-            TimeoutError: another process is adding texts.
+            TimeoutError: another process has been adding texts for a minute.
         """
         self._check_encoder()
         total = len(texts) if isinstance(texts, Sized) else None
@@ -165,26 +164,23 @@ class PhraseIndex:
     ) -> list[list[Hit]]:
         """Return the spans most similar to each phrase; no two hits of a phrase overlap.
 
-        A phrase's vector is the mean of its own tokens' vectors, as a span's is (SLICE, section 3.1). Every span of
-        every text counts, but for those that `trim` leaves out: a quick pass over all words leaves the places where the
-        best ones can begin, and these are scored exactly. Memory grows with the index by a byte a word, for `trim`.
+        A phrase's vector is the mean of its own tokens' vectors, as a span's is (SLICE, section 3.1). The result is
+        that of comparing every span of every text. Memory grows with the index by a byte a word, for `trim`.
 
         Args:
             phrases: Q texts.
             k: hits a phrase; fewer only where there is nothing left that does not overlap.
             trim: compare only spans that begin and end as a phrase does: not "of a king,", but "king". Punctuation
                 and some English words are left out at the edges, unless the phrase has one there too
-                (`sentlab.search.index_files.word_kind`). False compares all spans.
-            starts: for each phrase, the words at which its hits may begin, as integers; words are counted from 0
-                through the whole index, and numbers of no word are ignored. None: any word. Candidates that another
-                library has found are scored exactly by this, see `span_vectors`.
+                (`sentlab.search.index_files.word_kind`).
+            starts: for each phrase, the words at which its hits may begin, counted from 0 through the whole index; None
+                is any word. This scores the candidates of another library exactly, see `span_vectors`.
 
         Returns:
             For each phrase its hits by falling similarity, of equals the first text's first.
 
         Raises:
-            ValueError: a phrase without any word, an encoder that has changed since the texts were added, or a damaged
-                segment.
+            ValueError: a phrase without words, an encoder that has changed, or a damaged segment.
         """
         queries, words = self._read(checked(phrases))
         edges = [(each[0], each[-1]) for each in words]
@@ -242,11 +238,9 @@ class PhraseIndex:
         """Make one index of several saved ones, such as processes or machines have made of a part of the texts each.
 
         Texts are numbered in the order of the folders. `out`, a new folder or an empty one, shares the files of
-        segments with the old ones by hard links; on another disk they are copied. The old folders stay whole, and may
-        be removed. After a kill there is the whole index or none.
+        segments with the old ones by hard links, or has copies on another disk. After a kill it is whole or not there.
 
         Raises:
-            FileExistsError: `out` holds something; nothing is changed.
             ValueError: indexes that differ in encoder, sizes or dtype, that hold the same texts, or are damaged.
         """
         places = [Path(folder).expanduser().resolve() for folder in folders]
@@ -260,12 +254,7 @@ class PhraseIndex:
         files.copy_index(parts, Path(out).expanduser().resolve(), files.link)
 
     def save(self, folder: str | Path) -> None:
-        """Keep the index in a folder, which it is in from then on: what is added later is written there.
-
-        Raises:
-            FileExistsError: the folder holds something; nothing is changed.
-            ValueError: a segment is damaged.
-        """
+        """Keep the index in a new or empty folder; what is added later is written there."""
         target = Path(folder).expanduser().resolve()
         if target == self.folder:  # all that was added is there
             if self._scratch is not None:
@@ -280,11 +269,7 @@ class PhraseIndex:
         self._open(target, self._manifest, self.encoder)
 
     def verify(self) -> None:
-        """Read all files again and compare their checksums.
-
-        Raises:
-            ValueError: names a damaged segment and its texts.
-        """
+        """Read all files again and compare their checksums; a ValueError names a damaged one."""
         for segment in self._segments:
             segment.check(again=True)
 
