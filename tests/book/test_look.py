@@ -108,3 +108,22 @@ def test_search_results_have_summaries_in_files_too(chapters: list[Path], browse
     assert any("momentum" in summary.lower() for summary in summaries)
     assert browser.get("document.scrollingElement.scrollWidth") <= 390
     assert browser.problems == []
+
+
+def test_the_first_page_compares_two_sentences_under_six_encoders(chapters: list[Path], browser: Browser) -> None:
+    browser.problems.clear()
+    page = HTML / "book" / "index.html"
+    assert page.stat().st_size < 2.9e6
+    browser.open(page, until="document.querySelector('.sentlab-widget').dataset.done")
+    labels = browser.texts(".sw-bars > span:nth-child(3n + 1)")
+    assert labels == ["raw [CLS]", "raw mean", "SimCSE", "MoCo", "PaSeR", "Universal"]
+    assert [text == "–" for text in browser.texts(".sw-bars .sw-number")] == [False, False, True, True, True, True]
+    browser.click(*browser.centre("input[aria-label='first sentence']"))
+    browser.wait("![...document.querySelectorAll('.sw-bars .sw-number')].some(node => node.textContent === '–')")
+    assert len(set(browser.texts(".sw-bars .sw-number"))) > 2
+    browser.get("document.querySelector('input[aria-label=\"second sentence\"]').select()")
+    browser.write("The bank raised its interest rates.")
+    before = ",".join(browser.texts(".sw-bars .sw-number"))
+    shown = "[...document.querySelectorAll('.sw-bars .sw-number')].map(node => node.textContent).join()"
+    browser.wait(f"{shown} !== {before!r}")
+    assert browser.problems == []
