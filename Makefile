@@ -46,7 +46,7 @@ bench: $(MADE) ## time encoding, search, training and start; 20 minutes on a qui
 	@$(PY) -m pip install --disable-pip-version-check --quiet -r benchmarks/requirements.txt
 	@$(PY) benchmarks/speed.py $(if $(OUT),--out $(OUT))
 
-torture: $(MADE) ## kill, damage, share and soak: what the package promises to survive
+torture: $(MADE) ## kill, damage and share what the package promises to keep
 	@$(PY) benchmarks/torture.py
 
 lint: $(MADE) ## check style and types, and that no notebook holds stored outputs

@@ -61,18 +61,11 @@ SAME = 0.002  # two similarities of the same span in float16 differ by less
 
 Hits = list[list[Any]]  # for each phrase: similarity, paragraph or span, and for spans of it start and end
 Search = Callable[[Sequence[str]], Hits]
-Table = dict[str, dict[str, float]]
 
 
 def text_files(paths: Sequence[Path]) -> list[Path]:
     """Return the files, and of folders all text files in them."""
-    files: list[Path] = []
-    for path in paths:
-        inside = sorted(path.glob("*.txt*")) if path.is_dir() else [path]
-        if not inside or not inside[0].is_file():
-            raise FileNotFoundError(f"no text file {path}; --text takes .txt, .txt.xz or .txt.gz, or a folder of them")
-        files += inside
-    return files
+    return [file for path in paths for file in (sorted(path.glob("*.txt*")) if path.is_dir() else [path])]
 
 
 def drawn_lines(path: Path, words: int) -> list[str]:
@@ -133,10 +126,14 @@ def make_index(folder: Path, encoder: Encoder, paragraphs: list[str]) -> None:
     index.save(folder)
 
 
+def make_paragraphs(place: Path, encoder: Encoder, paragraphs: list[str]) -> None:
+    np.save(place / FILES["paragraphs"], encoder.encode(paragraphs, normalize=True).astype(np.float16))
+
+
 def make_bm25(place: Path, paragraphs: list[str]) -> None:
     index = BM25(k1=K1, b=B, method="robertson")
     index.index([tokens(paragraph) for paragraph in paragraphs], show_progress=False)
-    index.save(place / "bm25", show_progress=False)
+    index.save(place / FILES["bm25"], show_progress=False)
 
 
 def make_span_vectors(place: Path) -> None:
@@ -181,13 +178,7 @@ def count_words(paragraphs: Sequence[str]) -> int:
     return sum(len(paragraph.split()) for paragraph in paragraphs)
 
 
-def spread(rows: list[Any], share: float) -> list[Any]:
-    """Return about that share of the rows, evenly spread; at most all."""
-    return rows[:: max(1, round(1 / share))]
-
-
 def seconds(work: Callable[[], Any]) -> float:
-    """Seconds of the CPU."""
     start = time.process_time()
     work()
     return time.process_time() - start
@@ -280,9 +271,8 @@ class Library:
 
     def paragraph(self, score: float, paragraph: int) -> dict[str, Any]:
         """Describe a paragraph that was found."""
-        line, start, end = self.places[paragraph]
-        words = self.lines[line][start : min(end, start + START)]
-        return {"score": round(score, 4), "words": words, "file": self.files[self.file[line]].name}
+        words = self.paragraphs[paragraph][:START]
+        return {"score": round(score, 4), "words": words, "file": self.files[self.file[self.places[paragraph][0]]].name}
 
     def about(self, number: int, file: Path) -> CorpusNote:
         """Describe a file for a record."""
@@ -294,23 +284,21 @@ class Library:
         )
 
 
-def compare(paragraphs: list[str], encoder: Encoder, source: str, place: Path) -> tuple[Table, dict[str, Hits]]:
+def compare(
+    paragraphs: list[str], encoder: Encoder, source: str, place: Path
+) -> tuple[dict[str, Any], dict[str, Hits]]:
     """What each way costs, and what it finds; all that is made lies in a folder."""
-    part = spread(paragraphs, SPAN_WORDS / count_words(paragraphs))
-
-    def half(texts: list[str]) -> np.ndarray:
-        return encoder.encode(texts, normalize=True).astype(np.float16)
-
+    part = paragraphs[:: max(1, round(count_words(paragraphs) / SPAN_WORDS))]
     made = {
         "index": seconds(lambda: make_index(place / "index", encoder, paragraphs)),
-        "paragraphs": seconds(lambda: np.save(place / FILES["paragraphs"], half(paragraphs))),
+        "paragraphs": seconds(lambda: make_paragraphs(place, encoder, paragraphs)),
         "bm25": seconds(lambda: make_bm25(place, paragraphs)),
         "part": seconds(lambda: make_index(place / "part", encoder, part)),
         "span vectors": seconds(lambda: make_span_vectors(place)),
     }
     made["span vectors"] += made["part"]
     searches = {way: alone(way, place, source) for way in FILES}
-    ways: Table = {
+    ways = {
         way: {
             "words": count_words(part if way == "span vectors" else paragraphs),
             "seconds to make": round(made[way], 2),
@@ -330,7 +318,7 @@ def compare(paragraphs: list[str], encoder: Encoder, source: str, place: Path) -
     ways["span vectors"] |= {"spans": count_spans(place / "part"), "same best": same}
 
     read = [(text, places) for text, (_, places) in zip(part, indexed_words(place / "part"), strict=True)]
-    read = spread(read, NGRAM_WORDS / count_words(part))
+    read = read[:: max(1, round(count_words(part) / NGRAM_WORDS))]
     texts = [ngram for text, places in read for ngram in ngrams(text, places)]
     ways["ngrams"] = {"words": count_words([text for text, _ in read]), "spans": len(texts)}
     ways["ngrams"]["seconds to make"] = round(seconds(lambda: encoder.encode(texts)), 2)
@@ -386,9 +374,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not args.text:
         parser.error("name the texts: --text FILE-OR-FOLDER ...")
     record = run(text_files(args.text), args.encoder, args.words, args.out)
-    assert record.results  # the run has filled it
-    for way, row in record.results.ways.items():
-        print(f"{way:<14}", ", ".join(f"{name} {value:,}" for name, value in row.items()))
+    print(json.dumps(record.results.ways, indent=1))
     return 0
 
 

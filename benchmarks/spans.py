@@ -2,8 +2,7 @@
 
     python benchmarks/spans.py [--tokens 100000] [--dim 384] [--sizes 20] [--rounds 5] [--threads 1]
 
-Both ways find the best span of the same text for the same queries, in turn in one process. With more than one thread
-the program also compares with itself at one.
+Both ways find the best span of the same text for the same queries, in turn in one process.
 """
 
 from __future__ import annotations
@@ -54,14 +53,6 @@ def ways(args: argparse.Namespace, queries: int, tokens: int | None = None) -> d
     }
 
 
-def at(threads: int, search: Callable[[], Spans]) -> Callable[[], Spans]:
-    def run() -> Spans:
-        torch.set_num_threads(threads)
-        return search()
-
-    return run
-
-
 def rows(args: argparse.Namespace) -> Iterator[Row]:
     memory = {way: alone(__file__, way, args) for way in (OURS, PLAIN)}
     for queries, wanted in GOALS.items():
@@ -71,26 +62,16 @@ def rows(args: argparse.Namespace) -> Iterator[Row]:
         same = bool(((plain.start == ours.start) & (plain.end == ours.end)).all())
         same = same and float((plain.score - ours.score).abs().max()) <= 1e-5
         ratio, less = times_as_fast(seconds, PLAIN), memory[PLAIN] / memory[OURS]
-        about = {
+        yield {
             "work": f"Best of all spans of {args.tokens:,} tokens to {args.sizes}, D {args.dim}, {queries} phrase(s)",
             "threads": args.threads,
             "unit": "s",
-            "memory": memory[OURS],
-        }
-        yield about | {
             "figures": medians(seconds, 4),
             "ratio": ratio,
             "goal": f"{wanted:g} times as fast; the same spans; a fifteenth of the memory (it is 1/{less:.0f})",
             "met": ratio >= wanted and same and less >= 15,
+            "memory": memory[OURS],
         }
-        if args.threads > 1:
-            one = f"{OURS}, one thread"
-            seconds, _ = in_turn({OURS: at(args.threads, searches[OURS]), one: at(1, searches[OURS])}, args.rounds)
-            torch.set_num_threads(args.threads)
-            ratio = times_as_fast(seconds, one)
-            # what is as fast differs by a few per cent from round to round
-            goal = {"goal": "no slower than with one thread", "met": ratio >= 0.95}
-            yield about | goal | {"figures": medians(seconds, 4), "ratio": ratio}
 
 
 def work(args: argparse.Namespace) -> float:

@@ -28,8 +28,3 @@ def test_damaged_files_and_full_disks_end_in_an_error_that_names_them() -> None:
 
 def test_processes_share_an_index_and_threads_an_encoder() -> None:
     assert broken(torture.share(minutes=0.05, processes=3, threads=4, rounds=30)) == []
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs Linux")
-def test_training_and_searching_leave_memory_flat() -> None:
-    assert broken(torture.soak(150, 150)) == []
