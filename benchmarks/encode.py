@@ -19,6 +19,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -132,14 +133,10 @@ def load_encoder() -> Encoder:
 
 def average(encoder: Encoder, precision: str) -> float:
     """Return the mean of Spearman's correlations x 100 on STS-B and SICK-R."""
-    scores = []
-    for name in ("stsb", "sick"):
-        pairs = data.load(name, "test")
-        a, b = (
-            encoder.encode([getattr(row, side) for row in pairs], normalize=True, precision=precision)
-            for side in ("text_a", "text_b")
-        )
-        scores.append(100 * metrics.spearman((a * b).sum(1), [row.score for row in pairs]))
+    encode, scores = partial(encoder.encode, normalize=True, precision=precision), []
+    for pairs in (data.load("stsb", "test"), data.load("sick", "test")):
+        cosines = (encode([row.text_a for row in pairs]) * encode([row.text_b for row in pairs])).sum(1)
+        scores.append(100 * metrics.spearman(cosines, [row.score for row in pairs]))
     return float(np.mean(scores))
 
 

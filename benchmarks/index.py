@@ -56,7 +56,7 @@ def phrases_of(index: PhraseIndex, count: int) -> list[str]:
 
 
 def rows(args: argparse.Namespace) -> Iterator[Row]:
-    encoder = load_encoder("tiny")
+    encoder, threads = load_encoder("tiny"), {"threads": args.threads}
     texts, what = paragraphs(args.words, encoder)
     with TemporaryDirectory(prefix="sentlab-index-") as scratch:
         folder, some = Path(scratch) / "words.index", texts[::10]
@@ -72,9 +72,8 @@ def rows(args: argparse.Namespace) -> Iterator[Row]:
         longer = 1 / times_as_fast(seconds, "encoding alone")
         texts_of_some = Path(scratch) / "some.json"  # a child that read all texts would reuse the memory of the others
         texts_of_some.write_text(json.dumps(some))
-        yield {
+        yield threads | {
             "work": f"Make an index of {results[OURS]:,} {what}",
-            "threads": args.threads,
             "unit": "s",
             "figures": medians(seconds, 2),
             "goal": f"{MORE} times the time of encoding (it takes {longer:.2f} times as long)",
@@ -90,9 +89,8 @@ def rows(args: argparse.Namespace) -> Iterator[Row]:
         }
         figures = medians(in_turn(searches, args.rounds)[0])
         memory, size = alone(__file__, "one", args, on=folder), index.words / 2e6
-        yield {
+        yield threads | {
             "work": f"Find a phrase in {index.words:,} {what}",
-            "threads": args.threads,
             "unit": "s",
             "figures": {name: figures[name] for name in (OURS, "reading all vectors once")},
             "goal": f"{ONE * size:.2f} s, which is {ONE} s for 2 million words; {MEMORY} MiB",
@@ -100,9 +98,8 @@ def rows(args: argparse.Namespace) -> Iterator[Row]:
             "memory": memory,
         }
         each = figures["together"] / len(phrases)
-        yield {
+        yield threads | {
             "work": f"Find {len(phrases)} phrases at once in {index.words:,} {what}",
-            "threads": args.threads,
             "unit": "s a phrase",
             "figures": {OURS: round(each, 4), "one alone": figures[OURS]},
             "goal": f"{EACH * size:.3f} s a phrase, which is {EACH} s for 2 million words",

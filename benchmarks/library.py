@@ -2,13 +2,12 @@
 
     python benchmarks/library.py --text FILE-OR-FOLDER ... [--encoder NAME] [--words 2000000] [--out FILE]
 
-The texts are `.txt` files, a paragraph a line, also packed as `.xz` or `.gz`. Of each file equally many words are read:
-whole lines drawn at random, in the order of the file, the last one cut off. A line that is longer than an encoder reads
-at once is several paragraphs, so that all ways look for a phrase in the same ones:
+The texts are `.txt` files, a paragraph a line, also packed as `.xz` or `.gz`. Equally many words of each file are read,
+in whole lines drawn at random. All ways look for a phrase in the same paragraphs, which an encoder reads at once:
 
     index         `sentlab.PhraseIndex` in float16; all spans of up to 20 words are compared
     paragraphs    a vector a paragraph in float16, a matrix product; finds paragraphs
-    bm25          the words themselves (BM25, as in `sentlab.evaluation.mining`); finds paragraphs
+    bm25          the words themselves; finds paragraphs
     span vectors  a vector a span in float16, a matrix product; of a part of the paragraphs, evenly spread
     ngrams        every span as a text through the encoder; only made, and of a smaller part
 
@@ -97,12 +96,15 @@ def opened(way: str, place: Path, encoder: Encoder) -> Search:
         ]
     if way == "bm25":
         bm25 = BM25.load(path, show_progress=False)
-        scores = lambda phrase: bm25.get_scores(tokens(phrase))  # noqa: E731
-        return lambda phrases: [[[float(row.max()), int(row.argmax())]] for row in map(scores, phrases)]
+        return lambda phrases: [[best(bm25.get_scores(tokens(phrase)))] for phrase in phrases]
     vectors = np.load(path, mmap_mode="r")
     if way == "paragraphs":
         return lambda phrases: nearest(vectors, encoder.encode(phrases))
     return lambda phrases: nearest(vectors, np.stack([words.mean(0) for words, _ in encoder.encode_tokens(phrases)]))
+
+
+def best(scores: np.ndarray) -> list[Any]:
+    return [float(scores.max()), int(scores.argmax())]
 
 
 def normalised(vectors: np.ndarray) -> np.ndarray:
@@ -112,12 +114,12 @@ def normalised(vectors: np.ndarray) -> np.ndarray:
 def nearest(vectors: np.ndarray, queries: np.ndarray) -> Hits:
     """Of many vectors (n, D) of length 1 the nearest one to each query (Q, D), and their cosine."""
     queries = normalised(queries)
-    best = [[-np.inf, 0] for _ in queries]
+    nearest = [[-np.inf, 0] for _ in queries]
     for first in range(0, len(vectors), CHUNK):
         scores = queries @ vectors[first : first + CHUNK].astype(np.float32).T  # (Q, c)
-        for row, at in enumerate(scores.argmax(1)):
-            best[row] = max(best[row], [float(scores[row, at]), first + int(at)], key=lambda hit: hit[0])
-    return [[hit] for hit in best]
+        for row, (score, place) in enumerate(map(best, scores)):
+            nearest[row] = max(nearest[row], [score, first + place], key=lambda hit: hit[0])
+    return [[hit] for hit in nearest]
 
 
 def make_index(folder: Path, encoder: Encoder, paragraphs: list[str]) -> None:
@@ -233,11 +235,10 @@ def size_on_disk(path: Path) -> int:
 
 
 def without_place(path: Path) -> str:
-    """Return a path as a record may hold it: below SENTLAB_DATA or the current folder, or only its name."""
-    for name, above in (("SENTLAB_DATA", os.environ.get("SENTLAB_DATA")), ("", ".")):
-        if above and path.resolve().is_relative_to(Path(above).resolve()):
-            return str(Path(name) / path.resolve().relative_to(Path(above).resolve()))
-    return path.name
+    """Return a path as a record may hold it: below SENTLAB_DATA, or only its name."""
+    above = Path(os.environ.get("SENTLAB_DATA", "nowhere")).resolve()
+    inside = path.resolve().is_relative_to(above)
+    return str(Path("SENTLAB_DATA") / path.resolve().relative_to(above)) if inside else path.name
 
 
 @dataclass(frozen=True)

@@ -26,17 +26,12 @@ PROGRAMS = (
     "start.py --threads 1",
     "train.py --threads 1",
     "encode.py --threads 1",
-    "paser_step.py --threads 1",
     "spans.py --threads 1",
     "index.py --threads 1 --words 1000000",
     "encode.py --threads 2",
     "spans.py --threads 2",
 )
-QUIET = {  # a bar for each round tells nothing
-    "TRANSFORMERS_VERBOSITY": "error",
-    "TQDM_DISABLE": "1",
-    "PYTHONWARNINGS": "ignore",
-}
+QUIET = {"TRANSFORMERS_VERBOSITY": "error", "TQDM_DISABLE": "1", "PYTHONWARNINGS": "ignore"}
 
 
 def measured(program: str, scratch: Path) -> list[Row]:

@@ -5,7 +5,8 @@
 Encoder `tiny`, [CLS], float32, on STS sentences (or the toy world's). The products alone: as many floating-point
 operations as torch counts in the matrix products of one step, at the rate of a product of 1024 x 128 by 128 x 512. Two
 processes share each batch, each on a core of its own (Linux). The pre-training of an encoder of 4 layers of 256 in
-bfloat16 is there too, on random tokens.
+bfloat16 is there too, on random tokens. For PaSeR with a large vocabulary there is also the same step with logits at
+every padded position, with the same weights, sentences and losses.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from datasets import Dataset
 from encode import PEER, sentences
 from experiments.pretrain import MaskedLM, Sheets, new_encoder
@@ -35,17 +37,21 @@ from sentence_transformers import (
 )
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from side_by_side import OURS, Row, added_by, alone, in_turn, main, medians, parser_of, times_as_fast
+from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
-from transformers import TrainerCallback
+from transformers import BertConfig, BertForMaskedLM, TrainerCallback
 
-from sentlab import Encoder, TrainConfig, fit, set_seed
+from sentlab import Encoder, TrainConfig, data, fit, set_seed
+from sentlab.encoder.pooling import POOLINGS
 from sentlab.methods import PTBERT, MoCo, PaSeR, SimCSE
+from sentlab.methods.paser import decoding_signal
 from sentlab.training import losses
 
 METHODS = {"SimCSE": SimCSE, "MoCo": MoCo, "PT-BERT": PTBERT, "PaSeR": PaSeR}
 LEARNING_RATE, MAX_LENGTH, SCALE = 1e-4, 64, 20.0  # SCALE is one over SimCSE's temperature
 LAYERS, WIDTH, SHEET, TOKENS = 4, 256, 4096, 18_000  # of the encoder that is pre-trained; tokens a second wanted
-PRETRAINING, RANK = "pre-training", "LOCAL_RANK"
+LENGTH, VOCABULARY, IGNORE = 32, 30_522, -100  # of the step of PaSeR with logits everywhere
+PRETRAINING, LARGE, EVERYWHERE, RANK = "pre-training", "large vocabulary", "logits everywhere", "LOCAL_RANK"
 Steps = Callable[[], Sequence[float]]  # trains, and returns when each step ended
 
 
@@ -82,17 +88,9 @@ def of_peer(texts: Sequence[str], args: argparse.Namespace) -> Steps:
             encoder().save(folder)
             model = SentenceTransformer(folder, device="cpu")
             model.max_seq_length = MAX_LENGTH
-            settings = SentenceTransformerTrainingArguments(
-                output_dir=folder,
-                max_steps=args.steps,
-                per_device_train_batch_size=args.batch,
-                learning_rate=LEARNING_RATE,
-                save_strategy="no",
-                logging_strategy="no",
-                report_to=[],
-                disable_tqdm=True,
-                use_cpu=True,
-            )
+            sizes = {"max_steps": args.steps, "per_device_train_batch_size": args.batch, "learning_rate": LEARNING_RATE}
+            quiet = {"save_strategy": "no", "logging_strategy": "no", "report_to": [], "disable_tqdm": True}
+            settings = SentenceTransformerTrainingArguments(output_dir=folder, use_cpu=True, **sizes, **quiet)
             rows = Dataset.from_dict({"anchor": [*texts], "positive": [*texts]})
             loss = MultipleNegativesRankingLoss(model, scale=SCALE)
             SentenceTransformerTrainer(model, settings, rows, loss=loss, callbacks=[Clock()]).train()
@@ -146,6 +144,70 @@ def in_processes(name: str, count: int, args: argparse.Namespace) -> tuple[float
     return float(seconds), float(memory)
 
 
+class Everywhere(PaSeR):
+    """PaSeR with both losses computed the plain way: logits for all B x L positions, most of them thrown away."""
+
+    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+        ids, mask = batch["input_ids"], batch["attention_mask"]
+        count, length = ids.shape
+        copies = torch.cat([ids, batch["masked_ids"], batch["corrupted_ids"]])
+        hidden = self.encoder.hidden_states(copies, mask.repeat(3, 1))
+        vectors = POOLINGS[self.encoder.pooling](tuple(h[: 2 * count] for h in hidden), mask.repeat(2, 1))
+        signal = decoding_signal(vectors[:count], vectors[count:], self.m, self.n)
+        targets = F.pad(batch["targets"], (0, length - batch["targets"].shape[1]), value=IGNORE)  # (B, L)
+        before = targets[:, :-1].masked_fill(targets[:, :-1] == IGNORE, self.encoder.tokenizer.pad_token_id)
+        words = F.pad(before, (1, 0), value=self.encoder.tokenizer.cls_token_id)  # (B, L)
+        states = self.decoder(signal, self.encoder.word_embeddings(words))  # (B, L, D)
+        labels = ids.masked_fill(~batch["chosen"], IGNORE)
+        pairs = {"generative": (states, targets), "mlm": (hidden[-1][-count:], labels)}
+        return {
+            name: F.cross_entropy(self._head(x).flatten(0, 1), labels.flatten(), ignore_index=IGNORE)
+            for name, (x, labels) in pairs.items()
+        }
+
+
+def large_step(kind: type[PaSeR]) -> Callable[[], dict[str, float]]:
+    """Return a step of PaSeR on one batch, and a raw encoder of the size of `tiny` with the large vocabulary."""
+    tiny = Encoder.from_pretrained("tiny", device="cpu")
+    torch.manual_seed(0)
+    config = BertConfig.from_dict(tiny.backbone.config.to_dict() | {"vocab_size": VOCABULARY})
+    encoder = Encoder(BertForMaskedLM(config), tiny.tokenizer, "cls", LENGTH)
+    method = kind(encoder, dropout=0.0).eval()  # without dropout both steps have the same losses
+    batch = method.collate(list(data.load("toy-sentences", "train")[:64]))
+    for name, value in batch.items():  # padded to the full length, as the plain way pads
+        missing = 0 if name == "targets" else LENGTH - value.shape[1]
+        batch[name] = F.pad(value, (0, missing), value=tiny.tokenizer.pad_token_id if name.endswith("ids") else 0)
+    optimizer = torch.optim.AdamW(method.parameters(), fused=True)
+
+    def step() -> dict[str, float]:
+        losses = method.loss(batch)
+        sum(losses.values()).backward()
+        nn.utils.clip_grad_norm_(method.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        return {name: float(value.detach()) for name, value in losses.items()}
+
+    return step
+
+
+def large_row(args: argparse.Namespace) -> Row:
+    kinds = {OURS: PaSeR, EVERYWHERE: Everywhere}
+    first = {name: large_step(kind)() for name, kind in kinds.items()}  # from equal weights
+    difference = max(abs(first[OURS][name] - value) for name, value in first[EVERYWHERE].items())
+    seconds, _ = in_turn({name: large_step(kind) for name, kind in kinds.items()}, args.rounds)
+    ratio = times_as_fast(seconds, EVERYWHERE)
+    return {
+        "work": f"A step of PaSeR, 64 sentences of {LENGTH} tokens, {VOCABULARY:,} pieces",
+        "threads": args.threads,
+        "unit": "s",
+        "figures": medians(seconds),
+        "ratio": ratio,
+        "goal": f"5 times as fast; equal losses (they differ by {difference:.0e})",
+        "met": ratio >= 5 and difference <= 1e-4,
+        "memory": alone(__file__, LARGE, args),
+    }
+
+
 def rows(args: argparse.Namespace) -> Iterator[Row]:
     texts, what = sentences(args.batch * args.steps)
     about = {"threads": args.threads, "unit": "s"}
@@ -184,6 +246,7 @@ def rows(args: argparse.Namespace) -> Iterator[Row]:
         "met": SHEET / step >= TOKENS,
         "memory": memory(PRETRAINING),
     }
+    yield large_row(args)
     for name in ("SimCSE", "MoCo"):
         turns = [(in_processes(name, 1, args), in_processes(name, 2, args)) for _ in range(args.rounds)]
         seconds = {"one process": [one[0] for one, _ in turns], OURS: [two[0] for _, two in turns]}
@@ -199,6 +262,8 @@ def rows(args: argparse.Namespace) -> Iterator[Row]:
 
 
 def work(args: argparse.Namespace) -> float:
+    if args.alone == LARGE:
+        return added_by(large_step(PaSeR))
     return added_by(of_method(args.alone, sentences(args.batch * args.steps)[0], args))
 
 
