@@ -40,11 +40,11 @@ def leaderboard(columns: Mapping[str, BoardColumn], score: str, beside: Sequence
     with canvas(len(columns), **size, columns=1, sharex=True, sharey=False) as (figure, panels):
         for axes, (name, column) in zip(panels, columns.items(), strict=True):
             best_first = sorted(column.rows.items(), key=lambda item: (item[0] in beside, -item[1].score))
-            for place, (row, found) in enumerate(best_first):
+            for place, (row, result) in enumerate(best_first):
                 colour = GREY if row in beside else PALETTE[0]
-                filled = row not in beside and (found.p is None or found.p >= SIGNIFICANT)
-                axes.plot([found.low, found.high], [place] * 2, color=colour, lw=1.5, zorder=1)
-                axes.scatter(found.score, place, s=34, color=colour if filled else "white", ec=colour, zorder=2)
+                filled = row not in beside and (result.p is None or result.p >= SIGNIFICANT)
+                axes.plot([result.low, result.high], [place] * 2, color=colour, lw=1.5, zorder=1)
+                axes.scatter(result.score, place, s=34, color=colour if filled else "white", ec=colour, zorder=2)
             axes.set_yticks(range(len(best_first)), [row for row, _ in best_first])
             axes.set(ylim=(len(best_first) - 0.4, -0.6))
             if len(columns) > 1:
@@ -177,15 +177,15 @@ def map_of_meanings(planes: Mapping[str, np.ndarray], table: pd.DataFrame) -> Pi
         for axes, (name, points) in zip(panels, planes.items(), strict=True):
             places = (points - points.min(axis=0)) / np.ptp(points, axis=0)  # its scale means nothing
             meanings = table.groupby("meaning", sort=False).indices
-            middles = {name: places[own].mean(axis=0) for name, own in meanings.items()}
-            rays = [(middles[name], place) for name, own in meanings.items() for place in places[own]]
+            middles = {name: places[texts].mean(axis=0) for name, texts in meanings.items()}
+            rays = [(middles[name], place) for name, texts in meanings.items() for place in places[texts]]
             axes.add_collection(LineCollection(rays, colors=GREY, linewidths=0.6, zorder=1))
             centres.append(middles)
             dots.append(places)
-            for (level, own), colour, marker in zip(
+            for (level, texts), colour, marker in zip(
                 table.groupby("level", sort=False).indices.items(), cycle(PALETTE), cycle(MARKERS), strict=False
             ):
-                axes.scatter(*places[own].T, s=34, color=colour, marker=marker, linewidths=0, label=level, zorder=3)
+                axes.scatter(*places[texts].T, s=34, color=colour, marker=marker, linewidths=0, label=level, zorder=3)
             axes.set(title=name, xticks=[], yticks=[])
             axes.spines[:].set(visible=True, color="0.8")
         handles = panels[0].get_legend_handles_labels()
@@ -213,23 +213,28 @@ def topic_planes(
         columns: panels side by side.
     """
     names, topic, scene = list(dict.fromkeys(topics))[:COLOURED], np.array(topics), np.array(scenes)
-    told = np.isin(topic, names)
+    coloured = np.isin(topic, names)
     size = 7.6 / columns
     with canvas(len(planes), width=size, height=size, columns=columns, sharey=False) as (figure, panels):
         for axes, (title, points) in zip(panels, planes.items(), strict=True):
-            axes.scatter(*points[~told].T, s=12 / columns, color="0.75", linewidths=0, zorder=0)
-            groups = [points[scene == number] for number in np.unique(scene[told])]
+            axes.scatter(*points[~coloured].T, s=12 / columns, color="0.75", linewidths=0, zorder=0)
+            groups = [points[scene == number] for number in np.unique(scene[coloured])]
             axes.add_collection(LineCollection(groups, colors="0.6", linewidths=0.6, zorder=1))
             for i, name in enumerate(names):
-                own, marker = points[topic == name], MARKERS[i % len(MARKERS)]
+                of_topic, marker = points[topic == name], MARKERS[i % len(MARKERS)]
                 axes.scatter(
-                    *own.T, s=64 / columns, color=PALETTE[i % len(PALETTE)], marker=marker, linewidths=0, label=name
+                    *of_topic.T,
+                    s=64 / columns,
+                    color=PALETTE[i % len(PALETTE)],
+                    marker=marker,
+                    linewidths=0,
+                    label=name,
                 )
             axes.set_title(title, fontsize=11 if columns < 4 else 10)
             axes.set(xticks=[], yticks=[], aspect="equal", adjustable="datalim")
             axes.spines[:].set(visible=True, color="0.8")
         handles, labels = panels[0].get_legend_handles_labels()
-        if not told.all():
+        if not coloured.all():
             handles.append(panels[0].collections[0])
             labels.append("other topics")
         figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=5, markerscale=columns**0.5)
@@ -255,8 +260,8 @@ def pair_planes(
         for axes, (name, plane) in zip(panels, planes.items(), strict=True):
             axes.imshow(plane, extent=(-1, 1, -1, 1), origin="lower", cmap=RANKS, vmin=0, vmax=1.25)
             axes.contour(plane, levels=[0.5], extent=(-1, 1, -1, 1), colors="black", linewidths=1.2)
-            for found, colour, label in ((False, "white", "not alike"), (True, PALETTE[1], "alike")):
-                x, y = (side[alike == found] for side in pairs)
+            for kind, colour, label in ((False, "white", "not alike"), (True, PALETTE[1], "alike")):
+                x, y = (side[alike == kind] for side in pairs)
                 axes.scatter(x, y, s=14, color=colour, edgecolor="0.3", linewidth=0.4, label=label)
             axes.set(title=f"[{name.replace(',', '; ')}]: {right[name]:.0f}% right")
         for axes in panels[-columns:]:

@@ -27,12 +27,12 @@ def cosine_by_gold(geometries: Mapping[str, Geometry]) -> Figure:
     """
     columns = min(3, len(geometries))
     with canvas(len(geometries), width=2.8, height=2.8, columns=columns, sharex=True) as (figure, panels):
-        for axes, (name, found) in zip(panels, geometries.items(), strict=True):
-            for i, (centres, heights) in enumerate(_densities(found)):
+        for axes, (name, geometry) in zip(panels, geometries.items(), strict=True):
+            for i, (centres, heights) in enumerate(_densities(geometry)):
                 colour = SCALE(i / (LEVELS - 1))
                 axes.fill_between(centres, i, i + 0.9 * heights, color=colour, alpha=0.6, linewidth=0)
                 axes.plot(centres, i + 0.9 * heights, color=colour, linewidth=1)
-            axes.plot(found.mean, range(LEVELS), "o-", color="black", markersize=4, linewidth=0.8)
+            axes.plot(geometry.mean, range(LEVELS), "o-", color="black", markersize=4, linewidth=0.8)
             axes.set_yticks(range(LEVELS), [f"{i}–{i + 1}" for i in range(LEVELS)])
             axes.set(title=name, xlabel="cosine similarity")
             axes.tick_params(axis="y", length=0)
@@ -41,11 +41,11 @@ def cosine_by_gold(geometries: Mapping[str, Geometry]) -> Figure:
     return figure
 
 
-def _densities(found: Geometry) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def _densities(geometry: Geometry) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Give cosines and their density at each gold level, smoothed, with 1 as the highest; none for an empty level."""
     edges = np.linspace(-1.0, 1.0, BINS + 1)
     middles, fine = (edges[:-1] + edges[1:]) / 2, np.linspace(-1.0, 1.0, 401)
-    for counts in np.array(found.counts):
+    for counts in np.array(geometry.counts):
         mean = np.average(middles, weights=counts) if counts.any() else 0.0
         spread = np.average((middles - mean) ** 2, weights=counts) ** 0.5 if counts.any() else 0.0
         width = max(1.06 * spread * max(counts.sum(), 1) ** -0.2, 0.5 * (edges[1] - edges[0]))  # Scott's rule
@@ -63,8 +63,8 @@ def cosine_ridges(geometries: Mapping[str, Geometry]) -> Figure:
         geometries: encoder -> its `geometry` on one corpus. Each line has the same height.
     """
     with canvas(len(geometries), width=5.6, height=0.62, columns=1, sharex=True, sharey=False) as (figure, panels):
-        for axes, (name, found) in zip(panels, geometries.items(), strict=True):
-            for i, (centres, heights) in enumerate(_densities(found)):
+        for axes, (name, geometry) in zip(panels, geometries.items(), strict=True):
+            for i, (centres, heights) in enumerate(_densities(geometry)):
                 colour = {0: PALETTE[1], LEVELS - 1: PALETTE[0]}.get(i)
                 label = f"gold {i}–{i + 1}" if colour else "between" if i == 1 else None
                 axes.plot(centres, heights, color=colour or GREY, linewidth=1.4 if colour else 0.6, label=label)
@@ -106,7 +106,7 @@ def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str
         label: what the score is; it stands in brackets.
     """
     with canvas(1, width=5.4, height=4.4) as (figure, (axes,)):
-        x, y = ([getattr(found, name) for found in geometries.values()] for name in ("uniformity", "alignment"))
+        x, y = ([getattr(geometry, name) for geometry in geometries.values()] for name in ("uniformity", "alignment"))
         axes.scatter(x, y, c=[scores[name] for name in geometries], cmap=SCALE, s=60, zorder=3)
         axes.margins(0.15)
         axes.set(xlabel="uniformity (lower is better)", ylabel="alignment (lower is better)")

@@ -19,16 +19,9 @@ def sweep(table: pd.DataFrame, score: str, reference: tuple[str, float] | None =
     Args:
         table: one row per run, with two columns: the setting, and the score.
         score: the column to show.
-
         reference: the name and the score of a dashed line.
-
-    Raises:
-        ValueError: the table has no setting, or more than one.
     """
-    settings = [name for name in table.columns if name != score]
-    if len(settings) != 1:
-        raise ValueError(f"a sweep is drawn over one setting, not over {', '.join(settings) or 'none'}")
-    (setting,) = settings
+    (setting,) = (name for name in table.columns if name != score)
     if table[setting].isna().any():  # such as a baseline without a view
         table = table.assign(**{setting: ["none" if pd.isna(value) else str(value) for value in table[setting]]})
     means = table.groupby(setting, sort=False)[score].agg(["mean", "std"])

@@ -25,9 +25,9 @@ def attention(weights: Mapping[str, np.ndarray], tokens: Sequence[str], rows: st
         rows: what the rows are.
     """
     with canvas(len(weights), width=3.8, height=3.4) as (figure, panels):
-        for axes, (name, found) in zip(panels, weights.items(), strict=True):
+        for axes, (name, shares) in zip(panels, weights.items(), strict=True):
             sns.heatmap(
-                found * len(tokens), ax=axes, cmap="vlag", center=1.0, vmin=0.4, vmax=1.6, xticklabels=list(tokens),
+                shares * len(tokens), ax=axes, cmap="vlag", center=1.0, vmin=0.4, vmax=1.6, xticklabels=list(tokens),
                 yticklabels=False, cbar=False, **SEAMLESS,
             )  # fmt: skip
             axes.set(title=name, xlabel="", ylabel=rows if axes is panels[0] else "")
@@ -48,12 +48,12 @@ def span_scores(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figur
             k + 1 words that starts at word i; -inf where there is none.
         words: W of them.
     """
-    scores = {name: as_array(found) for name, found in scores.items()}
+    scores = {name: as_array(of_spans) for name, of_spans in scores.items()}
     grids = {}  # (W, W): row j and column i the span from word i to word j
-    for name, found in scores.items():
-        first, more = np.nonzero(np.isfinite(found))
+    for name, of_spans in scores.items():
+        first, more = np.nonzero(np.isfinite(of_spans))
         grids[name] = np.full((len(words), len(words)), np.nan)
-        grids[name][first + more, first] = found[first, more] - np.median(found[first, more])
+        grids[name][first + more, first] = of_spans[first, more] - np.median(of_spans[first, more])
     drawn = list(grids.values())
     high = max(np.nanmax(drawn), 1e-6)  # of all panels
     labels = [word if len(words) < MANY or i % 2 == 0 else "" for i, word in enumerate(words)]

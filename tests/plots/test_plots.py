@@ -9,16 +9,13 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
-from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 
 mpl.use("Agg")
-from experiments import plots
-
+from sentlab import plots
 from sentlab.evaluation.sts import BINS, LEVELS, Geometry
 from sentlab.plots.style import GREY, SCALE
 
@@ -32,47 +29,10 @@ def test_loss_curve_shows_every_value_on_a_white_ground() -> None:
     assert figure.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
 
 
-def test_every_task_has_its_loss_curve() -> None:
-    losses = [{"step": 10.0, "nli": 1.1, "pi": 0.6}, {"step": 20.0, "nli": 0.9, "pi": 0.4}]
-    (axes,) = plots.training_losses(losses, ["nli", "pi"], "loss").axes
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["nli", "pi"]
-    assert [line.get_ydata().tolist() for line in axes.get_lines()[1::2]] == [[1.1, 1.0], [0.6, 0.5]]
-
-
-def test_a_map_has_a_panel_an_encoder_a_star_a_meaning_and_a_marker_a_level() -> None:
-    table = pd.DataFrame({"meaning": ["dog", "dog", "car"], "level": ["word", "phrase", "word"]})
-    points = np.array([[0.0, 10.0], [4.0, 30.0], [2.0, 20.0]])
-    figure = plots.map_of_meanings({"before": points, "after": -points}, table)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["before", "after"]
-    for axes, shown in zip(figure.axes, ([[0, 0], [1, 1], [0.5, 0.5]], [[1, 1], [0, 0], [0.5, 0.5]]), strict=True):
-        rays, words, phrases = axes.collections
-        middle = [0.5, 0.5]  # of both meanings
-        np.testing.assert_allclose(rays.get_segments(), [[middle, place] for place in shown])
-        np.testing.assert_allclose(words.get_offsets(), [shown[0], shown[2]])
-        np.testing.assert_allclose(phrases.get_offsets(), [shown[1]])
-        assert [text.get_text() for text in axes.texts] == ["dog", "car"]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["word", "phrase"]
-
-
-def test_no_line_and_no_level_is_dropped_where_there_are_many() -> None:
+def test_no_line_is_dropped_where_there_are_many() -> None:
     runs = {f"run {i}": [{"step": 0, "score": 1.0}, {"step": 1, "score": 2.0 + i}] for i in range(9)}
     figure = plots.training_curves(runs, "dev")
     assert len(figure.axes[0].get_lines()) == 2 * 9  # a line and its best step
-    table = pd.DataFrame({"meaning": ["dog"] * 4, "level": ["word", "phrase", "clause", "sentence"]})
-    figure = plots.map_of_meanings({"raw": np.arange(8.0).reshape(4, 2)}, table)
-    assert len(figure.legends[0].get_texts()) == 4
-
-
-def test_planes_show_the_pairs_on_top_of_what_the_classifier_says() -> None:
-    plane = np.linspace(0, 1, 9).reshape(3, 3)
-    pairs = np.array([0.1, 0.5, -0.3]), np.array([0.2, -0.5, 0.9])
-    figure = plots.pair_planes({"u,v": plane}, pairs, np.array([True, False, False]), {"u,v": 66.7})
-    (axes,) = figure.axes
-    assert axes.get_title(loc="left") == "[u; v]: 67% right"
-    assert axes.images[0].get_array().tolist() == plane.tolist()
-    different, alike = (dots.get_offsets().tolist() for dots in axes.collections if isinstance(dots, PathCollection))
-    assert (alike, different) == ([[0.1, 0.2]], [[0.5, -0.5], [-0.3, 0.9]])
-    assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["not alike", "alike"]
 
 
 def geometry(seed: int, **values: float) -> Geometry:
@@ -101,15 +61,6 @@ def test_an_empty_level_and_one_of_a_single_cosine_are_drawn() -> None:
     assert one.get_xdata()[one.get_ydata().argmax()] == pytest.approx(0.81, abs=0.01)
 
 
-def test_densities_are_shown_where_there_are_cosines() -> None:
-    counts = np.zeros((LEVELS, BINS), dtype=int)
-    counts[:, 90:95] = [3, 5, 9, 5, 3]  # cosines of 0.8 to 0.9
-    found = Geometry(0.1, -1.0, [0.85] * LEVELS, [0.001] * LEVELS, counts.tolist())
-    low, high = plots.cosine_by_gold({"raw": found}).axes[0].get_xlim()
-    assert 0.5 < low < 0.8
-    assert 0.9 < high < 1.2
-
-
 def test_every_encoder_is_a_labelled_point() -> None:
     found = {"raw": geometry(0, alignment=0.1, uniformity=-0.5), "PaSeR": geometry(1, alignment=0.2, uniformity=-2.0)}
     axes = plots.alignment_uniformity(found, {"raw": 20.0, "PaSeR": 60.0}, "Spearman × 100").axes[0]
@@ -134,29 +85,6 @@ def test_labels_of_points_that_lie_together_stand_apart() -> None:
     assert not any(box.contains(*point) for box in boxes for point in points)
 
 
-def test_ridges_share_one_scale_of_cosines() -> None:
-    figure = plots.cosine_ridges({name: geometry(i) for i, name in enumerate(("raw", "SimCSE", "PaSeR"))})
-    assert [axes.get_ylabel() for axes in figure.axes] == ["raw", "SimCSE", "PaSeR"]
-    assert len({axes.get_xlim() for axes in figure.axes}) == 1
-    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["gold 0–1", "between", "gold 4–5"]
-    assert [len(axes.get_lines()) for axes in figure.axes] == [LEVELS] * 3
-
-
-def test_the_first_topics_have_a_colour_and_a_marker_and_their_scenes_a_line() -> None:
-    topics, scenes = [name for name in "abcdef" for _ in range(4)], [i // 2 for i in range(24)]
-    plane = np.random.default_rng(0).normal(size=(24, 2))
-    planes = {"PCA": plane, "UMAP": -plane, "more": plane}
-    figure = plots.topic_planes(planes, topics, scenes, columns=2)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["PCA", "UMAP", "more"]
-    rest, lines, *dots = figure.axes[1].collections
-    np.testing.assert_allclose(lines.get_segments(), -plane[:16].reshape(8, 2, 2))
-    np.testing.assert_allclose(np.concatenate([group.get_offsets() for group in dots]), -plane[:16])
-    np.testing.assert_allclose(rest.get_offsets(), -plane[16:])
-    assert len({tuple(group.get_facecolors()[0]) for group in dots}) == 4
-    assert len({group.get_paths()[0].vertices.tobytes() for group in dots}) == 4
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*"abcd", "other topics"]
-
-
 def test_a_sweep_is_a_line_or_dots() -> None:
     depth = pd.DataFrame({"layers": [1, 1, 6], "average": [40.0, 42.0, 50.0]})
     axes = plots.sweep(depth, "average").axes[0]
@@ -165,23 +93,6 @@ def test_a_sweep_is_a_line_or_dots() -> None:
     axes = plots.sweep(dots, "average", ("raw", 39.0)).axes[0]
     assert axes.get_lines()[0].get_xdata().tolist() == [40.0, 42.0]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["raw"]
-    for table, named in ((depth[["average"]], "none"), (depth.assign(seed=0), "layers, seed")):
-        with pytest.raises(ValueError, match=f"over one setting, not over {named}"):
-            plots.sweep(table, "average")
-
-
-def test_training_curve_marks_the_best_step() -> None:
-    dev = [{"step": 10, "score": 20.0}, {"step": 20, "score": 45.0}, {"step": 30, "score": 40.0}]
-    axes = plots.training_curves({"seed 0": dev}, "Spearman × 100").axes[0]
-    line, marker = axes.get_lines()
-    assert line.get_ydata().tolist() == [20.0, 45.0, 40.0]
-    assert (marker.get_xdata()[0], marker.get_ydata()[0]) == (20, 45.0)
-
-
-def test_agreement_has_a_point_a_row() -> None:
-    table = pd.DataFrame({"toy": [10.0, 30.0, 50.0], "real": [12.0, 25.0, 60.0], "encoder": ["a", "a", "b"]})
-    axes = plots.agreement(table, "toy", "real", "encoder").axes[0]
-    assert sum(len(points.get_offsets()) for points in axes.collections) == pytest.approx(3)
 
 
 def test_curves_have_a_panel_a_measurement_and_a_line_a_method() -> None:
@@ -195,32 +106,6 @@ def test_curves_have_a_panel_a_measurement_and_a_line_a_method() -> None:
     lines = [line.get_ydata().tolist() for line in figure.axes[0].get_lines() if len(line.get_ydata()) == 2]
     assert lines[:2] == [pytest.approx([0.6, 1.1]), pytest.approx([0.8, 1.3])]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["MoCo", "SimCSE"]
-
-
-def test_curves_over_two_axes_share_their_scores() -> None:
-    rows = [
-        {"step": step, "minutes": step * pace, "dev": step / 10 + shift, "method": name}
-        for name, pace, shift in (("MoCo", 0.1, 1.0), ("PaSeR", 0.5, 2.0))
-        for step in (50, 100)
-    ]
-    figure = plots.curves(pd.DataFrame(rows), ["step", "minutes"], ["dev"], "method")
-    steps, minutes = figure.axes
-    assert [axes.get_xlabel() for axes in figure.axes] == ["step", "minutes"]
-    assert steps.get_ylabel() == "dev"
-    assert steps.get_ylim() == minutes.get_ylim()
-    slow = [line for line in minutes.get_lines() if len(line.get_xdata()) == 2][1]
-    assert slow.get_xdata().tolist() == pytest.approx([25, 50])
-    assert slow.get_ydata().tolist() == pytest.approx([7, 12])
-
-
-def test_attention_is_shown_in_shares_of_attending_to_all_alike() -> None:
-    weights = np.array([[0.5, 0.25, 0.25], [1 / 3, 1 / 3, 1 / 3]])
-    figure = plots.attention({"before": weights, "after": weights[::-1]}, ["[CLS]", "a", "dog"], "pseudo tokens")
-    first, second = figure.axes[:2]
-    np.testing.assert_allclose(first.collections[0].get_array().reshape(2, 3), weights * 3)
-    np.testing.assert_allclose(second.collections[0].get_array().reshape(2, 3), weights[::-1] * 3)
-    assert [label.get_text() for label in second.get_xticklabels()] == ["[CLS]", "a", "dog"]
-    assert (first.get_ylabel(), second.get_ylabel()) == ("pseudo tokens", "")
 
 
 def test_every_span_has_its_cell_and_the_best_one_is_framed() -> None:
@@ -238,12 +123,6 @@ def test_every_span_has_its_cell_and_the_best_one_is_framed() -> None:
         assert [label.get_text() for label in axes.get_xticklabels()] == words
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == words
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["before: “aged horse”", "after: “aged horse”"]
-
-
-def test_a_text_with_one_span_is_drawn() -> None:
-    (axes,) = plots.span_scores({"raw": np.array([[0.5]])}, ["horse"]).axes
-    assert axes.collections[0].get_array().ravel().tolist() == [0.0]  # it is the median
-    assert axes.patches[0].get_xy() == (0, 0)
 
 
 def test_notebooks_show_figures_as_svg_with_text_as_text(tmp_path: Path) -> None:
@@ -308,8 +187,3 @@ def test_no_score_is_not_the_best_step() -> None:
     axes = plots.training_curves({"a": rows, "b": [{"step": 0, "score": float("nan")}]}, "score").axes[0]
     marks = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == "o"]
     assert marks == [[[20.0, 55.0]]]
-
-
-def test_span_scores_of_tensors_are_drawn() -> None:
-    scores = torch.tensor([[0.1, 0.5], [0.3, -torch.inf]])
-    assert len(plots.span_scores({"a": scores}, ["one", "two"]).axes) >= 1
