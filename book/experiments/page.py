@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import copy
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -55,21 +54,16 @@ def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
         >>> page.export(sentlab.Encoder.from_pretrained("my-encoder"), "my-encoder.js", "mine")
     """
     content = packed(encoder)
+    script = f"(globalThis.sentlabEncoders ??= {{}})[{json.dumps(name)}] = {json.dumps(content, ensure_ascii=True)};\n"
     with replacing(Path(path)) as temporary:
-        temporary.write_text(
-            f"(globalThis.sentlabEncoders ??= {{}})[{json.dumps(name)}] = {json.dumps(content, ensure_ascii=True)};\n",
-            encoding="utf-8",
-        )
+        temporary.write_text(script, encoding="utf-8")
     return Path(path)
 
 
 def name_in(script: str | Path) -> str:
     """Read the name under which a script of `export` gives its encoder to a page."""
-    with Path(script).open(encoding="utf-8") as lines:
-        start = re.match(r'\(globalThis\.sentlabEncoders \?\?= \{\}\)\[("(?:[^"\\]|\\.)*")\]', lines.read(1000))
-    if not start:
-        raise ValueError(f"{script} holds no encoder of a page: write one with experiments.page.export")
-    return str(json.loads(start[1]))
+    text = Path(script).read_text(encoding="utf-8")
+    return str(json.JSONDecoder().raw_decode(text, text.index("[") + 1)[0])
 
 
 def packed(model: Encoder | PaSeR) -> dict[str, Any]:
