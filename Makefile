@@ -53,7 +53,7 @@ lint: $(MADE) ## check style and types, and that no notebook holds stored output
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
-	$(PY) -m pytest --noconftest tests/book/test_book.py -k "chapters or references"
+	$(PY) -m pytest --noconftest tests/book/test_book.py -k "notebooks or chapters or references"
 
 # In an environment of its own, for it brings packages of other versions. `--strict`: what cannot be looked up is an error.
 audit: ## hold the pinned packages against the known vulnerabilities (needs a network)
