@@ -2,7 +2,7 @@
 
     python -m experiments map NAME ... [--again]
 
-The encoders must be there, as for the costs of a leaderboard. `experiments.interactive` shows the record.
+The encoders must be there, as for the costs of a leaderboard. `experiments.widgets.sentence_map` shows the record.
 """
 
 from __future__ import annotations
