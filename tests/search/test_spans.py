@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from sentlab.search import spans
-from sentlab.search.shortlist import greedy
-from sentlab.search.spans import best_spans, rounded, span_scores
+from sentlab.search.spans import best_spans, span_scores
 
 
 def slow_scores(query: np.ndarray, tokens: np.ndarray, min_size: int, max_size: int) -> np.ndarray:
@@ -21,17 +20,6 @@ def slow_scores(query: np.ndarray, tokens: np.ndarray, min_size: int, max_size: 
             lengths = np.linalg.norm(mean) * np.linalg.norm(query)
             scores[start, size - min_size] = query @ mean / lengths if lengths > 0 else 0.0
     return scores
-
-
-def slow_top(scores: np.ndarray, k: int, min_size: int) -> list[tuple[float, int, int]]:
-    scores, hits = scores.copy(), []
-    while len(hits) < k and scores.size and scores.max() > -np.inf:
-        start, column = np.unravel_index(scores.argmax(), scores.shape)  # the first start, then the shortest
-        hits.append((scores[start, column], int(start), int(start + column + min_size)))
-        for i, j in np.ndindex(scores.shape):
-            if i < hits[-1][2] and i + j + min_size > hits[-1][1]:
-                scores[i, j] = -np.inf
-    return hits
 
 
 def example(seed: int) -> tuple[np.ndarray, np.ndarray, int, int]:
@@ -60,20 +48,6 @@ def test_every_score_is_that_of_the_span_vector(seed: int, monkeypatch: pytest.M
         else:
             assert score == pytest.approx(slow.max(), abs=1e-5)
             assert slow[start, end - start - low] == pytest.approx(slow.max(), abs=1e-5)
-
-
-@pytest.mark.parametrize("seed", range(24))
-def test_greedy_takes_the_best_spans_that_do_not_overlap(seed: int) -> None:
-    queries, tokens, low, high = example(3 * seed + 1)
-    best = best_spans(queries, tokens, min_size=low, max_size=high)
-    for i, query in enumerate(queries):
-        scores = rounded(torch.from_numpy(span_scores(query, tokens, min_size=low, max_size=high)))
-        found = greedy(np.arange(len(scores)), scores.numpy(), 4, low)
-        slow = slow_top(slow_scores(query, tokens, low, high), 4, low)
-        assert [score for score, _, _ in found] == pytest.approx([score for score, _, _ in slow], abs=1e-5)
-        assert [place for _, *place in found] == [place for _, *place in slow]
-        if low <= len(tokens):
-            assert found[0] == tuple(values[i] for values in best)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -163,28 +137,6 @@ def test_spans_of_words() -> None:
             np.testing.assert_allclose(span_scores(query, tokens, max_size=4, boundaries=edges), slow, atol=1e-9)
             word, size = np.unravel_index(slow.argmax(), slow.shape)
             assert (best.start[i], best.end[i]) == (edges[word], edges[word + size + 1])
-
-
-def test_a_chunk_is_bounded() -> None:
-    tokens = np.random.default_rng(5).normal(size=(40_000, 2)).astype(np.float32)
-    read: list[int] = []
-
-    class Watched:
-        """Tokens that note how many are read at a time."""
-
-        def __len__(self) -> int:
-            return len(tokens)
-
-        def __getitem__(self, place: slice) -> np.ndarray:
-            read.append(place.stop - place.start)
-            return tokens[place]
-
-    for count in (1, 300):
-        queries = torch.nn.functional.normalize(torch.ones(count, 2), dim=1)
-        for _, _, scores in spans.scored(queries, Watched(), 1, 20):
-            assert scores.numel() <= spans.SCORES
-    assert max(read) <= spans.TOKENS + 60
-    assert len(read) > 10
 
 
 def test_what_would_give_wrong_numbers_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import pairwise
 from random import Random
 
@@ -130,16 +129,6 @@ def test_the_tagger_sees_penn_tokens() -> None:
 
     chunk_phrases("John’s dog can't, won't; n't.", tag=tag)
     assert seen == ["John", "'s", "dog", "ca", "n't", ",", "wo", "n't", ";", "n't", "."]
-
-
-def test_kinds_of_chunks_in_the_toy_world() -> None:
-    sentence = "The nurse who was tired is sending the funny boy two letters, in the kitchen."
-    nouns, verbs = ["The nurse", "the funny boy", "two letters", "the kitchen"], ["was", "is sending"]
-    assert chunks(sentence, ("NP",)) == nouns
-    assert chunks(sentence, ("VP",)) == verbs
-    assert Counter(chunks(sentence)) == Counter(nouns + verbs)
-    assert chunks(sentence, ("SBAR",)) == ["who was tired"]
-    assert chunks(sentence, ALL) == ["The nurse", "who was tired", "is sending", *nouns[1:]]
 
 
 @pytest.mark.parametrize(
