@@ -1,13 +1,13 @@
 """The files of a phrase index: a manifest, and segments of texts, which never change once they are written.
 
-    phrases.json           the manifest: what the index is, and its segments with their sizes and checksums
-    phrases.lock           held by the process that adds texts, one at a time
-    segment-HEX/vectors    float16 or float32 (W, D), a vector a word: the sum of its tokens' vectors
-    segment-HEX/lengths    float16 (K, W), as `sentlab.search.shortlist` rounds one over the length of each span
-    segment-HEX/spans      int32 (W, 2), a word's characters in its text
-    segment-HEX/words      int64 (n + 1,), each text's first word
-    segment-HEX/texts      the texts in UTF-8
-    segment-HEX/bytes      int64 (n + 1,), where each text begins
+    phrases.json           the manifest: what the index is, and its segments with their sizes and checksums.
+    phrases.lock           held by the process that adds texts, one at a time.
+    segment-HEX/vectors    float16 or float32 (W, D), a vector a word: the sum of its tokens' vectors.
+    segment-HEX/lengths    float16 (K, W), as `sentlab.search.shortlist` rounds one over the length of each span.
+    segment-HEX/spans      int32 (W, 2), a word's characters in its text.
+    segment-HEX/words      int64 (n + 1,), each text's first word.
+    segment-HEX/texts      the texts in UTF-8.
+    segment-HEX/bytes      int64 (n + 1,), where each text begins.
 
 A segment is on the disk before the manifest names it, and the manifest is replaced as a whole: a kill at any moment
 leaves the old index or the new one. HEX are random digits. Segments that no manifest names go when texts are added

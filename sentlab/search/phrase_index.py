@@ -135,7 +135,7 @@ class PhraseIndex:
         A kill costs the segment that is being written, and nothing else. One process at a time adds to a folder.
 
         Args:
-            texts: any iterable; it is read as it is encoded. An empty text counts, too.
+            texts: any iterable, of which some texts at a time are in memory. An empty text counts, too.
             precision: of the encoder's arithmetic, as in `Encoder.encode`: `bfloat16` is quicker where the CPU has AMX.
             progress: True shows a bar, False none; None shows one once the work has taken three seconds.
 
@@ -170,9 +170,9 @@ class PhraseIndex:
         Args:
             phrases: Q texts.
             k: hits a phrase; fewer only where there is nothing left that does not overlap.
-            trim: compare only spans that begin and end as a phrase does: not "of a king,", but "king". Punctuation
-                and some English words are left out at the edges, unless the phrase has one there too
-                (`sentlab.search.index_files.word_kind`).
+            trim: compare only spans that begin and end as a phrase does: not "of a king,", but "king". No span has
+                punctuation or one of some English words at an edge, unless the phrase has one there too. See
+                `sentlab.search.index_files.word_kind`.
             starts: for each phrase, the words at which its hits may begin, counted from 0 through the whole index; None
                 is any word. This scores the candidates of another library exactly, see `span_vectors`.
 

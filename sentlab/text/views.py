@@ -145,7 +145,7 @@ def random_duplication(
 ) -> list[str]:
     """Double some words in place, as many as `rate` of all words and at least one.
 
-    Source: PT-BERT (Tan et al. 2022), section 4.4 and Table 3, "duplication"; the paper gives no rate.
+    Source: PT-BERT (Tan et al. 2022), section 4.4 and Table 3, "duplication"; the paper does not say how many words.
 
     Example:
         >>> random_duplication("The old farmer sold his horse".split(), Random(0))
