@@ -122,7 +122,7 @@ class PublicSet:
         raise FileNotFoundError(
             f"{name} ({split}) was not found.\n  Looked in {looked} for {self._layouts(split)}{asked}\n"
             f"Set folder= or SENTLAB_DATA to a folder that holds those files ({self.origin})"
-            f"{', go online so that datasets.load_dataset works' if hub else ''}, "
+            f"{', go online with `datasets` installed' if hub else ''}, "
             f"or use a corpus that needs no files: {', '.join(toy.NAMES)}"
         )
 
