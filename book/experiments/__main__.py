@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -118,10 +119,13 @@ def write_page(source: str, out: Path) -> None:
 
 
 def explanation() -> str:
-    """Return the help: what is said in general, and the settings of every kind."""
-    settings = {kind: records.record_class(kind).model_fields["settings"].annotation for kind in PROGRAMS}
-    parts = [f"Settings of the kind {kind}:\n\n{inspect.getdoc(one)}" for kind, one in settings.items()]
-    return "\n\n".join([__doc__ or "", *parts])
+    """Return the help: what is said in general, and the settings of every kind, as the code defines them."""
+    parts = [__doc__ or ""]
+    for kind in PROGRAMS:
+        settings: Any = records.record_class(kind).model_fields["settings"].annotation
+        fields = re.split(r"\n    (?:@|def )", inspect.getsource(settings))[0]
+        parts.append(f"Settings of the kind {kind}:\n\n{fields.rstrip()}")
+    return "\n\n".join(parts)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

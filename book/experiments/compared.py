@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +13,19 @@ from sentlab.evaluation import Evaluation, gold_of
 from sentlab.evaluation.mining import Setup
 
 from experiments.probes import evaluate
-from experiments.records import Typed, alone, get, read_items, write_items
-from experiments.run import RunRecord, RunSettings, fingerprint_now, trained_by
+from experiments.records import Typed, alone, get, read_items, trained_by, write_items
+from experiments.run import RunRecord, RunSettings, fingerprint_now
 from experiments.search import SearchRecord, SweepRecord, runs_of
 from experiments.static import load
 
 
 class RowSettings(Typed):
-    """A recorded encoder. Of a sweep every run counts as a seed.
+    """A recorded encoder. Of a sweep every run counts as a seed."""
 
-    Args:
-        record: its name.
-        where: of a sweep, setting -> value: only the runs with these values count.
-        pooling: null is the encoder's own.
-    """
-
-    record: str
+    record: str  # its name
+    # of a sweep, setting -> value: only the runs with these values count
     where: dict[str, Any] = Field(default_factory=dict)
-    pooling: str | None = None
+    pooling: str | None = None  # null is the encoder's own
 
     @property
     def trained(self) -> str:
@@ -42,16 +37,13 @@ class RowSettings(Typed):
 
 
 class TestSettings(Typed):
-    """A test of a leaderboard: a corpus, and for phrases in contexts a set-up.
-
-    Args:
-        without: a corpus. The pairs of its `dev` split are left out of the test: they may have chosen settings.
-    """
+    """A test of a leaderboard: a corpus, and for phrases in contexts a set-up."""
 
     __test__ = False  # no test of pytest
 
     corpus: str
     setup: Setup | None = None
+    # a corpus. The pairs of its `dev` split are left out of the test: they may have chosen settings.
     without: str | None = None
 
     @property
@@ -159,8 +151,3 @@ def kept_evaluation(
             write_items(path, {name: items})
     items = items.astype(float)
     return Evaluation({}, items[chosen], None if gold is None else gold[chosen], correlation)
-
-
-def rows_needed(rows: Iterable[RowSettings]) -> list[str]:
-    """List the names of the records of rows."""
-    return list(dict.fromkeys(row.record for row in rows))

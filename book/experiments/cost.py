@@ -26,7 +26,7 @@ from sentlab.encoder.maps import postprocessed
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 from tqdm import tqdm
 
-from experiments.compared import RowSettings, encoders_of, rows_needed, settings_of, there
+from experiments.compared import RowSettings, encoders_of, settings_of, there
 from experiments.records import Notes, Number, Record, Typed
 from experiments.run import EncoderSettings, RunSettings, build_method, training_rows
 from experiments.static import load
@@ -36,22 +36,13 @@ STATUS = Path("/proc/self/status")
 
 
 class CostSettings(Typed):
-    """Time and memory of the rows of a leaderboard. For Linux, on a machine without other load.
+    """Time and memory of the rows of a leaderboard. For Linux, on a machine without other load."""
 
-    Args:
-        rows: name -> record and pooling; of a sweep the first run counts.
-        steps: training steps that are timed; a map is fitted as a whole.
-
-        corpus: pairs of whose `dev` split the distinct first texts are encoded, in one call.
-        passes: over the texts, after one that warms up. The fastest one counts.
-        threads: CPU threads.
-    """
-
-    rows: dict[str, RowSettings]
-    steps: PositiveInt
-    corpus: str
-    passes: PositiveInt
-    threads: PositiveInt
+    rows: dict[str, RowSettings]  # name -> record and pooling; of a sweep the first run counts
+    steps: PositiveInt  # training steps that are timed; a map is fitted as a whole
+    corpus: str  # pairs of whose `dev` split the distinct first texts are encoded, in one call
+    passes: PositiveInt  # over the texts, after one that warms up. The fastest one counts.
+    threads: PositiveInt  # CPU threads
 
 
 class TrainingCost(Typed):
@@ -83,45 +74,27 @@ class CostRecord(Record):
     settings: CostSettings
     results: CostResults | None = None
 
-    def needs(self) -> list[str]:
-        """List the records of its rows."""
-        return rows_needed(self.settings.rows.values())
-
 
 class SpeedSettings(Typed):
-    """What `benchmarks/speed.py` measures.
+    """What `benchmarks/speed.py` measures."""
 
-    Args:
-        programs: each with its arguments, in order.
-        data: whether SENTLAB_DATA was set. Without it the toy world's texts stand in.
-    """
-
-    programs: list[str]
-    data: bool
+    programs: list[str]  # each with its arguments, in order
+    data: bool  # whether SENTLAB_DATA was set. Without it the toy world's texts stand in.
 
 
 class SpeedRow(Typed):
-    """Some work, how fast it is done here, and how fast by others.
+    """Some work, how fast it is done here, and how fast by others."""
 
-    Args:
-        work: what is done.
-        threads: of the CPU.
-        unit: of the figures.
-        figures: name -> speed or time. `sentlab` comes first.
-        ratio: how many times as fast as the first of the others. None where there is nothing to compare with.
-        goal: what was wanted.
-        met: whether that was reached.
-        memory: MiB that the work adds to the peak of a process; of `make`, the peak of its largest process. None where
-            it was not measured.
-    """
-
-    work: str
-    threads: PositiveInt
-    unit: str
-    figures: dict[str, Number]
+    work: str  # what is done
+    threads: PositiveInt  # of the CPU
+    unit: str  # of the figures
+    figures: dict[str, Number]  # name -> speed or time. `sentlab` comes first.
+    # how many times as fast as the first of the others. None where there is nothing to compare with.
     ratio: Number | None = None
-    goal: str
-    met: bool
+    goal: str  # what was wanted
+    met: bool  # whether that was reached
+    # MiB that the work adds to the peak of a process; of `make`, the peak of its largest process. None where it was not
+    # measured.
     memory: Number | None = None
 
 
@@ -205,11 +178,7 @@ class LibraryRecord(Record):
 
 
 def cost(record: CostRecord) -> CostRecord:
-    """Measure each row, and write into the record what training and encoding cost.
-
-    Raises:
-        FileNotFoundError: an encoder or a corpus is not there, or the system is not Linux; says which.
-    """
+    """Measure each row, and write into the record what training and encoding cost."""
     notes, began, settings, place = Notes(), time.monotonic(), record.settings, record.folder
     torch.set_num_threads(settings.threads)  # here for the provenance alone
     texts = list(dict.fromkeys(pair.text_a for pair in notes.load(settings.corpus, "dev")))
@@ -227,10 +196,7 @@ def cost(record: CostRecord) -> CostRecord:
                 source = there(encoders_of(row, place, first=True)[0])
             work = child.submit(encoding, source, row.pooling, texts, settings.passes, settings.threads)
             encoded[name] = work.result()
-    record.results = CostResults(training=spent, encoding=encoded)
-    record.provenance = notes.provenance(record.command, time.monotonic() - began)
-    record.save()
-    return record
+    return record.finish(CostResults(training=spent, encoding=encoded), notes, began)
 
 
 def training(settings: RunSettings, steps: int, threads: int) -> TrainingCost:

@@ -22,40 +22,28 @@ from sentlab.training import randomness
 from tqdm import tqdm
 
 from experiments.records import Notes, Number, Record, Typed
-from experiments.run import EncoderSettings, trained_by
+from experiments.run import EncoderSettings
 from experiments.under_dropout import UnderDropout
 
 BATCH = 64
 
 
 class DropoutSettings(Typed):
-    """What dropout leaves of encoders that are not trained: their score on STS, and their loss in masked-LM.
+    """What dropout leaves of encoders that are not trained: their score on STS, and their loss in masked-LM."""
 
-    Args:
-        encoders: name -> encoder.
-        poolings: of each.
-        rates: probabilities of dropout; 0 is none.
-        corpus: pairs, of which the `dev` split is scored; its distinct first texts are masked.
-        seeds: of the dropout, and of what is masked.
-    """
-
-    encoders: dict[str, EncoderSettings] = Field(min_length=1)
-    poolings: list[str] = Field(min_length=1)
-    rates: list[Annotated[float, Field(ge=0, lt=1)]] = Field(min_length=1)
-    corpus: str
-    seeds: list[int] = Field(min_length=1)
+    encoders: dict[str, EncoderSettings] = Field(min_length=1)  # name -> encoder
+    poolings: list[str] = Field(min_length=1)  # of each
+    rates: list[Annotated[float, Field(ge=0, lt=1)]] = Field(min_length=1)  # probabilities of dropout; 0 is none
+    corpus: str  # pairs, of which the `dev` split is scored; its distinct first texts are masked
+    seeds: list[int] = Field(min_length=1)  # of the dropout, and of what is masked
 
 
 class EncoderUnderDropout(Typed):
-    """What is left of one encoder. The lists have a number for each seed.
+    """What is left of one encoder. The lists have a number for each seed."""
 
-    Args:
-        masked_lm: loss in nats per masked token without dropout; none where the checkpoint has no head.
-        scores: pooling -> probability of dropout -> Spearman x 100.
-    """
-
+    # loss in nats per masked token without dropout; none where the checkpoint has no head
     masked_lm: list[Number] | None = None
-    scores: dict[str, dict[float, list[Number]]]
+    scores: dict[str, dict[float, list[Number]]]  # pooling -> probability of dropout -> Spearman x 100
 
 
 class DropoutResults(Typed):
@@ -76,17 +64,9 @@ class DropoutRecord(Record):
     settings: DropoutSettings
     results: DropoutResults | None = None
 
-    def needs(self) -> list[str]:
-        """List the runs whose encoders it reads."""
-        return [name for encoder in self.settings.encoders.values() for name in trained_by(encoder.source)]
-
 
 def dropout(record: DropoutRecord) -> DropoutRecord:
-    """Score each encoder at each rate, and write the scores into the record.
-
-    Raises:
-        FileNotFoundError: an encoder or the corpus is not there; says which.
-    """
+    """Score each encoder at each rate, and write the scores into the record."""
     notes, began, settings = Notes(), time.monotonic(), record.settings
     corpus: Corpus[ScoredPair] = notes.load(settings.corpus, "dev")
     texts = list(dict.fromkeys(pair.text_a for pair in corpus))
@@ -105,10 +85,7 @@ def dropout(record: DropoutRecord) -> DropoutRecord:
             }
         losses = [masked_lm(encoder, texts, seed) for seed in settings.seeds] if encoder.lm_head is not None else None
         measured[name] = EncoderUnderDropout(masked_lm=losses, scores=scores)
-    record.results = DropoutResults(encoders=measured)
-    record.provenance = notes.provenance(record.command, time.monotonic() - began)
-    record.save()
-    return record
+    return record.finish(DropoutResults(encoders=measured), notes, began)
 
 
 def masked_lm(encoder: Encoder, texts: Sequence[str], seed: int) -> float:

@@ -21,32 +21,22 @@ from sentlab.data import Corpus
 from sentlab.evaluation import Evaluation, scores_over
 from tqdm import tqdm
 
-from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, rows_needed, trained_rows
+from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, trained_rows
 from experiments.records import Notes, Number, Record, Typed
 from experiments.significance import Drawn, estimate, holm, items_of, resample
 
 
 class LeaderboardSettings(Typed):
-    """Recorded encoders on the same tests, with intervals and p over items and seeds.
+    """Recorded encoders on the same tests, with intervals and p over items and seeds."""
 
-    Args:
-        rows: name -> record and pooling.
-        columns: name -> tests, whose scores are averaged.
-        beside: rows that are shown and tested, but are no candidates for the best.
-        max_length: tokens of a text that every encoder reads.
-
-        resamples: how often items are drawn, the same ones for all rows.
-        seed: of what is drawn.
-        threads: CPU threads.
-    """
-
-    rows: dict[str, RowSettings]
-    columns: dict[str, Annotated[list[TestSettings], Field(min_length=1)]]
+    rows: dict[str, RowSettings]  # name -> record and pooling
+    columns: dict[str, Annotated[list[TestSettings], Field(min_length=1)]]  # name -> tests, whose scores are averaged
+    # rows that are shown and tested, but are no candidates for the best
     beside: list[str] = Field(default_factory=list)
-    max_length: PositiveInt
-    resamples: PositiveInt
-    seed: int
-    threads: PositiveInt | None = None
+    max_length: PositiveInt  # tokens of a text that every encoder reads
+    resamples: PositiveInt  # how often items are drawn, the same ones for all rows
+    seed: int  # of what is drawn
+    threads: PositiveInt | None = None  # CPU threads
 
     @model_validator(mode="after")
     def _beside_are_some_rows(self) -> Self:
@@ -90,17 +80,11 @@ class BoardRow(Typed):
 
 
 class BoardColumn(Typed):
-    """A column of a leaderboard.
+    """A column of a leaderboard."""
 
-    Args:
-        rows: row -> score and interval.
-        best: the row with the highest score.
-        differences: row -> each later row -> how much the first is above the second.
-    """
-
-    rows: dict[str, BoardRow]
-    best: str
-    differences: dict[str, dict[str, Apart]]
+    rows: dict[str, BoardRow]  # row -> score and interval
+    best: str  # the row with the highest score
+    differences: dict[str, dict[str, Apart]]  # row -> each later row -> how much the first is above the second
 
     def between(self, a: str, b: str) -> Apart:
         """Return how much row `a` is above row `b`."""
@@ -121,18 +105,9 @@ class LeaderboardRecord(Record):
     settings: LeaderboardSettings
     results: LeaderboardResults | None = None
 
-    def needs(self) -> list[str]:
-        """List the records of its rows."""
-        return rows_needed(self.settings.rows.values())
-
 
 def leaderboard(record: LeaderboardRecord) -> LeaderboardRecord:
-    """Score all rows on all tests, compare them, and write that into the record.
-
-    Raises:
-        FileNotFoundError: an encoder or a corpus is not there; says how to get it.
-        ValueError: a row has no score on a test.
-    """
+    """Score all rows on all tests, compare them, and write that into the record."""
     notes, began, settings, place = Notes(), time.monotonic(), record.settings, record.folder
     if settings.threads:
         torch.set_num_threads(settings.threads)
@@ -156,10 +131,7 @@ def leaderboard(record: LeaderboardRecord) -> LeaderboardRecord:
         items = [items_of(corpora[test.corpus], kept[str(test)]) for test in column]
         drawn = resample(parts, settings.resamples, random, trained, items=items)
         columns[name] = compare_rows(drawn, settings.beside)
-    record.results = LeaderboardResults(columns=columns, tests=scores)
-    record.provenance = notes.provenance(record.command, time.monotonic() - began)
-    record.save()
-    return record
+    return record.finish(LeaderboardResults(columns=columns, tests=scores), notes, began)
 
 
 def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> BoardColumn:
@@ -199,9 +171,6 @@ def finite(seeds: Sequence[Evaluation], what: str) -> np.ndarray:
 
     Args:
         what: names them in the error.
-
-    Raises:
-        ValueError: a score is not a finite number, with which nothing can be compared.
     """
     scores = scores_over(seeds)
     if not np.isfinite(scores).all():

@@ -21,7 +21,7 @@ from sentlab.encoder import Encoder
 from sentlab.evaluation.retrieval import top_k
 from tqdm import tqdm
 
-from experiments.compared import RowSettings, encoders_of, rows_needed, there
+from experiments.compared import RowSettings, encoders_of, there
 from experiments.records import Notes, Number, Record, Typed
 from experiments.toy import render, scenes
 from experiments.toy.lexicon import lexicon
@@ -39,27 +39,16 @@ class UmapSettings(Typed):
 
 
 class MapSettings(Typed):
-    """Where sentences of the toy world lie under several encoders.
+    """Where sentences of the toy world lie under several encoders."""
 
-    Args:
-        rows: label -> record and pooling, in the order in which they are shown; of a sweep the first run counts.
-        topics: classes of events of the toy world, such as `kitchen` and `travel`.
-
-        scenes: scenes of each topic, all with other participants.
-        wordings: ways to say each scene, so that there are topics x scenes x wordings sentences.
-        seed: of the sentences and of UMAP.
-        umap: n_neighbors and min_dist.
-
-        neighbours: nearest neighbours of each sentence that are kept.
-    """
-
+    # label -> record and pooling, in the order in which they are shown; of a sweep the first run counts
     rows: dict[str, RowSettings]
-    topics: list[str]
-    scenes: PositiveInt
-    wordings: PositiveInt
-    seed: int
-    umap: UmapSettings
-    neighbours: PositiveInt
+    topics: list[str]  # classes of events of the toy world, such as `kitchen` and `travel`
+    scenes: PositiveInt  # scenes of each topic, all with other participants
+    wordings: PositiveInt  # ways to say each scene, so that there are topics x scenes x wordings sentences
+    seed: int  # of the sentences and of UMAP
+    umap: UmapSettings  # n_neighbors and min_dist
+    neighbours: PositiveInt  # nearest neighbours of each sentence that are kept
 
 
 class MapNumbers(Typed):
@@ -72,19 +61,12 @@ class MapNumbers(Typed):
 
 
 class MapDrawing(Typed):
-    """What a picture of one encoder needs.
+    """What a picture of one encoder needs."""
 
-    Args:
-        share: of the variance that is in PCA's plane.
-        planes: `PCA` and `UMAP`, (2, n) each.
-        neighbours: nearest first, (k, n).
-        cosines: of these, (k, n).
-    """
-
-    share: Number
-    planes: dict[str, list[list[Number]]]
-    neighbours: list[list[int]]
-    cosines: list[list[Number]]
+    share: Number  # of the variance that is in PCA's plane
+    planes: dict[str, list[list[Number]]]  # `PCA` and `UMAP`, (2, n) each
+    neighbours: list[list[int]]  # nearest first, (k, n)
+    cosines: list[list[Number]]  # of these, (k, n)
 
 
 class MapResults(Typed):
@@ -104,10 +86,6 @@ class MapRecord(Record):
     settings: MapSettings
     results: MapResults | None = None
 
-    def needs(self) -> list[str]:
-        """List the records of its rows."""
-        return rows_needed(self.settings.rows.values())
-
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -119,12 +97,7 @@ class Told:
 
 
 def sentence_map(record: MapRecord) -> MapRecord:
-    """Place the sentences under each encoder of a record, and write the results into it.
-
-    Raises:
-        ValueError: sentences that the toy world does not have, or more neighbours than there are other sentences.
-        FileNotFoundError: an encoder is not there; says how to get it.
-    """
+    """Place the sentences under each encoder of a record, and write the results into it."""
     notes, began, settings = Notes(), time.monotonic(), record.settings
     told = sentences(settings.topics, settings.scenes, settings.wordings, settings.seed)
     if settings.neighbours >= len(told):
@@ -154,16 +127,17 @@ def sentence_map(record: MapRecord) -> MapRecord:
             neighbours=order[:, :k].T.tolist(),
             cosines=cosines[:, :k].T.round(2).tolist(),
         )
-    record.results = MapResults(
-        numbers=numbers,
-        texts=[one.text for one in told],
-        topic=[settings.topics.index(one.topic) for one in told],
-        scene=[one.scene for one in told],
-        drawings=drawings,
+    return record.finish(
+        MapResults(
+            numbers=numbers,
+            texts=[one.text for one in told],
+            topic=[settings.topics.index(one.topic) for one in told],
+            scene=[one.scene for one in told],
+            drawings=drawings,
+        ),
+        notes,
+        began,
     )
-    record.provenance = notes.provenance(record.command, time.monotonic() - began)
-    record.save()
-    return record
 
 
 def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 0) -> list[Told]:
@@ -179,9 +153,6 @@ def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 
 
     Returns:
         The sentences by topic, in the order given, and by scene.
-
-    Raises:
-        ValueError: a topic that there is not, one named twice, or more scenes than the toy world has.
     """
     senses = lexicon().senses
     known = sorted({senses[event].section for event in lexicon().frames})

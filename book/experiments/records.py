@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import re
+import time
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -30,7 +31,7 @@ from sentlab.files import replacing
 from experiments import corpora
 
 FOLDER = Path(__file__).parents[1] / "results"
-RUNS = Path("runs")  # checkpoints and trained encoders, below the working directory
+RUNS, ENCODER = Path("runs"), "encoder"  # below the working directory: runs/NAME has checkpoints, and its encoder
 MODULES = {  # kind -> the module that has its program and its record
     "run": "run", "sweep": "search", "search": "search", "leaderboard": "leaderboard", "scorecard": "scorecard",
     "williams": "williams", "cost": "cost", "speed": "cost", "library": "cost", "dropout": "dropout", "map": "maps",
@@ -120,8 +121,25 @@ class Record(BaseModel):
         return self.provenance
 
     def needs(self) -> list[str]:
-        """List the names of the records that it reads."""
-        return []
+        """List the names of the records that its settings name, also by the encoder that one has trained."""
+        names: list[str] = []
+        parts: list[Any] = [self.settings.model_dump(exclude_unset=True)]
+        for part in parts:  # which grows
+            for key, value in part.items() if isinstance(part, dict) else enumerate(part):
+                if key in ("record", "chosen_by") and isinstance(value, str):
+                    names.append(value)
+                elif key == "source" and isinstance(value, str):
+                    names += trained_by(value)
+                elif isinstance(value, dict | list):
+                    parts.append(value)
+        return list(dict.fromkeys(names))
+
+    def finish(self, results: Any, notes: Notes, began: float) -> Self:
+        """Keep and write what was found since `began` (of `time.monotonic`)."""
+        self.results = results
+        self.provenance = notes.provenance(self.command, time.monotonic() - began)
+        self.save()
+        return self
 
     def content(self) -> dict[str, Any]:
         """Return what its file holds: settings as they were given, and results without what is null."""
@@ -155,6 +173,12 @@ def _on_one_line(part: re.Match[str]) -> str:
 
 class NotRun(ValueError):
     """A record, or one that it reads, has no results yet."""
+
+
+def trained_by(source: str) -> list[str]:
+    """Return the NAME of `runs/NAME/encoder`, or nothing."""
+    parts = Path(source).parts
+    return ["/".join(parts[1:-1])] if len(parts) > 2 and (parts[0], parts[-1]) == (RUNS.name, ENCODER) else []
 
 
 def folder() -> Path:

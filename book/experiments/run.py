@@ -39,6 +39,7 @@ from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 from experiments import controls, published, toy
 from experiments.probes import evaluate, evaluate_relatedness
 from experiments.records import (
+    ENCODER,
     RUNS,
     EncoderNote,
     Notes,
@@ -54,7 +55,7 @@ from experiments.static import BagOfWords, StaticEncoder, load
 
 MAPS = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
 SENTENCES, BEAMS = 500, 4  # to reconstruct the phrases of: drawn from a corpus, and of the search
-ENCODER, LAST = "encoder", "last.json"  # in a run's folder; LAST: measured after the last step, until it is recorded
+LAST = "last.json"  # in a run's folder: what was measured after the last step, until it is recorded
 GEOMETRY = ("stsb", "toy-sts")  # the first of these among the test corpora gets its geometry measured
 
 
@@ -80,14 +81,11 @@ class EncoderSettings(Typed):
 
 
 class MethodSettings(Typed):
-    """A class of `sentlab.methods` or `controls`, or `Whitening` or `Flow`, and its arguments besides the encoder.
-
-    Args:
-        arguments: PaSeR's `phrases` is a list of kinds of chunks (null: RAKE); a `view` is a list of names in
-            `sentlab.text.views`, or of {"name": ..., "rate": ...}.
-    """
+    """A class of `sentlab.methods` or `controls`, or `Whitening` or `Flow`, and its arguments besides the encoder."""
 
     name: str
+    # PaSeR's `phrases` is a list of kinds of chunks (null: RAKE); a `view` is a list of names in `sentlab.text.views`,
+    # or of {"name": ..., "rate": ...}
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -102,47 +100,37 @@ class CorpusSettings(Typed):
 
 
 class RunSettings(Typed):
-    """One run: an encoder is evaluated, and where there is a method trained and evaluated again.
+    """One run: an encoder is evaluated, and where there is a method trained and evaluated again."""
 
-    Args:
-        encoder: source, pooling, max_length, device.
-        method: name and arguments; null: only evaluate the encoder.
-        words: for views and chunks: `nltk` (WordNet, NLTK's tagger, roles by rules) or `toy` (the toy world's).
-        data: corpus and split to train on; for Universal task -> corpus and split.
-        dropout: probability of every dropout while training, in the encoder and in the method's own layers; null: as
-            their configurations say.
-        train: arguments of `TrainConfig`; null for a map that is fitted.
-        frozen_first: a training before that one, in which only the method's own layers learn and the encoder is
-            frozen: the arguments of `TrainConfig` that differ from `train`; null: none. Random heads harm an encoder.
-        dev: corpus whose `dev` split chooses the step to keep (Spearman x 100), or several, whose scores are averaged.
-        watch: steps between two measurements of alignment and uniformity on the dev corpus; null: none.
-        setups: set-ups of `sentlab.evaluation.mining` for phrases in contexts; the first one is used on dev.
-        test: corpora whose `test` split is evaluated, before and after training.
-        heads: those of them for which a head is trained as well (`evaluate_relatedness`).
-        poolings: sentence vectors to evaluate besides the encoder's own.
-        keep: a sweep keeps the encoders that it trains, for the records that read them.
-        reconstruct: corpora for whose sentences PaSeR's decoder is asked for the masked phrases.
-        examples: of the papers, to try: `nearest_questions` (PaSeR, Table 6), `phrase_cosines` (Universal, Table 1).
-        threads: CPU threads. The same number gives the same weights, bit for bit.
-    """
-
-    encoder: EncoderSettings
-    method: MethodSettings | None = None
+    encoder: EncoderSettings  # source, pooling, max_length, device
+    method: MethodSettings | None = None  # name and arguments; null: only evaluate the encoder
+    # for views and chunks: `nltk` (WordNet, NLTK's tagger, roles by rules) or `toy` (the toy world's)
     words: Literal["nltk", "toy"] = "nltk"
+    # corpus and split to train on; for Universal task -> corpus and split
     data: CorpusSettings | dict[str, CorpusSettings] | None = None
+    # probability of every dropout while training, in the encoder and in the method's own layers; null: as their
+    # configurations say
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
-    train: Train | None = None
+    train: Train | None = None  # arguments of `TrainConfig`; null for a map that is fitted
+    # a training before that one, in which only the method's own layers learn and the encoder is frozen: the arguments
+    # of `TrainConfig` that differ from `train`; null: none. Random heads harm an encoder.
     frozen_first: Train | None = None
+    # corpus whose `dev` split chooses the step to keep (Spearman x 100), or several, whose scores are averaged
     dev: str | Annotated[list[str], Field(min_length=2)]
+    # steps between two measurements of alignment and uniformity on the dev corpus; null: none
     watch: PositiveInt | None = None
+    # set-ups of `sentlab.evaluation.mining` for phrases in contexts; the first one is used on dev
     setups: list[Setup] = Field(default=["spans", "full"], min_length=1)
-    test: list[str]
+    test: list[str]  # corpora whose `test` split is evaluated, before and after training
+    # those of them for which a head is trained as well (`evaluate_relatedness`)
     heads: list[str] = Field(default_factory=list)
-    poolings: list[str] = Field(default_factory=list)
-    keep: bool = False
+    poolings: list[str] = Field(default_factory=list)  # sentence vectors to evaluate besides the encoder's own
+    keep: bool = False  # a sweep keeps the encoders that it trains, for the records that read them
+    # corpora for whose sentences PaSeR's decoder is asked for the masked phrases
     reconstruct: list[str] = Field(default_factory=list)
+    # of the papers, to try: `nearest_questions` (PaSeR, Table 6), `phrase_cosines` (Universal, Table 1)
     examples: list[Literal["nearest_questions", "phrase_cosines"]] = Field(default_factory=list)
-    threads: PositiveInt | None = None
+    threads: PositiveInt | None = None  # CPU threads. The same number gives the same weights, bit for bit.
 
     @model_validator(mode="after")
     def _check(self) -> RunSettings:
@@ -297,11 +285,7 @@ class RunResults(Typed):
     examples: Examples | None = None
 
     def at(self, when: When) -> Measured:
-        """Return what was measured before or after training, or after its last step where dev chose another.
-
-        Raises:
-            KeyError: nothing was trained, or no dev score chose the step.
-        """
+        """Return what was measured before or after training, or after its last step where dev chose another."""
         measured = {"before": self.before, "after": self.after, "last": self.last}[when]
         if measured is None:
             raise KeyError(f"nothing was measured {when}: it takes a training; `last` takes tests and keep='dev'")
@@ -350,25 +334,11 @@ class RunRecord(Record):
         label = self.name.removeprefix(f"{self.home}/")
         return (self.folder / f"{self.home}.npz", f"{label}/") if self.home else (self.path.with_suffix(".npz"), "")
 
-    def needs(self) -> list[str]:
-        """List the name of the run whose encoder it begins with."""
-        return trained_by(self.settings.encoder.source)
-
     def check_weights(self) -> None:
-        """Refuse a run that began with other weights of its encoder than there are now.
-
-        Raises:
-            ValueError: the record of its settings holds the encoder's name, which now has other weights.
-        """
+        """Refuse a run that began with other weights of its encoder than there are now."""
         start = self.provenance and self.provenance.encoder
         if start and (now := fingerprint_now(start.source)) and now != start.fingerprint:
             raise ValueError(f"{self.name} began with other weights of {start.source}: {self.command} --again")
-
-
-def trained_by(source: str) -> list[str]:
-    """Return the NAME of `runs/NAME/encoder`, or nothing."""
-    parts = Path(source).parts
-    return ["/".join(parts[1:-1])] if len(parts) > 2 and (parts[0], parts[-1]) == (RUNS.name, ENCODER) else []
 
 
 def weights_fingerprint(encoder: Encoder | StaticEncoder | BagOfWords) -> str:
@@ -565,11 +535,7 @@ def build_method(settings: RunSettings, corpus: Any) -> Any:
 
 
 def train_own_layers(method: Any, corpus: Any, settings: RunSettings, progress: bool = True) -> None:
-    """Do the training of the setting `frozen_first`: the method's own layers learn, the encoder stays as it is.
-
-    Raises:
-        ValueError: the method has no layers of its own.
-    """
+    """Do the training of the setting `frozen_first`: the method's own layers learn, the encoder stays as it is."""
     chosen = {**(settings.train or {}), **(settings.frozen_first or {}), "keep": "last", "eval_every": None}
     method.encoder.requires_grad_(False)
     if not any(weights.requires_grad for weights in method.parameters()):

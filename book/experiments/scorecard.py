@@ -21,7 +21,7 @@ from pydantic import Field, PositiveInt, model_validator
 from tqdm import tqdm
 
 from experiments import published
-from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, rows_needed, trained_rows
+from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, trained_rows
 from experiments.leaderboard import finite
 from experiments.records import Notes, NotRun, Number, Record, Typed, get
 from experiments.search import runs_of
@@ -43,51 +43,30 @@ class Versus(Typed):
 
 
 class Printed(Typed):
-    """Two cells of a paper's table, whose difference is the effect there (`experiments.published`).
+    """Two cells of a paper's table, whose difference is the effect there (`experiments.published`)."""
 
-    Args:
-        paper, table: such as `paser` and `1`.
-        ours, theirs: rows of the table.
-        column: of both rows; of several columns the mean counts.
-        theirs_column: of the second row, where it is another one.
-
-        within: column -> value, of the rows that count, where a table names rows twice.
-        theirs_within: of the second row, where it is in another part of the table.
-        scale: 100 for scores from 0 to 1.
-    """
-
-    paper: str
+    paper: str  # paper, table: such as `paser` and `1`
     table: str
-    ours: str
+    ours: str  # ours, theirs: rows of the table
     theirs: str
-    column: str | list[str]
-    theirs_column: str | None = None
+    column: str | list[str]  # of both rows; of several columns the mean counts
+    theirs_column: str | None = None  # of the second row, where it is another one
+    # column -> value, of the rows that count, where a table names rows twice
     within: dict[str, str] = Field(default_factory=dict)
-    theirs_within: dict[str, str] | None = None
-    scale: int = 1
+    theirs_within: dict[str, str] | None = None  # of the second row, where it is in another part of the table
+    scale: int = 1  # 100 for scores from 0 to 1
 
 
 class Claim(Typed):
-    """What a paper says: ours score higher than theirs.
+    """What a paper says: ours score higher than theirs."""
 
-    Args:
-        paper: its short name.
-        where: the table, figure or section.
-        text: the claim in a sentence.
-        printed: its effect in the paper; null where the paper gives no number.
-
-        tests: on which we test it; scores are averaged.
-        sides: encoder, such as `tiny` -> the two records.
-        untested: why it cannot be tested here; null where it can.
-    """
-
-    paper: str
-    where: str
-    text: str
-    printed: Printed | None = None
-    tests: list[TestSettings] = Field(default_factory=list)
-    sides: dict[str, Versus] = Field(default_factory=dict)
-    untested: str | None = None
+    paper: str  # its short name
+    where: str  # the table, figure or section
+    text: str  # the claim in a sentence
+    printed: Printed | None = None  # its effect in the paper; null where the paper gives no number
+    tests: list[TestSettings] = Field(default_factory=list)  # on which we test it; scores are averaged
+    sides: dict[str, Versus] = Field(default_factory=dict)  # encoder, such as `tiny` -> the two records
+    untested: str | None = None  # why it cannot be tested here; null where it can
 
     @model_validator(mode="after")
     def _check(self) -> Claim:
@@ -99,43 +78,27 @@ class Claim(Typed):
 
 
 class ScorecardSettings(Typed):
-    """The papers' claims, each tested on recorded encoders.
+    """The papers' claims, each tested on recorded encoders."""
 
-    Args:
-        claims: in the order in which they are shown.
-        max_length: tokens of a text that every encoder reads.
-        picture: the file of a picture of the verdicts; null: none.
-        resamples: how often items are drawn.
-
-        seed: of what is drawn.
-        threads: CPU threads.
-    """
-
-    claims: list[Claim]
-    max_length: PositiveInt
-    picture: str | None = None
-    resamples: PositiveInt
-    seed: int
-    threads: PositiveInt | None = None
+    claims: list[Claim]  # in the order in which they are shown
+    max_length: PositiveInt  # tokens of a text that every encoder reads
+    picture: str | None = None  # the file of a picture of the verdicts; null: none
+    resamples: PositiveInt  # how often items are drawn
+    seed: int  # of what is drawn
+    threads: PositiveInt | None = None  # CPU threads
 
 
 class Tested(Typed):
-    """A claim on one encoder. Holm's method adjusts the p-values of all claims on it.
-
-    Args:
-        difference, low, high: of the scores, with the 95% interval.
-        p: of no difference.
-        verdict: `holds` or `fails` where p is below 0.05, else `undecided`.
-        at_start: the side whose seeds all kept step 0, as if untrained. Null: neither.
-    """
+    """A claim on one encoder. Holm's method adjusts the p-values of all claims on it."""
 
     __test__ = False  # no test of pytest
 
-    difference: Number | None = None
+    difference: Number | None = None  # difference, low, high: of the scores, with the 95% interval
     low: Number | None = None
     high: Number | None = None
-    p: Number | None = None
-    verdict: Verdict
+    p: Number | None = None  # of no difference
+    verdict: Verdict  # `holds` or `fails` where p is below 0.05, else `undecided`
+    # the side whose seeds all kept step 0, as if untrained. Null: neither.
     at_start: Literal["ours", "theirs", "both"] | None = None
 
 
@@ -189,17 +152,9 @@ class ScorecardRecord(Record):
         """Whether every claim was tested; those whose records have no results yet were not, or are new."""
         return self.results is not None and self.results.answer(self.settings)
 
-    def needs(self) -> list[str]:
-        """List the records that its claims compare."""
-        return rows_needed(side for claim in self.settings.claims for side in sides_of(claim))
-
 
 def scorecard(record: ScorecardRecord) -> ScorecardRecord:
-    """Test every claim on every encoder, and write the verdicts into the record.
-
-    Raises:
-        ValueError: a side of a claim has no score on a test.
-    """
+    """Test every claim on every encoder, and write the verdicts into the record."""
     notes, began, settings = Notes(), time.monotonic(), record.settings
     if settings.threads:
         torch.set_num_threads(settings.threads)
@@ -222,10 +177,7 @@ def scorecard(record: ScorecardRecord) -> ScorecardRecord:
                 results[encoder] = result.model_copy(update={"at_start": stayed})
         about = claim.model_dump(include={"paper", "where", "text", "untested"})
         rows.append(ClaimResult(**about, printed=printed, found=results))
-    record.results = ScorecardResults(claims=rows)
-    record.provenance = notes.provenance(record.command, time.monotonic() - began)
-    record.save()
-    return record
+    return record.finish(ScorecardResults(claims=rows), notes, began)
 
 
 def on_same_tests(claims: Sequence[Claim]) -> list[list[tuple[int, Claim]]]:
@@ -308,11 +260,7 @@ def _tested(one: Estimate | None, p: float | None) -> Tested:
 
 
 def printed_effect(cells: Printed) -> float:
-    """Compute the effect in the paper, x 100 where its scores are from 0 to 1.
-
-    Raises:
-        KeyError: there is no such cell.
-    """
+    """Compute the effect in the paper, x 100 where its scores are from 0 to 1."""
     within, column = cells.theirs_within or cells.within, cells.theirs_column or cells.column
     ours, theirs = _cell(cells, cells.ours, cells.column, cells.within), _cell(cells, cells.theirs, column, within)
     return cells.scale * (ours - theirs)

@@ -24,7 +24,7 @@ from sentlab.training.checkpoint import FILE as CHECKPOINT
 from tqdm import tqdm
 
 from experiments.records import RUNS, Notes, NotRun, Number, Provenance, Record, Typed, alone, get, names, write_items
-from experiments.run import RunRecord, RunResults, RunSettings, perform, trained_by
+from experiments.run import RunRecord, RunResults, RunSettings, perform
 
 LOST = -100.0  # the score of a trial that gave none: no correlation x 100 is lower
 
@@ -66,17 +66,11 @@ def with_values(common: RunSettings, values: Mapping[str, Any]) -> RunSettings:
 
 
 class StoredRun(Typed):
-    """A run in the file of its sweep or search.
+    """A run in the file of its sweep or search."""
 
-    Args:
-        values: setting -> value, which with the common settings give its own.
-        fingerprint: of all its settings, so that it is not taken for one of others when these change.
-        at: the sweep or search that has its results; null: this one.
-    """
-
-    values: dict[str, Any]
-    fingerprint: str
-    at: str | None = None
+    values: dict[str, Any]  # setting -> value, which with the common settings give its own
+    fingerprint: str  # of all its settings, so that it is not taken for one of others when these change
+    at: str | None = None  # the sweep or search that has its results; null: this one
     results: RunResults | None = None
     provenance: Provenance | None = None
 
@@ -90,10 +84,6 @@ class Experiment(Record):
         """Return what its file holds."""
         runs = [run.model_dump(mode="json", exclude_none=True, exclude_unset=True) for run in self.runs]
         return super().content() | ({"runs": runs} if runs else {})
-
-    def needs(self) -> list[str]:
-        """List the name of the run whose encoder it begins with."""
-        return trained_by(self.settings.run.encoder.source)
 
     def run_with(self, settings: RunSettings) -> RunRecord | None:
         """Return the run with these settings; None where there is none with results."""
@@ -191,16 +181,11 @@ def label(values: Mapping[str, Any]) -> str:
 
 
 class SweepSettings(Typed):
-    """One run with many settings.
+    """One run with many settings."""
 
-    Args:
-        run: the settings that all runs have in common, as of a run.
-        over: setting, with dots -> values to try: {"method.arguments.m": [0.1, 1.0], "train.seed": [0, 1, 2]}.
-        chosen_by: the record of a search, whose chosen values take the place of those of `run`; null: none.
-    """
-
-    run: RunSettings
-    over: Grid
+    run: RunSettings  # the settings that all runs have in common, as of a run
+    over: Grid  # setting, with dots -> values to try: {"method.arguments.m": [0.1, 1.0], "train.seed": [0, 1, 2]}
+    # the record of a search, whose chosen values take the place of those of `run`; null: none
     chosen_by: str | None = None
 
 
@@ -233,31 +218,21 @@ class SweepRecord(Experiment):
         """Return the settings of the runs."""
         return [with_values(self.settings.run, values) for values in self.values()]
 
-    def needs(self) -> list[str]:
-        """List the records of its encoder, and of the search that chooses values."""
-        return super().needs() + ([self.settings.chosen_by] if self.settings.chosen_by else [])
-
 
 class SearchSettings(Typed):
     """One row of a fair table: its settings are searched on dev, and the best ones are trained with several seeds.
 
     Random settings are trained for a few steps, and the best of them in full. Only dev scores choose.
-
-    Args:
-        run: the settings that all runs have in common, as of a run; `train.steps` are those of a run in full, and
-            `train.keep` is `dev`.
-        over: setting, with dots -> its grid: {"train.learning_rate": [1e-4, 3e-4], "dropout": [0.0, 0.05]}.
-        trials: how many random settings are tried; all of them, if there are no more.
-        steps: of such a trial.
-        finalists: how many of them are trained in full.
-        seeds: the chosen setting is trained with each; trials use the first.
     """
 
+    # the settings that all runs have in common, as of a run; `train.steps` are those of a run in full, and `train.keep`
+    # is `dev`
     run: RunSettings
-    over: Grid
-    trials: PositiveInt
-    steps: PositiveInt
-    finalists: PositiveInt
+    over: Grid  # setting, with dots -> its grid: {"train.learning_rate": [1e-4, 3e-4], "dropout": [0.0, 0.05]}
+    trials: PositiveInt  # how many random settings are tried; all of them, if there are no more
+    steps: PositiveInt  # of such a trial
+    finalists: PositiveInt  # how many of them are trained in full
+    # the chosen setting is trained with each; trials use the first
     seeds: Annotated[list[int], AfterValidator(_all_different)]
 
     @model_validator(mode="after")
@@ -291,29 +266,17 @@ class SearchSettings(Typed):
 
 
 class Trial(Typed):
-    """A setting that was tried.
+    """A setting that was tried."""
 
-    Args:
-        values: setting -> value.
-        steps: of the run.
-        dev: its best dev score.
-        step: where that was.
-        last: the dev score after the last step.
-        rising: the best score is in the last third of the steps, and training longer might find a better one.
-        seconds: of the run.
-        fingerprint: of its settings.
-        failed: why it gave no score, as where a loss was no longer finite. It then ranks last.
-    """
-
-    values: dict[str, Any]
-    steps: int
-    dev: Number
-    step: int
-    last: Number
-    rising: bool
-    seconds: Number
-    fingerprint: str
-    failed: str | None = None
+    values: dict[str, Any]  # setting -> value
+    steps: int  # of the run
+    dev: Number  # its best dev score
+    step: int  # where that was
+    last: Number  # the dev score after the last step
+    rising: bool  # the best score is in the last third of the steps, and training longer might find a better one
+    seconds: Number  # of the run
+    fingerprint: str  # of its settings
+    failed: str | None = None  # why it gave no score, as where a loss was no longer finite. It then ranks last.
 
     def rank(self) -> tuple[float, float]:
         """Return what trials are compared by: dev; of equals, which all keep step 0, the score of the last step."""
@@ -321,17 +284,12 @@ class Trial(Typed):
 
 
 class SearchResults(Typed):
-    """What was tried and chosen.
+    """What was tried and chosen."""
 
-    Args:
-        trials: in order; those with fewer steps first.
-        chosen: the setting with the best dev score of the runs in full; None while the search goes on.
-        edges: numbers of the chosen setting that are at an end of their grid.
-    """
-
-    trials: list[Trial] = Field(default_factory=list)
+    trials: list[Trial] = Field(default_factory=list)  # in order; those with fewer steps first
+    # the setting with the best dev score of the runs in full; None while the search goes on
     chosen: dict[str, Any] | None = None
-    edges: list[str] = Field(default_factory=list)
+    edges: list[str] = Field(default_factory=list)  # numbers of the chosen setting that are at an end of their grid
 
 
 class SearchRecord(Experiment):

@@ -87,7 +87,6 @@ def resample(
         tests: each with the same rows; the scores of a row are averaged over tests.
         resamples: R.
         random: draws the items.
-
         trained: row -> the record that its encoders are of, for every row that depends on a seed.
         items: for each test what its items are, such as `items_of`. None: no other test has them.
         progress: show a bar over the resamples.

@@ -30,16 +30,11 @@ from experiments.word_vectors import WordVectors
 
 
 class WilliamsRow(Typed):
-    """One way to find phrases in contexts.
+    """One way to find phrases in contexts."""
 
-    Args:
-        record: of the encoder; of a sweep the first run. Null for bm25.
-        setup: a set-up other than that of its table.
-        vectors: `contextual`; `words`: the mean of the encoder's word embeddings; `bm25`: no vectors.
-    """
-
-    record: str | None = None
-    setup: Setup | None = None
+    record: str | None = None  # of the encoder; of a sweep the first run. Null for bm25.
+    setup: Setup | None = None  # a set-up other than that of its table
+    # `contextual`; `words`: the mean of the encoder's word embeddings; `bm25`: no vectors
     vectors: Literal["contextual", "words", "bm25"] = "contextual"
 
     @model_validator(mode="after")
@@ -66,15 +61,10 @@ class WilliamsTable(Typed):
 
 
 class WilliamsSettings(Typed):
-    """Williams's test on phrases in contexts (SLICE, Table 1): each row against the best of its table.
+    """Williams's test on phrases in contexts (SLICE, Table 1): each row against the best of its table."""
 
-    Args:
-        tables: each with a setup, the longest span in words (max_size) and its rows.
-        corpus: phrases in contexts, of which the `test` split counts.
-    """
-
-    tables: list[WilliamsTable]
-    corpus: str
+    tables: list[WilliamsTable]  # each with a setup, the longest span in words (max_size) and its rows
+    corpus: str  # phrases in contexts, of which the `test` split counts
 
 
 class WilliamsRowResult(WilliamsRow):
@@ -100,11 +90,7 @@ class WilliamsResults(Typed):
     tables: list[WilliamsTableResult]
 
     def table(self, setup: str, max_size: int = MAX_SIZE) -> pd.DataFrame:
-        """Return the last table of a set-up with that longest span: row -> pearson, spearman, found, difference, t, p.
-
-        Raises:
-            KeyError: there is no such table.
-        """
+        """Return the last table of a set-up with that longest span: row -> pearson, spearman, found, difference, t, p."""
         tables = [table for table in self.tables if (table.setup, table.max_size) == (setup, max_size)]
         if not tables:
             raise KeyError(f"no table of {setup} with spans of up to {max_size} words")
@@ -119,25 +105,13 @@ class WilliamsRecord(Record):
     settings: WilliamsSettings
     results: WilliamsResults | None = None
 
-    def needs(self) -> list[str]:
-        """List the records of its rows."""
-        rows = [row.record for table in self.settings.tables for row in table.rows]
-        return list(dict.fromkeys(name for name in rows if name))
-
 
 def williams_tests(record: WilliamsRecord) -> WilliamsRecord:
-    """Score the rows of each table, hold them against the best of it, and write that into the record.
-
-    Raises:
-        FileNotFoundError: an encoder is not there; says how to get it.
-    """
+    """Score the rows of each table, hold them against the best of it, and write that into the record."""
     notes, began = Notes(), time.monotonic()
     corpus = notes.load(record.settings.corpus, "test")
     tables = [williams_table(table, corpus, record.folder) for table in record.settings.tables]
-    record.results = WilliamsResults(tables=tables)
-    record.provenance = notes.provenance(record.command, time.monotonic() - began)
-    record.save()
-    return record
+    return record.finish(WilliamsResults(tables=tables), notes, began)
 
 
 def williams_table(table: WilliamsTable, corpus: Corpus[Any], place: Path) -> WilliamsTableResult:
