@@ -15,7 +15,7 @@ from dataclasses import asdict, fields
 from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
 from accelerate import Accelerator
@@ -374,6 +374,7 @@ def run(record: RunRecord, *, again: bool = False) -> RunRecord:
         if Accelerator().is_main_process:
             write_items(record.items[0], {}, drop="")  # of the encoder that was there before
             record.save()
+            (RUNS / record.name / LAST).unlink(missing_ok=True)
         Accelerator().wait_for_everyone()  # the others read what was written
     return record
 
@@ -404,7 +405,8 @@ def perform(
     devs = [notes.load(name, "dev") for name in settings.devs]
     tests = [notes.load(name, "test") for name in settings.test]
     poolings = list(dict.fromkeys([encoder.pooling, *settings.poolings]))
-    results: dict[str, Any] = {"before": measure_once(start.fingerprint, encoder, poolings, devs, tests, settings)}
+    on = Tests(devs, tests, settings)
+    results: dict[str, Any] = {"before": measure_once(start.fingerprint, encoder, poolings, on)}
     last: Measured | None = None
     if settings.method:
         corpus = training_rows(settings, notes)
@@ -424,7 +426,7 @@ def perform(
 
             def on_step(step: int, trained: Any) -> Mapping[str, float] | None:
                 if step == length and config.keep == "dev" and settings.test:
-                    measured = measure(trained.encoder, poolings_of(trained.encoder, poolings), devs, tests, settings)
+                    measured = measure(trained.encoder, poolings_of(trained.encoder, poolings), on)
                     write_json(folder / LAST, measured.model_dump(mode="json"))
                     trained.train()
                 return watch(step, trained) if watch else None
@@ -444,7 +446,7 @@ def perform(
             if settings.reconstruct:
                 counts = {name: count_reconstructed(method, notes.load(name, "test")) for name in settings.reconstruct}
                 results["reconstruction"] = Reconstruction(corpora=counts, table_7=reconstruct_table_7(method))
-        results["after"] = measure(encoder, poolings, devs, tests, settings)
+        results["after"] = measure(encoder, poolings, on)
         if last is not None and _tasks(last) == _tasks(results["after"]):  # else it is of other tests or vectors
             results["last"] = last
         if processes.is_main_process:
@@ -456,8 +458,6 @@ def perform(
     device = getattr(encoder, "device", "cpu")
     provenance = notes.provenance(command, time.monotonic() - began, encoder=start, processes=count, on=device)
     processes.wait_for_everyone()
-    if processes.is_main_process:
-        (folder / LAST).unlink(missing_ok=True)
     return RunResults(**results), provenance
 
 
@@ -547,31 +547,26 @@ def train_own_layers(method: Any, corpus: Any, settings: RunSettings, progress: 
 _raw: dict[str, Measured] = {}  # of encoders before training: every run of a sweep begins with the same one
 
 
-def measure_once(
-    fingerprint: str,
-    encoder: Encoder,
-    poolings: Sequence[str],
-    devs: Sequence[Corpus[Any]],
-    tests: Sequence[Corpus[Any]],
-    settings: RunSettings,
-) -> Measured:
+class Tests(NamedTuple):
+    """What a run is measured on."""
+
+    devs: Sequence[Corpus[Any]]
+    tests: Sequence[Corpus[Any]]
+    settings: RunSettings
+
+
+def measure_once(fingerprint: str, encoder: Encoder, poolings: Sequence[str], on: Tests) -> Measured:
     """Return what `measure` finds before training, from memory where it was asked before."""
-    decide = settings.model_dump(include={"encoder", "dev", "test", "setups", "heads", "threads"})
+    decide = on.settings.model_dump(include={"encoder", "dev", "test", "setups", "heads", "threads"})
     key = json.dumps([fingerprint, poolings, decide])
     if key not in _raw:
-        _raw[key] = measure(encoder, poolings, devs, tests, settings)
+        _raw[key] = measure(encoder, poolings, on)
     return _raw[key]
 
 
-def measure(
-    encoder: Encoder,
-    poolings: Sequence[str],
-    devs: Sequence[Corpus[Any]],
-    tests: Sequence[Corpus[Any]],
-    settings: RunSettings,
-) -> Measured:
+def measure(encoder: Encoder, poolings: Sequence[str], on: Tests) -> Measured:
     """Measure scores and geometry of each pooling, as a record keeps them."""
-    trained_with = encoder.pooling
+    (devs, tests, settings), trained_with = on, encoder.pooling
     choose = {f"{dev.name}-dev": dev_score(dev, setup=dev_setup(dev, settings)) for dev in devs}
     pairs = {corpus.name: corpus for corpus in tests if isinstance(corpus[0], ScoredPair)}
     laid_out = next((pairs[name] for name in GEOMETRY if name in pairs), None)

@@ -24,7 +24,7 @@ from sentlab.training.checkpoint import FILE as CHECKPOINT
 from tqdm import tqdm
 
 from experiments.records import RUNS, Notes, NotRun, Number, Provenance, Record, Typed, alone, get, names, write_items
-from experiments.run import RunRecord, RunResults, RunSettings, perform
+from experiments.run import LAST, RunRecord, RunResults, RunSettings, perform
 
 LOST = -100.0  # the score of a trial that gave none: no correlation x 100 is lower
 
@@ -158,7 +158,8 @@ class Experiment(Record):
             self.save()
             place = RUNS / self.name / label(stored.values)
             if encoder:
-                (place / CHECKPOINT).unlink(missing_ok=True)  # a fitted map has none
+                for file in (CHECKPOINT, LAST):  # a fitted map has none
+                    (place / file).unlink(missing_ok=True)
             else:
                 shutil.rmtree(place, ignore_errors=True)  # the numbers are what a sweep is for
         processes.wait_for_everyone()

@@ -90,7 +90,7 @@ class WilliamsResults(Typed):
     tables: list[WilliamsTableResult]
 
     def table(self, setup: str, max_size: int = MAX_SIZE) -> pd.DataFrame:
-        """Return the last table of a set-up with that longest span: row -> pearson, spearman, found, difference, t, p."""
+        """Return the last table of a set-up with that longest span: a row for each way."""
         tables = [table for table in self.tables if (table.setup, table.max_size) == (setup, max_size)]
         if not tables:
             raise KeyError(f"no table of {setup} with spans of up to {max_size} words")

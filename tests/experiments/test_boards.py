@@ -6,6 +6,7 @@ import itertools
 import json
 import shutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -158,7 +159,8 @@ def test_a_leaderboard_holds_what_the_evaluations_say(
 
 
 def test_a_row_without_a_score_is_refused_by_name(place: Path) -> None:
-    board = write("board", "leaderboard", BOARD | {"rows": {"bag of words": {"record": "words"}}})
+    columns = {"words": [{"corpus": "toy-words"}]}
+    board = write("board", "leaderboard", BOARD | {"rows": {"bag of words": {"record": "words"}}, "columns": columns})
     with pytest.raises(ValueError, match="bag of words on toy-words"):  # two words share none, or are the same
         leaderboard(board)
     assert not records.get("board").done
@@ -231,8 +233,9 @@ def test_a_scorecard_sets_each_claim_beside_its_paper(place: Path, small_encoder
     assert records.get("card").results == record.results
     assert record.results
     one, two, three = record.results.claims
+    pairs = data.load("toy-sts", "test")
     scores = [
-        evaluate_sts(Encoder.from_pretrained(small_encoder_folder, pooling=pooling, max_length=16), ["toy-sts"]).average
+        evaluate_sts(Encoder.from_pretrained(small_encoder_folder, pooling=pooling, max_length=16), pairs).average
         for pooling in ("mean", "cls")
     ]
     assert one.found["small"].difference == pytest.approx(scores[0] - scores[1], abs=0.006)
@@ -287,10 +290,15 @@ def test_recorded_effects_are_those_of_the_papers_cells_and_sides_at_step_0_are_
     assert words.printed == pytest.approx(both - nli, abs=0.01)
 
 
+@cache
+def final_scores(side: str) -> list[Any]:
+    row = RowSettings.model_validate_json(side)
+    return [run.results.final.scores for run in runs_of(records.get(row.record), row.where) if run.results]
+
+
 def scores_of_runs(side: RowSettings, test: TestSettings) -> list[float | int | None]:
     """What the runs of a row say themselves; None where a run was not measured so."""
-    name = f"{test} pearson" if test.setup else str(test)
-    scores = [run.results.final.scores for run in runs_of(records.get(side.record), side.where) if run.results]
+    name, scores = f"{test} pearson" if test.setup else str(test), final_scores(side.model_dump_json())
     return [own.get(side.pooling or next(iter(own)), {}).get(name) for own in scores]
 
 
