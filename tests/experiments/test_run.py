@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 import torch
-from experiments import published, records
+from experiments import corpora, published, records
 from experiments import run as runs
 from experiments.records import Notes
 from experiments.run import RunRecord, RunResults, RunSettings, build_method, count_reconstructed, perform, run
 
-from sentlab import data
 from sentlab.encoder import Encoder
 from sentlab.text.phrases import Phrase
 
@@ -24,13 +23,13 @@ from sentlab.text.phrases import Phrase
 def settings(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Settings of a short run, on short corpora; checkpoints go below the temporary folder."""
     monkeypatch.chdir(tmp_path)
-    load = data.load
+    load = corpora.load
 
-    def first_rows(name: str, split: str = "test") -> Any:
-        corpus = load(name, split)
+    def first_rows(name: str, split: str = "test", *more: Any) -> Any:
+        corpus = load(name, split, *more)
         return dataclasses.replace(corpus, rows=corpus.rows[:60])
 
-    monkeypatch.setattr(data, "load", first_rows)
+    monkeypatch.setattr(corpora, "load", first_rows)
     return {
         "encoder": {"source": str(small_encoder_folder), "pooling": "cls", "max_length": 32},
         "method": {"name": "PaSeR", "arguments": {"decoder_layers": 1, "top_phrases": 2}},
@@ -59,7 +58,7 @@ def test_a_run_fills_its_record_and_gives_the_same_numbers_again(settings: dict[
     assert {row.step for row in results.training.dev} >= {3, 6}
     assert results.kept_step in {row.step for row in results.training.dev}
     assert results.before.scores.keys() == {"cls", "mean"}
-    assert results.before.own != results.after.own
+    assert results.before.own != results.last.own
     assert results.after.own.keys() == {"toy-sts", "toy-sts-dev"}
     assert sum(map(sum, results.before.geometry["cls"].counts)) == read.source.data["toy-sts/test"].rows
     assert read.source.data["toy-sentences/train"].rows == 60
@@ -97,7 +96,7 @@ def test_a_phrase_is_reconstructed_when_all_its_words_come_back(small_encoder_fo
             words[0] += " and more"
             return [[(Phrase(text, 0, len(text), 1.0), said)] for text, said in zip(sentences, words, strict=True)]
 
-    pairs = data.load("toy-sts", "dev")[:120]
+    pairs = corpora.load("toy-sts", "dev")[:120]
     count = len({pair.text_a for pair in pairs})
     counts = count_reconstructed(Parrot(), pairs)  # type: ignore[arg-type]
     assert (counts.sentences, counts.phrases, counts.exact) == (count, count, count - -(-count // 50))
@@ -208,13 +207,13 @@ def test_a_checkpoint_belongs_to_its_dev_rows(settings: dict[str, Any], monkeypa
     left = first.last.model_copy(update={"scores": {"cls": {}}})
     Path("runs/a", runs.LAST).write_text(left.model_dump_json())
     assert results_of(settings).last is None  # that file is of other tests
-    load = data.load
+    load = corpora.load
 
     def half(name: str, split: str = "test") -> Any:
         whole = load(name, split)
         return dataclasses.replace(whole, rows=whole.rows[::2]) if split == "dev" else whole
 
-    monkeypatch.setattr(data, "load", half)
+    monkeypatch.setattr(corpora, "load", half)
     with pytest.raises(ValueError, match="dev"):
         results_of(settings)
 
@@ -251,15 +250,15 @@ def test_the_settings_at_the_papers_scale_are_taken(name: str) -> None:
     toy = {"nli": "toy-nli-pairs", "pi": "toy-phrases", "ptc": "toy-phrases"}
     small = {"toy": "toy-nli" if name == "slice" else "toy-sentences"}
     tasks = settings.data if isinstance(settings.data, dict) else {}
-    corpora = {task: {"corpus": toy[task]} for task in tasks} or {"corpus": small["toy"]}
-    rows = runs.training_rows(RunSettings.model_validate(settings.model_dump() | {"data": corpora}), Notes())
+    tasks_data = {task: {"corpus": toy[task]} for task in tasks} or {"corpus": small["toy"]}
+    rows = runs.training_rows(RunSettings.model_validate(settings.model_dump() | {"data": tasks_data}), Notes())
     encoder = Encoder.from_pretrained(
         "tiny", pooling=settings.encoder.pooling, max_length=settings.encoder.max_length, device="cpu"
     )
     method = build_method(settings, rows)(encoder)
     assert type(method).__name__ == settings.method.name
     assert method.collate([rows[0], rows[1]])
-    known = data.corpora()
+    known = corpora.corpora()
     wanted = {(corpus.corpus, corpus.split) for corpus in settings.corpora}
     wanted |= {(settings.dev, "dev"), *((corpus, "test") for corpus in settings.test)}
     assert all(split in known.loc[corpus, "splits"].split(", ") for corpus, split in wanted)
