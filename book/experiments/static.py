@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sentlab.encoder.encoder import Encoder
+from sentlab.encoder import Encoder
 from sentlab.encoder.inference import checked
 
 MODULES, KIND = "modules.json", "StaticEmbedding"

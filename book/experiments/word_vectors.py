@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from sentlab.data.readers import lines_of
-from sentlab.encoder.encoder import checked
+from sentlab.encoder.inference import checked
 from sentlab.text.words import tokens
 
 

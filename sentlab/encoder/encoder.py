@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Sequence
-from numbers import Integral
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,32 +13,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sentlab.encoder.compatible import Compatible, takes_their_keywords
-from sentlab.encoder.inference import (
-    TokenBatch,
-    allow_recording,
-    checked,
-    computed,
-    distinct,
-    padded,
-    without_recording_hooks,
-)
+from sentlab.encoder import inference, storage
+from sentlab.encoder.inference import TokenBatch, checked, computed, distinct
 from sentlab.encoder.maps import Flow, Whitening
-from sentlab.encoder.pooling import POOLINGS, unknown_pooling
+from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
-from sentlab.encoder.storage import BUNDLED, fingerprint, load_parts, locate, naming_settings, save
 
 if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-__all__ = ["Encoder", "checked"]
 
 DEFAULT_POOLING, DEFAULT_MAX_LENGTH = "cls", 64
 # In most masked-LM models the head is what is left without the backbone; in this one a bare function sits in between.
 HEAD_MODULES = {"distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")}
 
 
-class Encoder(Compatible):
+class Encoder(nn.Module):
     """Sentences in, vectors out.
 
     Args:
@@ -53,10 +44,11 @@ class Encoder(Compatible):
         default_prompt_name: the prompt that `encode` puts before each text, or None for none. `forward` and
             `encode_tokens` read texts without it.
         trainings: notes of `fit` for the model card, one a training.
-
-    Raises:
-        ValueError: an unknown pooling, a max_length that the model has no positions for, or a `post` of another width.
     """
+
+    # What the evaluators of sentence-transformers ask of a model, beside `encode` and `similarity`.
+    similarity_fn_name = "cosine"
+    model_card_data = SimpleNamespace(set_evaluation_metrics=lambda *_, **__: None)
 
     def __init__(
         self,
@@ -73,15 +65,11 @@ class Encoder(Compatible):
         trainings: Sequence[dict[str, Any]] = (),
     ) -> None:
         super().__init__()
-        if not tokenizer.is_fast:
-            raise ValueError("the tokenizer has no fast version (tokenizer.json), so it knows no character offsets")
-        if post is not None and post.in_dim != (width := model.config.hidden_size):
-            raise ValueError(f"post maps vectors of {post.in_dim} dimensions; this model has {width}")
         tokenizer.padding_side = "right"  # the first column is [CLS]'s, and a part of a batch keeps the first columns
         self.model, self.tokenizer, self.post, self.pseudo = model, tokenizer, post, pseudo
-        self.pooling, self.max_length, self.normalize = pooling, max_length, normalize
+        self.pooling, self.max_length, self.normalize = pooling, int(max_length), normalize
         self.prompts, self.default_prompt_name = dict(prompts or {}), default_prompt_name
-        self._trainings = [dict(training) for training in trainings]  # private, so no part of a run's fingerprint
+        self._trainings = list(trainings)
         self.assumed_length: int | None = None  # a max_length that neither the caller nor the folder has chosen
 
     @classmethod
@@ -111,41 +99,61 @@ class Encoder(Compatible):
         Raises:
             OSError: neither a folder nor a hub model that can be reached, or one without safetensors weights.
             ValueError: weights that the model needs are missing, not finite or of another shape. The tokenizer has no
-                vocabulary. The model needs code of its own, is a decoder such as Llama, or has one as T5 does. A saved
-                pooling is not known here, or `pooling` is not the one that a saved `post` was fitted with.
+                vocabulary. The model is a decoder. A setting of the folder changes vectors in a way that we do not
+                know. `pooling` is not the one that a saved `post` was fitted with.
 
         Example:
             >>> encoder = sentlab.Encoder.from_pretrained("tiny", pooling="mean")
             >>> encoder.encode(["A man plays the guitar."]).shape
             (1, 128)
         """
-        place = locate(source)
-        parts = {"pooling": DEFAULT_POOLING, "max_length": None} | load_parts(place, revision, pooling)
-        with naming_settings(place, "sentlab.json or another file of settings"):
-            roof = positions(parts["model"].base_model)
-            longest = min(parts["tokenizer"].model_max_length, roof)  # which is advice: a saved max_length may pass it
-            length = min(parts["max_length"], roof) if parts["max_length"] else min(DEFAULT_MAX_LENGTH, longest)
-            encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": length})
-            encoder.encode(["."])  # settings that do not fit each other fail here, where we can name their place
-        if max_length is not None:
-            encoder.max_length = max_length
-        elif not parts["max_length"] and length < longest and source not in BUNDLED:
+        place = storage.locate(source)
+        parts = {"pooling": DEFAULT_POOLING, "max_length": None} | storage.load_parts(place, revision, pooling)
+        roof = positions(parts["model"].base_model)
+        longest = min(parts["tokenizer"].model_max_length, roof)  # which is advice: a saved max_length may pass it
+        length = min(parts["max_length"], roof) if parts["max_length"] else min(DEFAULT_MAX_LENGTH, longest)
+        if max_length is not None and not 3 <= max_length <= roof:
+            raise ValueError(f"max_length is {max_length}; this model takes 3 to {roof} tokens")
+        encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": max_length or length})
+        if not max_length and not parts["max_length"] and length < longest and source not in storage.BUNDLED:
             encoder.assumed_length = length
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
-    @property
-    def max_length(self) -> int:
-        """Tokens a text, special tokens included."""
-        return self.__dict__["max_length"]
+    @classmethod
+    def from_sentence_transformer(cls, model: SentenceTransformer) -> Encoder:
+        """Make an encoder of a SentenceTransformer: a copy with its pooling, max_seq_length, prompts and Normalize.
 
-    @max_length.setter
-    def max_length(self, value: int) -> None:
-        longest, shortest = positions(self.backbone), self.tokenizer.num_special_tokens_to_add() + 1
-        if not isinstance(value, Integral) or not shortest <= value <= longest:
-            raise ValueError(
-                f"max_length is {value!r}; this model takes {shortest} to {longest} tokens, a whole number"
-            )
-        self.__dict__["max_length"] = int(value)  # by its public name, for checkpoints carry what a public name holds
+        A ValueError says what of it changes vectors in a way that is not known here.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            model.save(folder, create_model_card=False)
+            encoder = cls.from_pretrained(folder, device=model.device)
+        encoder.backbone.config.name_or_path = cast(Any, model[0]).auto_model.config.name_or_path
+        return encoder
+
+    def to_sentence_transformer(self) -> SentenceTransformer:
+        """Make a SentenceTransformer that gives the same vectors: a copy, on the same device, without masked-LM head.
+
+        It refuses to load an encoder with a `Flow` as `post`, or the pooling "pseudo".
+        """
+        from sentence_transformers import SentenceTransformer
+
+        with tempfile.TemporaryDirectory() as folder:
+            self.save(folder)
+            return SentenceTransformer(folder, device=str(self.device))
+
+    def save(self, folder: str | Path) -> None:
+        """Write a folder that `from_pretrained` and `sentence_transformers.SentenceTransformer` load.
+
+        With a `Flow` as `post`, or the pooling "pseudo", sentence_transformers refuses it, as it could only give other
+        vectors. An encoder saved there before is replaced, once the new one is written in full. A model card goes
+        into README.md: settings, trainings, and how to load it. A README.md of your own stays.
+
+        Raises:
+            FileExistsError: the folder holds what is no part of a saved encoder, or is the working directory.
+            ValueError: a weight is not finite, or the folder is called as an encoder of ours: tiny, small, minilm.
+        """
+        storage.save(self, folder)
 
     @property
     def pooling(self) -> str:
@@ -155,7 +163,7 @@ class Encoder(Compatible):
     @pooling.setter
     def pooling(self, name: str) -> None:
         if name not in POOLINGS and (name != "pseudo" or self.pseudo is None):
-            raise ValueError(unknown_pooling(name))
+            raise ValueError(f"unknown pooling {name!r}; choose one of {', '.join(POOLINGS)}, or pseudo after PTBERT")
         if self.post is not None and name != self.__dict__.get("_pooling", name):
             raise ValueError(f"post is fitted to {self.pooling!r} vectors, not {name!r}: set it to None, or fit again")
         self._pooling = name
@@ -173,7 +181,16 @@ class Encoder(Compatible):
     @property
     def lm_head(self) -> nn.Module | None:
         """The masked-LM head, (..., D) -> (..., V) logits; None if the checkpoint has none. It shares its modules."""
-        return lm_head_of(self.model, self.backbone)
+        if self.model is self.backbone:
+            return None
+        rest = {name: part for name, part in self.model.named_children() if part is not self.backbone}
+        names = HEAD_MODULES.get(self.model.config.model_type) or [n for n in rest if list(rest[n].parameters())]
+        return rest[names[0]] if len(names) == 1 else nn.Sequential(*(rest[name] for name in names))
+
+    @property
+    def word_embeddings(self) -> nn.Embedding:
+        """The backbone's input word embeddings, (V, D) in BERT."""
+        return cast(nn.Embedding, self.backbone.get_input_embeddings())
 
     @property
     def dim(self) -> int:
@@ -186,9 +203,9 @@ class Encoder(Compatible):
         return self.word_embeddings.weight.device
 
     @property
-    def word_embeddings(self) -> nn.Embedding:
-        """The backbone's input word embeddings, (V, D) in BERT."""
-        return cast(nn.Embedding, self.backbone.get_input_embeddings())
+    def prompt(self) -> str:
+        """What `encode` puts before each text: the prompt that `default_prompt_name` names, or nothing."""
+        return "" if self.default_prompt_name is None else self.prompts[self.default_prompt_name]
 
     def fingerprint(self, *, tokens: bool = False) -> str:
         """Return 16 hexadecimal digits that change with anything that decides the vectors of `encode` by its defaults.
@@ -204,14 +221,14 @@ class Encoder(Compatible):
             >>> encoder.fingerprint() == sentlab.Encoder.from_pretrained().fingerprint()
             True
         """
-        return fingerprint(self, tokens=tokens)
+        return storage.fingerprint(self, tokens=tokens)
 
     def tokenize(self, texts: Iterable[str]) -> dict[str, Tensor]:
-        """Turn texts into `input_ids` and `attention_mask`, (B, L) on `device`.
+        """Turn texts, one at least, into `input_ids` and `attention_mask`, (B, L) on `device`.
 
-        Texts are cut to max_length, and padded to the longest. There must be one at least.
+        Texts are cut to max_length, and padded to the longest.
         """
-        batch = padded(self, texts)
+        batch = inference.padded(self, texts)
         return {name: batch[name].to(self.device) for name in ("input_ids", "attention_mask")}
 
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
@@ -231,8 +248,6 @@ class Encoder(Compatible):
         pooling = pooling or self.pooling
         if pooling == "pseudo" and self.pseudo is not None:
             return self.pseudo(hidden_states[-1], attention_mask)
-        if pooling not in POOLINGS:
-            raise ValueError(unknown_pooling(pooling))
         return POOLINGS[pooling](hidden_states, attention_mask)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
@@ -243,7 +258,6 @@ class Encoder(Compatible):
         with torch.autocast(pooled.device.type, enabled=False):  # it makes small differences large
             return self.post(pooled.float())
 
-    @takes_their_keywords
     def encode(
         self,
         texts: Iterable[str],
@@ -254,11 +268,14 @@ class Encoder(Compatible):
         tokens_per_batch: int | None = None,
         progress: bool | None = None,
         precision: str | None = None,
-    ) -> np.ndarray:
+        normalize_embeddings: bool = False,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        convert_to_numpy: bool = True,
+        convert_to_tensor: bool = False,
+        truncate_dim: None = None,
+    ) -> Any:
         """Encode texts for use: no gradient, no dropout. Changes no state.
-
-        It takes the keywords of `SentenceTransformer.encode` too, such as batch_size and convert_to_tensor; see
-        ``sentlab/encoder/compatible.py``.
 
         Args:
             texts: n texts. Equal ones are encoded once. An empty one is [CLS] [SEP]. A long one is cut to max_length.
@@ -272,20 +289,25 @@ class Encoder(Compatible):
                 faster where a CPU has AMX. With AVX512-BF16 alone it can be slower: measure it. Other CPUs warn, and
                 compute in float32.
 
+        The rest is what code for sentence-transformers, such as its evaluators, says: `normalize_embeddings` is
+        `normalize`, `show_progress_bar` is `progress`, a `batch_size` bounds the tokens to so many texts of max_length,
+        and `convert_to_tensor` returns a tensor on `device`. A `truncate_dim` is an error.
+
         Returns:
             float32 (n, D), in the order of the texts; (0, D) for no texts.
 
         Raises:
             TypeError: a bare string, or an item that is not a string (the message says which).
-            ValueError: an unknown `precision`, prompt name or default prompt name, both kinds of prompt, or
-                `tokens_per_batch` below 1.
         """
+        if truncate_dim is not None:
+            raise ValueError("encode cuts no vectors (truncate_dim); take vectors[:, :n]")
         unique, inverse = distinct(checked(texts))
-        unit = self.normalize if normalize is None else normalize
+        unit = (normalize_embeddings or self.normalize) if normalize is None else normalize
         if prompt is None:
-            prompt = self.prompt if prompt_name is None else self._prompt("prompt_name", prompt_name)
-        elif prompt_name is not None:
-            raise ValueError(f"encode got prompt={prompt!r} and prompt_name={prompt_name!r}; give one of them")
+            prompt = self.prompt if prompt_name is None else self.prompts[prompt_name]
+        if batch_size is not None and tokens_per_batch is None:
+            tokens_per_batch = min(inference.default_tokens(self.device), batch_size * self.max_length)
+        progress = show_progress_bar if progress is None else progress
         vectors = np.zeros((len(unique), self.dim), dtype=np.float32)
 
         def pooled(batch: TokenBatch) -> np.ndarray:  # (B, D)
@@ -295,7 +317,38 @@ class Encoder(Compatible):
         prompted = [prompt + text for text in unique]
         for batch, result in computed(self, pooled, prompted, tokens_per_batch, progress, precision):
             vectors[batch.rows] = result
-        return vectors[inverse]
+        if not convert_to_tensor and convert_to_numpy:
+            return vectors[inverse]
+        tensor = torch.from_numpy(vectors[inverse]).to(self.device)
+        return tensor if convert_to_tensor else list(tensor)
+
+    def encode_query(self, texts: Iterable[str], **keywords: Any) -> Any:
+        """Call `encode` with the prompt "query" where there is one, unless `prompt` or `prompt_name` is given."""
+        return self._encode_as(("query",), texts, **keywords)
+
+    def encode_document(self, texts: Iterable[str], **keywords: Any) -> Any:
+        """Call `encode` with the first of the prompts "document", "passage" and "corpus"; see `encode_query`."""
+        return self._encode_as(("document", "passage", "corpus"), texts, **keywords)
+
+    def _encode_as(self, names: Sequence[str], texts: Iterable[str], **keywords: Any) -> Any:
+        fallback = next((name for name in names if name in self.prompts), None)
+        return self.encode(texts, **keywords | {"prompt_name": keywords.get("prompt_name") or fallback})
+
+    def similarity(self, a: Any, b: Any) -> Tensor:
+        """Compute the cosine of each of n vectors with each of m: arrays or tensors (n, D), (m, D) -> (n, m)."""
+        from sentence_transformers.util import cos_sim
+
+        return cos_sim(a, b)
+
+    def similarity_pairwise(self, a: Any, b: Any) -> Tensor:
+        """Compute the cosine of each pair of vectors: arrays or tensors (n, D), (n, D) -> (n,)."""
+        from sentence_transformers.util import pairwise_cos_sim
+
+        return pairwise_cos_sim(a, b)
+
+    def get_embedding_dimension(self) -> int:
+        """Return `dim`, by sentence-transformers' name."""
+        return self.dim
 
     def encode_tokens(
         self,
@@ -307,16 +360,14 @@ class Encoder(Compatible):
     ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return the last layer's vectors of each text's tokens, special tokens left out.
 
-        The prompt, `post` and `normalize` do not apply.
-
-        Args and Raises: as in `encode`.
+        The prompt, `post` and `normalize` do not apply. Arguments as in `encode`.
 
         Returns:
             A text: vectors, float32 (t, D), and offsets, int64 (t, 2): character start and end of each token in the
             text. An empty text has t = 0. Equal texts share their arrays.
         """
         unique, inverse = distinct(checked(texts))
-        found: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0), np.empty(0))] * len(unique)
+        tokens: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0), np.empty(0))] * len(unique)
 
         def last_layer(batch: TokenBatch) -> np.ndarray:  # (B, L, D)
             return self.hidden_states(batch.input_ids, batch.attention_mask)[-1].float().cpu().numpy()
@@ -324,21 +375,8 @@ class Encoder(Compatible):
         for batch, result in computed(self, last_layer, unique, tokens_per_batch, progress, precision):
             for row, vectors, encoding in zip(batch.rows, result, batch.encodings, strict=True):
                 kept = ~np.array(encoding.special_tokens_mask, dtype=bool)
-                found[row] = vectors[: len(kept)][kept], np.array(encoding.offsets, dtype=np.int64)[kept]
-        return [found[i] for i in inverse]
-
-    def save(self, folder: str | Path) -> None:
-        """Write a folder that `from_pretrained` and `sentence_transformers.SentenceTransformer` load.
-
-        With a `Flow` as `post`, or the pooling "pseudo", sentence_transformers refuses it, as it could only give other
-        vectors. An encoder saved there before is replaced, once the new one is written in full. A model card goes
-        into README.md: settings, trainings, and how to load it. A README.md of your own stays.
-
-        Raises:
-            FileExistsError: the folder holds what is no part of a saved encoder, or is the working directory.
-            ValueError: a weight is not finite, or the folder is called as an encoder of ours: tiny, small, minilm.
-        """
-        save(self, folder)
+                tokens[row] = vectors[: len(kept)][kept], np.array(encoding.offsets, dtype=np.int64)[kept]
+        return [tokens[i] for i in inverse]
 
     def __copy__(self) -> Encoder:
         """Return an encoder of the same parts, which may get another `post`."""
@@ -348,21 +386,12 @@ class Encoder(Compatible):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what pickle, torch.save and deepcopy keep."""
-        return self.__dict__ | {"_modules": self._modules | {"model": without_recording_hooks(self.model)}}
+        return self.__dict__ | {"_modules": self._modules | {"model": inference.without_recording_hooks(self.model)}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take what `__getstate__` has given, also in another process."""
         super().__setstate__(state)
-        allow_recording(self.model)
-
-
-def lm_head_of(model: PreTrainedModel, backbone: nn.Module) -> nn.Module | None:
-    """Return the masked-LM head, which shares its modules with the model; None if the model is its backbone alone."""
-    if model is backbone:
-        return None
-    rest = {name: part for name, part in model.named_children() if part is not backbone}
-    names = HEAD_MODULES.get(model.config.model_type) or [n for n in rest if list(rest[n].parameters())]
-    return rest[names[0]] if len(names) == 1 else nn.Sequential(*(rest[name] for name in names))
+        inference.allow_recording(self.model)
 
 
 def positions(backbone: nn.Module) -> int:

@@ -24,7 +24,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -57,22 +56,21 @@ class Whitening(nn.Module):
         True
     """
 
+    linear: nn.Linear  # once it is fitted
+
     def __init__(self, dim: int | None = None):
         super().__init__()
-        if dim is not None and not (isinstance(dim, Integral) and dim >= 1):
-            raise ValueError(f"dim must be a whole number of at least 1, or None for all directions; it is {dim!r}")
         self.settings = {"dim": None if dim is None else int(dim)}
-        self.linear: nn.Linear | None = None
 
     @property
     def in_dim(self) -> int:
         """D."""
-        return self._made().in_features
+        return self.linear.in_features
 
     @property
     def out_dim(self) -> int:
         """K."""
-        return self._made().out_features
+        return self.linear.out_features
 
     def allocate(self, in_dim: int) -> Whitening:
         """Make room for what `fit` finds or a file holds."""
@@ -85,12 +83,10 @@ class Whitening(nn.Module):
         Raises:
             ValueError: the vectors do not vary in `dim` directions. They are too few, or lie in a subspace.
         """
-        given = _matrix(vectors)
+        given = torch.as_tensor(vectors).detach()
         x = given.cpu().double()
         count, in_dim = x.shape
         kept = self.settings["dim"] or in_dim
-        if kept > in_dim:
-            raise ValueError(f"dim={kept}, but the vectors have {in_dim} dimensions; take a smaller dim")
         mean = x.mean(dim=0)
         covariance = (x - mean).T @ (x - mean) / (count - 1)  # (D, D)
         directions, variances, _ = torch.linalg.svd(covariance)
@@ -107,13 +103,7 @@ class Whitening(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Whiten vectors, (..., D) -> (..., K), in the map's own precision."""
-        made = self._made()
-        return made(torch.as_tensor(vectors).to(made.weight.dtype))
-
-    def _made(self) -> nn.Linear:
-        if self.linear is None:
-            raise RuntimeError("this Whitening is not fitted yet: call fit(vectors) first")
-        return self.linear
+        return self.linear(torch.as_tensor(vectors).to(self.linear.weight.dtype))
 
 
 class FlowStep(nn.Module):
@@ -170,18 +160,13 @@ class Flow(nn.Module):
     ):
         super().__init__()
         self.settings: dict[str, Any] = {"steps": steps, "width": width, "epochs": epochs}
-        self.settings |= {"batch_size": batch_size, "learning_rate": learning_rate}
-        for name, value in self.settings.items():
-            if value <= 0 or (name != "learning_rate" and not isinstance(value, Integral)):
-                kind = "above 0" if name == "learning_rate" else "a whole number of at least 1"
-                raise ValueError(f"{name} must be {kind}; it is {value!r}")
-        self.settings["seed"] = seed
+        self.settings |= {"batch_size": batch_size, "learning_rate": learning_rate, "seed": seed}
         self.steps = nn.ModuleList()
 
     @property
     def in_dim(self) -> int:
         """D, of the vectors that it was fitted to."""
-        return len(self._made()[0].permutation)
+        return len(cast(FlowStep, self.steps[0]).permutation)
 
     @property
     def out_dim(self) -> int:
@@ -199,21 +184,12 @@ class Flow(nn.Module):
         """Train from the start on vectors (N, D), D at least 2, on their device; `progress` shows a bar.
 
         Raises:
-            ValueError: a dimension is the same in all vectors, so that there is no density to learn.
-            FloatingPointError: the likelihood is not finite any more.
+            FloatingPointError: the likelihood is not finite, as where a dimension is the same in all vectors.
         """
-        x = _matrix(vectors).float()
-        if x.shape[1] < 2:
-            raise ValueError("a flow needs vectors of 2 dimensions or more; these have 1")
-        deviation = x.std(dim=0)  # (D,)
-        if constant := (deviation <= ROUNDING * x.norm(dim=1).mean()).nonzero().flatten().tolist():
-            raise ValueError(
-                f"dimension {constant[0]} (one of {len(constant)}) is the same in all {len(x)} vectors, so they "
-                "have no density: give more and different sentences, or take another pooling"
-            )
-        first = self.allocate(x.shape[1]).to(x.device)._made()[0]
+        x = torch.as_tensor(vectors).detach().float()
+        first = cast(FlowStep, self.allocate(x.shape[1]).to(x.device).steps[0])
         first.shift.copy_(-x.mean(dim=0))  # Glow's start from the data; the later steps find it done
-        first.log_scale.copy_(-deviation.log())
+        first.log_scale.copy_(-x.std(dim=0).log())
         with torch.enable_grad():
             self._train(x, progress)
         return self.requires_grad_(False)
@@ -238,37 +214,28 @@ class Flow(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Map x to z: (..., D) -> (..., D), in the map's own precision."""
-        vectors = self._in_precision(vectors)
-        for step in self._made():
-            vectors = step(vectors)
+        for step in self.steps:
+            vectors = step(torch.as_tensor(vectors).to(step.shift.dtype))
         return vectors
 
     def inverse(self, vectors: Tensor) -> Tensor:
         """Map z to x: (..., D) -> (..., D)."""
-        vectors = self._in_precision(vectors)
-        for step in reversed(self._made()):
-            vectors = step.inverse(vectors)
+        for step in reversed(cast(list[FlowStep], list(self.steps))):
+            vectors = step.inverse(torch.as_tensor(vectors).to(step.shift.dtype))
         return vectors
 
-    def _in_precision(self, vectors: Any) -> Tensor:
-        return torch.as_tensor(vectors).to(self._made()[0].shift.dtype)
-
     def log_det(self, vectors: Tensor) -> Tensor:
-        """Compute `log |det dz/dx|` at each vector, (..., D) -> (...).
-
-        Additive coupling makes it the same everywhere.
-        """
-        return torch.stack([step.log_scale for step in self._made()]).sum().expand(vectors.shape[:-1])
+        """Compute `log |det dz/dx|` at each vector, (..., D) -> (...); with additive coupling the same everywhere."""
+        return (
+            torch.stack([step.log_scale for step in cast(list[FlowStep], list(self.steps))])
+            .sum()
+            .expand(vectors.shape[:-1])
+        )
 
     def log_prob(self, vectors: Tensor) -> Tensor:
         """Compute the log-likelihood in nats, (..., D) -> (...): that of z under N(0, I), and `log_det`."""
         density = -0.5 * (self(vectors).square() + math.log(2 * math.pi)).sum(dim=-1)
         return density + self.log_det(vectors)
-
-    def _made(self) -> list[FlowStep]:
-        if not len(self.steps):
-            raise RuntimeError("this Flow is not fitted yet: call fit(vectors) first")
-        return cast(list[FlowStep], list(self.steps))
 
 
 def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[str]) -> Encoder:
@@ -277,7 +244,7 @@ def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[
     Args:
         encoder: is not changed; a `post` that it has is left out. The result shares its model, so fit again after
             training that.
-        kind: `Whitening(...)` or `Flow(...)`; a copy of it is fitted, which raises as its `fit`.
+        kind: `Whitening(...)` or `Flow(...)`; a copy of it is fitted.
         sentences: N texts. A text that occurs twice counts twice.
 
     Example:
@@ -290,25 +257,3 @@ def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[
     vectors = torch.from_numpy(result.encode(sentences, normalize=False, precision="float32"))  # (N, D)
     result.post = copy.deepcopy(kind).fit(vectors.to(encoder.device))
     return result
-
-
-def restore(settings: dict[str, Any], tensors: dict[str, Tensor]) -> Whitening | Flow:
-    """Restore a fitted map from what `describe` said of it and its `state_dict`."""
-    kind = {"Whitening": Whitening, "Flow": Flow}[settings["kind"]]
-    post: Whitening | Flow = kind(**settings["settings"]).allocate(settings["in_dim"])
-    post.load_state_dict(tensors)
-    return post
-
-
-def describe(post: Whitening | Flow) -> dict[str, Any]:
-    """Return what `restore` needs to know of a fitted map, beside the tensors."""
-    return {"kind": type(post).__name__, "in_dim": post.in_dim, "settings": post.settings}
-
-
-def _matrix(vectors: Vectors) -> Tensor:
-    x = torch.as_tensor(vectors).detach()
-    if x.ndim != 2 or len(x) < 2:
-        raise ValueError(f"vectors must be two rows or more, (N, D); their shape is {tuple(x.shape)}")
-    if not x.isfinite().all():
-        raise ValueError(f"vectors hold {int((~x.isfinite()).sum())} numbers that are nan or infinite")
-    return x

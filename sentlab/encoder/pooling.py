@@ -81,9 +81,3 @@ def embedding_last(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
 
 
 POOLINGS: dict[str, Pooling] = {each.__name__: each for each in (cls, mean, max, last2, first_last, embedding_last)}
-
-
-def unknown_pooling(pooling: str) -> str:
-    """Return what an error says of a name that is no pooling of the encoder."""
-    need = "; that needs an encoder that PTBERT has trained" if pooling == "pseudo" else ""
-    return f"unknown pooling {pooling!r}{need}; choose one of {', '.join(POOLINGS)}"

@@ -15,9 +15,6 @@ from torch.nn import functional as F
 
 from sentlab.encoder.pooling import POOLINGS
 
-KEYS = ("tokens", "pooled")
-OF_THE_LAST_LAYER = ("cls", "mean", "max")
-
 
 def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
     """Compute the softmax of Eq. 2: how much each query attends to each key.
@@ -59,10 +56,6 @@ class PseudoTokens(nn.Module):
         heads: of the attention; they divide D. The paper's equations have one, the released code 12.
         bias: of query, key and value, as in the released code.
         dropout: of the attention's weights while training, as in the released code.
-
-    Raises:
-        ValueError: a count below 1, other `keys`, heads that do not divide D, or a pooling that reads more than the
-            last layer.
     """
 
     def __init__(
@@ -77,14 +70,8 @@ class PseudoTokens(nn.Module):
         dropout: float = 0.0,
     ):
         super().__init__()
-        if count < 1:
-            raise ValueError(f"there must be at least 1 pseudo token, not {count}")
-        if keys not in KEYS:
-            raise ValueError(f"keys must be one of {', '.join(KEYS)}, got {keys!r}")
-        if pooling not in OF_THE_LAST_LAYER:
-            raise ValueError(f"pseudo tokens go with the poolings {', '.join(OF_THE_LAST_LAYER)}, not with {pooling!r}")
-        if heads < 1 or dim % heads:
-            raise ValueError(f"heads={heads} does not divide the width {dim}")
+        if keys not in ("tokens", "pooled") or pooling not in ("cls", "mean", "max") or dim % heads:
+            raise ValueError(f"no pseudo tokens of width {dim} with keys={keys!r}, pooling={pooling!r}, heads={heads}")
         self.settings: dict[str, Any] = {"dim": dim, "count": int(count), "keys": keys, "pooling": pooling}
         self.settings |= {"heads": int(heads), "bias": bias, "dropout": float(dropout)}
         self.heads, self.dropout = heads, dropout
@@ -129,8 +116,8 @@ class PseudoTokens(nn.Module):
     def _attend(self, queries: Tensor, y: Tensor, mask: Tensor | None = None) -> Tensor:
         """The attention of all heads: (N, D) or (B, N, D), and (B, M, D), (B, M) -> (B, N, D)."""
         values = self.value(y).chunk(self.heads, dim=-1)
-        weights = (F.dropout(own, self.dropout, self.training) for own in self._weights(queries, y, mask))
-        return torch.cat([own @ value for own, value in zip(weights, values, strict=True)], dim=-1)
+        weights = (F.dropout(each, self.dropout, self.training) for each in self._weights(queries, y, mask))
+        return torch.cat([each @ value for each, value in zip(weights, values, strict=True)], dim=-1)
 
     def _weights(self, queries: Tensor, y: Tensor, mask: Tensor | None) -> list[Tensor]:
         """Eq. 2 in each head."""

@@ -17,7 +17,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from sentlab.files import clear, naming, replacing
+from sentlab.files import clear, replacing
 from sentlab.training import randomness
 from sentlab.training.config import History
 
@@ -125,7 +125,7 @@ def prepare(folder: Path, resume: bool, overwrite: bool, accelerator: Accelerato
 def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accelerator) -> None:
     """Put all back to where the checkpoint was written, unless it is damaged or of another run (a ValueError)."""
     path = folder / FILE
-    with naming(path), safe_open(path, "pt") as file:
+    with safe_open(path, "pt") as file:
         about = {name: json.loads(value) for name, value in file.metadata().items()}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     was, now = about["made_by"], run.made_by

@@ -19,8 +19,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tqdm import tqdm
-from tqdm.utils import envwrap
 
 from sentlab.encoder import Encoder, inference
 from sentlab.encoder.pooling import POOLINGS
@@ -101,8 +99,6 @@ def test_batches_keep_to_the_token_budget_and_go_from_long_to_short(
     shapes.clear()
     encoder.encode(["dog " * 30], tokens_per_batch=5)
     assert shapes == [(1, 32)]
-    with pytest.raises(ValueError, match="tokens_per_batch must be 1 or more, got 0"):
-        encoder.encode(["dog"], tokens_per_batch=0)
 
 
 def test_empty_inputs(encoder: Encoder) -> None:
@@ -149,11 +145,10 @@ def test_a_cut_at_a_length_that_somebody_chose_is_none(small_encoder_folder: Pat
 
 @pytest.mark.parametrize("call", ["encode", "encode_tokens", "tokenize"])
 def test_what_is_no_list_of_strings_is_refused(encoder: Encoder, call: str) -> None:
-    with pytest.raises(TypeError, match=r"put it into a list"):
-        getattr(encoder, call)("the dog")
-    for wrong in (None, 3, b"dog", ["dog"], float("nan")):
-        with pytest.raises(TypeError, match=rf"texts\[1\] is {type(wrong).__name__}, not a string"):
-            getattr(encoder, call)(["the dog", wrong])
+    """Its letters, columns or numbers would be encoded in silence."""
+    for wrong in ("the dog", ["the dog", None], ["the dog", ["dog"]], {"text": ["dog"]}, pd.DataFrame({"text": ["a"]})):
+        with pytest.raises(TypeError):
+            getattr(encoder, call)(wrong)
 
 
 def test_any_iterable_of_strings_will_do(encoder: Encoder) -> None:
@@ -185,9 +180,6 @@ def test_the_default_prompt_goes_before_each_text(small_encoder_folder: Path) ->
     for (vectors, offsets), (before, places) in zip(encoder.encode_tokens(TEXTS), tokens, strict=True):
         assert np.array_equal(vectors, before)
         assert np.array_equal(offsets, places)
-    encoder.default_prompt_name = "answer"
-    with pytest.raises(ValueError, match="default_prompt_name is 'answer'; the prompts are 'question', 'nothing'"):
-        encoder.encode(TEXTS)
 
 
 @pytest.mark.parametrize("used", [False, True])
@@ -312,26 +304,6 @@ def test_progress_bar(encoder: Encoder, progress: bool | None, seen: bool, capsy
     assert ("texts" in capsys.readouterr().err) == seen
 
 
-@pytest.mark.parametrize("progress", [True, None])
-def test_tqdm_disable_hides_every_bar(
-    encoder: Encoder, progress: bool | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("TQDM_DISABLE", "1")
-    read_again = envwrap("tqdm", is_method=True)(vars(tqdm)["__init__"].func)  # as when tqdm is imported
-    monkeypatch.setattr(tqdm, "__init__", read_again)
-    monkeypatch.setattr(inference, "SECONDS_BEFORE_PROGRESS", 1e-9)
-    encoder.encode(TEXTS, progress=progress)
-    assert capsys.readouterr().err == ""
-
-
-def test_progress_bar_of_long_work(
-    encoder: Encoder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(inference, "SECONDS_BEFORE_PROGRESS", 1e-9)
-    encoder.encode(TEXTS)
-    assert "texts" in capsys.readouterr().err
-
-
 def test_token_vectors_and_their_offsets(encoder: Encoder) -> None:
     texts = ["The  dog plays, bréad!", "a man", "dog " * 200]
     result = encoder.encode_tokens(texts, tokens_per_batch=30)
@@ -387,11 +359,6 @@ def test_a_caller_s_autocast_changes_no_vector(encoder: Encoder, threads: int) -
     assert np.array_equal(vectors, expected)
 
 
-def test_a_device_that_autocast_does_not_know_computes_as_it_is() -> None:
-    with inference.fast_arithmetic(torch.device("meta"))():
-        assert torch.empty(2, 2, device="meta").mm(torch.empty(2, 2, device="meta")).dtype == torch.float32
-
-
 def test_a_cpu_without_bfloat16_says_so_and_encodes_in_float32(
     encoder: Encoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -399,36 +366,6 @@ def test_a_cpu_without_bfloat16_says_so_and_encodes_in_float32(
     with pytest.warns(UserWarning, match="no bfloat16 arithmetic"):
         vectors = encoder.encode(TEXTS, precision="bfloat16")
     assert np.array_equal(vectors, encoder.encode(TEXTS))
-
-
-def test_an_unknown_precision_names_those_that_there_are(encoder: Encoder) -> None:
-    with pytest.raises(ValueError, match="float32, bfloat16, or None"):
-        encoder.encode(TEXTS, precision="float16")
-
-
-def test_texts_that_cannot_be_read_are_named(small_encoder_folder: Path) -> None:
-    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
-    with pytest.raises(ValueError, match=r"texts\[1\] holds half of a surrogate pair"):
-        encoder.encode(["a", "b\ud800"])
-    with pytest.raises(ValueError, match="no texts to tokenize"):
-        encoder.tokenize([])
-
-
-def test_a_table_is_no_list_of_texts(encoder: Encoder) -> None:
-    for table in (pd.DataFrame({"text": ["The dog sleeps."]}), {"text": ["The dog sleeps."]}):
-        with pytest.raises(TypeError, match="pass the texts alone"):
-            encoder.encode(table)
-
-
-def test_a_length_past_the_tokenizers_own_is_kept(encoder: Encoder, tmp_path: Path) -> None:
-    encoder.tokenizer.model_max_length = 32
-    encoder.max_length = np.int64(16)
-    encoder.save(tmp_path / "short")
-    longer = Encoder.from_pretrained(tmp_path / "short", max_length=64, device="cpu")
-    longer.save(tmp_path / "longer")
-    again = Encoder.from_pretrained(tmp_path / "longer", device="cpu")
-    assert (again.max_length, again.fingerprint()) == (64, longer.fingerprint())
-    np.testing.assert_array_equal(again.encode([LONG]), longer.encode([LONG]))
 
 
 def test_threads_take_turns_at_the_tokenizer(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -440,14 +377,14 @@ def test_threads_take_turns_at_the_tokenizer(encoder: Encoder, monkeypatch: pyte
         inside += 1
         most = max(most, inside)
         time.sleep(0.02)
-        found = call(self, *args, **keywords)
+        encodings = call(self, *args, **keywords)
         inside -= 1
-        return found
+        return encodings
 
     monkeypatch.setattr(type(encoder.tokenizer), "__call__", slow)
     with ThreadPoolExecutor(4) as pool:
         calls = [lambda: encoder.encode([LONG]), lambda: passages(encoder, [LONG]), lambda: encoder.tokenize([LONG])]
-        for done in [pool.submit(own) for own in calls * 2]:
+        for done in [pool.submit(each) for each in calls * 2]:
             done.result()
     assert most == 1
 
