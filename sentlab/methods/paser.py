@@ -1,8 +1,8 @@
-"""PaSeR: a sentence vector from which a decoder can say the sentence's important phrases.
+"""PaSeR: a sentence vector from which a decoder can generate the sentence's important phrases.
 
 Wu and Zhao (2022), "Sentence Representation Learning with Generative Objective rather than Contrastive Objective".
 A sentence s is duplicated as s~ with its most important phrases masked, and one encoder turns both into vectors. A
-transformer decoder sees only four combinations of the two vectors (Eq. 2) and must say the masked phrases (Eq. 3).
+transformer decoder sees only four combinations of the two vectors (Eq. 2) and must generate the masked phrases (Eq. 3).
 Masked-language modelling on a third copy keeps the token vectors good (Eq. 4). The decoder is thrown away after
 training: `PaSeR.encoder` is an ordinary encoder.
 
@@ -207,7 +207,7 @@ class PaSeR(nn.Module):
     def reconstruct(
         self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None, *, beams: int = 1
     ) -> list[list[tuple[Phrase, str]]]:
-        """Mask phrases and let the decoder say them (section 5.2).
+        """Mask phrases and let the decoder generate them (section 5.2).
 
         Args:
             sentences: B texts.
@@ -215,8 +215,8 @@ class PaSeR(nn.Module):
             beams: hypotheses of the beam search. With 1 it is greedy.
 
         Returns:
-            For each sentence its masked phrases in text order, each with the words that the decoder says for it. The
-            words are empty where it ran out of room before that phrase.
+            For each sentence its masked phrases in text order, each with the words that the decoder generates. These
+            are empty where it ran out of room before that phrase.
 
         Raises:
             ValueError: a phrase that is not wholly within what the encoder reads of its sentence, or that overlaps

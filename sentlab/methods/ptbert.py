@@ -10,7 +10,7 @@ With keys="pooled", Y is one vector, as in the paper's Fig. 2 and the released c
 each pseudo token puts out the same Z' = Y W_V. Eq. 3 over m equal keys then gives h = Y W_V W_V for any pseudo tokens.
 Their gradient is exactly zero.
 
-The released code (`released=True`) adds to this reading the heads of the encoder, biases, and dropout on the weights of
+The released code (`released=True`) adds to this variant the heads of the encoder, biases, and dropout on the weights of
 the attention. Then each pseudo token draws its own noise, and Eq. 3 averages it over the m of them. The gradient of the
 pseudo tokens is still zero, but their number sets how much noise two views of a sentence have.
 

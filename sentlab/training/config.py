@@ -16,21 +16,26 @@ class TrainConfig:
     """How long, how fast and what to keep. Every setting is written into the history.
 
     Args:
-        steps: optimiser steps; None: as many as `epochs` takes.
+        steps: optimiser steps; None takes as many as `epochs` needs.
         epochs: passes over the rows, used where `steps` is None.
         batch_size: rows a step, over all processes and accumulated parts together. Several processes must be able to
             share it equally. They then have the gradients of one process.
         accumulate: parts that a batch is split into, to save memory. Each part counts by its rows. In-batch negatives
             see their own part only, of all processes.
+
         learning_rate: the peak, reached after `warmup` (a fraction of all steps).
         decay: the last fraction of the steps, in which the rate falls linearly to zero; None: all that follow `warmup`.
+
         betas, eps, weight_decay: AdamW's; biases and layer norms are not decayed.
         max_grad_norm: gradients are clipped to this norm; `math.inf`: not clipped.
         eval_every: steps between evaluations on dev; None: only after the last step.
+
         keep: `dev`: end with the weights of the best evaluation, which may be the one before the first step; `last`:
             with those of the last step.
+
         seed: of the order of rows and of all that the method draws in `fit`. Weights that a method draws when it is
             made, such as heads and decoders, come before that: call `sentlab.set_seed` before you make it.
+
         precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32. On a CPU bfloat16 needs
             gigabytes of kernels, one for each shape, and is no faster for a small encoder. `fit` refuses it there, but
             for methods that say `few_shapes = True`. The history's `settings["arithmetic"]` says what a run used.
@@ -85,10 +90,12 @@ class History:
 
     Args:
         settings: the `TrainConfig`, the method's name, and how many rows and steps there were.
+
         losses: every few steps, `step` and the mean of each named loss over the rows since the last entry.
-        dev: of each evaluation, `step` and `score`; step 0 is the encoder before training.
+        dev: of each evaluation, `step` and `score`. Step 0 is the encoder before training.
+
         seen: what `on_step` returned, with `step`.
-        kept_step: the step whose weights were kept; 0: training found nothing better than its start.
+        kept_step: the step whose weights were kept. At 0, training found nothing better than its start.
         seconds: of training, over all interruptions.
     """
 

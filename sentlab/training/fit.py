@@ -97,6 +97,7 @@ def fit(
         resume: go on from the folder's checkpoint if it has one; weights end bit-identical on CPU. The method must be
             made anew, by the same lines.
         overwrite: remove the folder's checkpoint and train afresh.
+
         progress: show a progress bar with the losses.
         on_step: called with (step, method) after each step, to watch what training does; must change nothing. What it
             returns, if anything, is kept with the step in the history's `seen` (`sentlab.watch_geometry`).
@@ -112,6 +113,7 @@ def fit(
     Example:
         >>> method = sentlab.methods.SimCSE(sentlab.Encoder.from_pretrained())
         >>> config = sentlab.TrainConfig(steps=4, batch_size=8, eval_every=2, keep="dev")
+
         >>> history = sentlab.fit(method, sentences, config, sentlab.dev_score(pairs), progress=False)
         >>> [point["step"] for point in history.dev]  # Step 0 is a candidate.
         [0, 2, 4]
