@@ -7,10 +7,10 @@ method = sentlab.methods.MoCo(encoder)
 sentlab.fit(method, sentences, sentlab.TrainConfig(steps=300, learning_rate=1e-4))
 vectors = encoder.encode(["A man plays the guitar."])  # (1, D)
 
-Each name is imported when it is first used, so that `import sentlab` is quick and needs no optional package.
+Each name is imported when it is first used, so that `import sentlab` is quick.
 """
 
-# ruff: noqa: F401  the imports are for type checkers, which cannot follow __getattr__
+# ruff: noqa: F401, I001  the imports are for type checkers, which cannot follow __getattr__
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -18,37 +18,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sentlab import data, methods, plots
     from sentlab.encoder import Encoder
-    from sentlab.evaluation import (
-        dev_score,
-        evaluate_mining,
-        evaluate_retrieval,
-        evaluate_sts,
-        geometry,
-        metrics,
-        pair_cosines,
-        watch_geometry,
-    )
+    from sentlab.evaluation import dev_score, evaluate_mining, evaluate_retrieval, evaluate_sts, geometry, metrics
+    from sentlab.evaluation import pair_cosines, watch_geometry
     from sentlab.search import PhraseIndex, spans
     from sentlab.training import History, TrainConfig, fit, set_seed
 
 __version__ = "0.1.0"  # pyproject.toml reads it here
 
-_OBJECTS = {
-    "encoder": ("Encoder",),
-    "evaluation": (
-        "dev_score",
-        "evaluate_mining",
-        "evaluate_retrieval",
-        "evaluate_sts",
-        "geometry",
-        "metrics",
-        "pair_cosines",
-        "watch_geometry",
-    ),
-    "search": ("PhraseIndex", "spans"),
-    "training": ("History", "TrainConfig", "fit", "set_seed"),
+_FOLDERS = {  # room -> its public names
+    "encoder": "Encoder",
+    "evaluation": "dev_score evaluate_mining evaluate_retrieval evaluate_sts geometry metrics pair_cosines "
+    "watch_geometry",
+    "search": "PhraseIndex spans",
+    "training": "History TrainConfig fit set_seed",
 }
-_PLACES = {name: f"sentlab.{module}" for module, names in _OBJECTS.items() for name in names}
+_PLACES = {name: f"sentlab.{folder}" for folder, names in _FOLDERS.items() for name in names.split()}
 __all__ = sorted([*_PLACES, "data", "methods", "plots"])
 
 
