@@ -59,6 +59,7 @@ def pack(name: str, content: dict[str, Any], old: Path, new: Path, homes: dict[s
         before = json.loads(target.read_text())["settings"]
         if before != content["settings"]:  # a grid that has changed; what runs are is known by their fingerprints
             record.settings = type(record.settings).model_validate_json(json.dumps(content["settings"]))
+            print(f"{name}: its settings are those of the old folder now")
     else:
         kind = records.record_class(content["kind"])
         record = kind.model_validate_json(json.dumps({"kind": content["kind"], "settings": content["settings"]}))

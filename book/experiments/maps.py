@@ -204,7 +204,7 @@ def held(order: np.ndarray, told: Sequence[Told], k: int) -> dict[str, float]:
 
     Returns:
         Two shares, of which 100 is the most. For w wordings of each scene, `same scene` is the share of the w - 1
-        nearest that say the same. Of the k nearest that do not say the same, `same topic` is the share that have the
+        nearest that are its paraphrases. Of the k nearest of other scenes, `same topic` is the share of the
         same topic.
     """
     scene, topic = (np.array([getattr(row, name) for row in told]) for name in ("scene", "topic"))

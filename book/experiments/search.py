@@ -93,9 +93,10 @@ class Experiment(Record):
         if stored.at:
             shared = get(stored.at, self.folder).run_with(settings)
             return shared and shared.model_copy(update={"sweep": self.name})
-        place = {"name": f"{self.name}/{label(stored.values)}", "folder": self.folder}
-        place |= {"home": self.name, "sweep": self.name}
-        return RunRecord(settings=settings, results=stored.results, provenance=stored.provenance, **place)
+        run = RunRecord(settings=settings, results=stored.results, provenance=stored.provenance)
+        run.name, run.folder = f"{self.name}/{label(stored.values)}", self.folder
+        run.home = run.sweep = self.name
+        return run
 
     def planned(self) -> list[RunSettings]:
         """Return the settings of the runs that its results are of; NotRun where a search has yet to choose them."""
@@ -346,7 +347,7 @@ class SearchRecord(Experiment):
             assert results.training
             curve = results.training.dev
             best = max(curve, key=lambda point: point.score)
-            scores = {"dev": round(best.score, 3), "step": best.step, "last": round(curve[-1].score, 3)}
+            scores: dict[str, Any] = {"dev": round(best.score, 3), "step": best.step, "last": round(curve[-1].score, 3)}
             trial = Trial(**known, **scores, rising=best.step > 2 / 3 * steps, seconds=seconds)
         except FloatingPointError as error:
             spent = time.monotonic() - began

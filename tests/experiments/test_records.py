@@ -12,7 +12,7 @@ import torch
 from experiments import records, tables
 from experiments.records import Notes, Provenance, read_items, smallest, write_items
 from experiments.run import GeometryResult, Measured, RunResults
-from experiments.search import Experiment, runs_of
+from experiments.search import Experiment, label, runs_of, with_values
 
 SETTINGS: dict[str, Any] = {
     "encoder": {"source": "tiny", "pooling": "cls", "max_length": 32},
@@ -127,8 +127,7 @@ def test_every_recorded_run_has_the_settings_of_its_fingerprint(recorded: list[A
     experiments = [record for record in recorded if isinstance(record, Experiment)]
     for record in experiments:
         for run in record.runs:
-            settings = next(one for one in record.having({}) if one.fingerprint == run.fingerprint)
-            found = record.run_with(settings)
+            found = record.run_with(with_values(record.settings.run, run.values))
             assert found is not None
             assert found.results is not None
             assert (run.results is None) == (run.at is not None)
@@ -139,13 +138,12 @@ def test_every_recorded_run_has_the_settings_of_its_fingerprint(recorded: list[A
 
 
 def test_items_belong_to_recorded_runs(recorded: list[Any]) -> None:
-    labels = {run.items for record in recorded if isinstance(record, Experiment) for run in _runs(record)}
+    experiments = [record for record in recorded if isinstance(record, Experiment)]
+    labels = {
+        (record.path.with_suffix(".npz"), f"{label(run.values)}/") for record in experiments for run in record.runs
+    }
     for path in records.folder().rglob("*.npz"):
         assert path.with_suffix(".json").exists()
         with np.load(path, allow_pickle=False) as arrays:
             begins = {(path, f"{name.rpartition('/')[0]}/") for name in arrays.files if "/" in name}
         assert begins <= labels
-
-
-def _runs(record: Experiment) -> list[Any]:
-    return [run for settings in record.having({}) if (run := record.run_with(settings))]
