@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -21,20 +21,14 @@ tags:
 ---
 {mark}
 
-# {title}
+# {name}
 
 This encoder turns a text into a vector. Similar texts get similar vectors.
 
-| | |
-|---|---|
-| dimensions of a vector | {dim} |
-| max_length, in tokens | {max_length} |
-| pooling | {pooling} |
-| after pooling | {post} |
-| vectors have length 1 | {unit} |
-| prompt before each text | {prompt} |
-| architecture | {kind}, {layers} layers of {width} |
-| parameters | {parameters:,} |
+- {dim} dimensions a vector, of length 1: {unit}
+- pooling: {pooling}; after pooling: {post}
+- max_length: {max_length} tokens; prompt before each text: {prompt!r}
+- {kind}, {layers} layers of {width}, {parameters:,} parameters
 
 ## Load it
 
@@ -49,7 +43,9 @@ vectors = encoder.encode(["A man plays the guitar.", "Somebody makes music."])
 
 ## Training
 
+```json
 {trainings}
+```
 """
 SENTENCE_TRANSFORMERS = """In sentence-transformers:
 
@@ -68,20 +64,19 @@ def model_card(encoder: Encoder, name: str) -> str:
     alone = f"Other packages cannot load it: its {'pooling is pseudo' if post != 'Flow' else 'post is a Flow'}."
     return CARD.format(
         mark=MARK,
-        title=_plain(name),
         name=name,
         dim=encoder.dim,
         max_length=encoder.max_length,
         pooling=encoder.pooling,
         post=post,
         unit="yes" if encoder.normalize else "no",
-        prompt=_plain(repr(encoder.prompt)) if encoder.prompt else "none",
+        prompt=encoder.prompt,
         kind=config.model_type,
         layers=config.num_hidden_layers,
         width=config.hidden_size,
         parameters=sum(parameter.numel() for parameter in encoder.backbone.parameters()),
         elsewhere=alone if encoder.pooling == "pseudo" or post == "Flow" else SENTENCE_TRANSFORMERS.format(name=name),
-        trainings="\n\n".join(map(_table, encoder.trainings)) or "sentlab has no record of a training.",
+        trainings=json.dumps(encoder.trainings, indent=2, ensure_ascii=False),
     )
 
 
@@ -94,14 +89,3 @@ def training_note(settings: Mapping[str, Any], rows: Any, dev: Sequence[Mapping[
     scores = {int(row["step"]): row["score"] for row in dev}
     steps = sorted({min(scores), kept} & {*scores}) if scores else []
     return note | {f"dev score at step {step}": round(scores[step], 2) for step in steps} | {"step that was kept": kept}
-
-
-def _table(rows: Mapping[str, Any]) -> str:
-    lines = [f"| {_plain(name)} | {_plain(value)} |" for name, value in rows.items()]
-    return "\n".join(["| | |", "|---|---|", *lines])
-
-
-def _plain(value: Any) -> str:
-    """A value as the text of one cell, in Markdown: on one line, and nothing of it is markup."""
-    text = " ".join(str(value).split()).replace("&", "&amp;").replace("<", "&lt;")
-    return re.sub(r"[\\`*~|\[\]]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)

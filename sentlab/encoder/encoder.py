@@ -69,7 +69,7 @@ class Encoder(nn.Module):
         self.model, self.tokenizer, self.post, self.pseudo = model, tokenizer, post, pseudo
         self.pooling, self.max_length, self.normalize = pooling, int(max_length), normalize
         self.prompts, self.default_prompt_name = dict(prompts or {}), default_prompt_name
-        self._trainings = list(trainings)
+        self.trainings = list(trainings)
         self.assumed_length: int | None = None  # a max_length that neither the caller nor the folder has chosen
 
     @classmethod
@@ -151,7 +151,6 @@ class Encoder(nn.Module):
 
         Raises:
             FileExistsError: the folder holds what is no part of a saved encoder, or is the working directory.
-            ValueError: a weight is not finite, or the folder is called as an encoder of ours: tiny, small, minilm.
         """
         storage.save(self, folder)
 
@@ -167,11 +166,6 @@ class Encoder(nn.Module):
         if self.post is not None and name != self.__dict__.get("_pooling", name):
             raise ValueError(f"post is fitted to {self.pooling!r} vectors, not {name!r}: set it to None, or fit again")
         self._pooling = name
-
-    @property
-    def trainings(self) -> list[dict[str, Any]]:
-        """What `fit` has done to the encoder, as its model card says it."""
-        return self._trainings
 
     @property
     def backbone(self) -> PreTrainedModel:
@@ -210,11 +204,8 @@ class Encoder(nn.Module):
     def fingerprint(self, *, tokens: bool = False) -> str:
         """Return 16 hexadecimal digits that change with anything that decides the vectors of `encode` by its defaults.
 
-        The masked-LM head, dropout, the device and the source's name do not. `save` keeps the digits.
-
-        Args:
-            tokens: True covers only what decides the vectors of `encode_tokens`, so that another pooling does not
-                change the digits.
+        The masked-LM head, dropout, the device and the source's name do not. `save` keeps the digits. `tokens=True`
+        covers only what decides the vectors of `encode_tokens`, so that another pooling does not change the digits.
 
         Example:
             >>> encoder = sentlab.Encoder.from_pretrained()
@@ -295,9 +286,6 @@ class Encoder(nn.Module):
 
         Returns:
             float32 (n, D), in the order of the texts; (0, D) for no texts.
-
-        Raises:
-            TypeError: a bare string, or an item that is not a string (the message says which).
         """
         if truncate_dim is not None:
             raise ValueError("encode cuts no vectors (truncate_dim); take vectors[:, :n]")
@@ -306,7 +294,8 @@ class Encoder(nn.Module):
         if prompt is None:
             prompt = self.prompt if prompt_name is None else self.prompts[prompt_name]
         if batch_size is not None and tokens_per_batch is None:
-            tokens_per_batch = min(inference.default_tokens(self.device), batch_size * self.max_length)
+            limit = inference.TOKENS_PER_BATCH.get(self.device.type, 512)
+            tokens_per_batch = min(limit, batch_size * self.max_length)
         progress = show_progress_bar if progress is None else progress
         vectors = np.zeros((len(unique), self.dim), dtype=np.float32)
 

@@ -117,9 +117,7 @@ def computed(
     precision: str | None = None,
 ) -> Iterator[tuple[TokenBatch, np.ndarray]]:
     """Yield each batch of the texts with what `compute` makes of it, without gradient, in evaluation mode."""
-    budget = default_tokens(encoder.device) if tokens_per_batch is None else tokens_per_batch
-    if budget < 1:
-        raise ValueError(f"tokens_per_batch must be 1 or more, got {tokens_per_batch}")
+    budget = tokens_per_batch or TOKENS_PER_BATCH.get(encoder.device.type, 512)
     arithmetic = fast_arithmetic(encoder.device, precision)
 
     def without_gradient(batch: TokenBatch) -> np.ndarray:
@@ -137,11 +135,6 @@ def computed(
             for batch, result in zip(batches, results, strict=True):
                 yield batch, result
                 bar.update(len(batch.rows))
-
-
-def default_tokens(device: torch.device) -> int:
-    """Return the number of padded tokens in a batch on a device where nobody says how many."""
-    return TOKENS_PER_BATCH.get(device.type, TOKENS_PER_BATCH["cpu"])
 
 
 def in_threads(
@@ -164,11 +157,10 @@ def in_threads(
 class PackedLinear(TorchFunctionMode):
     """While active, linear layers on the CPU run in oneDNN, each weight laid out for it once: the same float32 sums.
 
-    `F.linear` on a CPU is a BLAS call that lays out the weight anew each time, which for batches as small as ours
-    (512 tokens) takes about as long as the product. With the layout kept, `encode` takes 0.7 of the time with the
-    bundled encoder `tiny`, and 0.55 with `small`. The two operators are those that torch.compile emits for a linear
-    layer on a CPU. They are private to torch, and used nowhere else in sentlab; without this mode `encode` gives the
-    same vectors.
+    `F.linear` on a CPU is a BLAS call that lays out the weight anew each time, which costs much for batches as small
+    as ours. With the layout kept, `encode` takes 0.7 of the time with the bundled encoder `tiny`, and 0.55 with
+    `small`. The two operators are those that torch.compile emits for a linear layer on a CPU. They are private to
+    torch, and used nowhere else in sentlab. Without this mode `encode` gives the same vectors.
 
     Args:
         dtype: what inputs, weights and results are rounded to; float32 or bfloat16.

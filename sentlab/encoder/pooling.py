@@ -35,12 +35,7 @@ def masked_mean(tokens: Tensor, mask: Tensor) -> Tensor:
 
 
 def masked_max(tokens: Tensor, mask: Tensor) -> Tensor:
-    """Take the maximum over unmasked tokens in each dimension: (B, L, D), (B, L) -> (B, D); zeros if all is masked.
-
-    Example:
-        >>> masked_max(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[1, 1, 0]]))
-        tensor([[3.]])
-    """
+    """Take the maximum over unmasked tokens in each dimension: (B, L, D), (B, L) -> (B, D); zeros if all is masked."""
     padding = ~mask.bool().unsqueeze(-1)  # (B, L, 1)
     highest = tokens.masked_fill(padding, torch.finfo(tokens.dtype).min).amax(dim=1)  # (B, D)
     return highest.masked_fill(padding.all(dim=1), 0.0)

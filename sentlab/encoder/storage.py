@@ -92,12 +92,8 @@ def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[st
     except (json.JSONDecodeError, UnicodeDecodeError, SafetensorError) as error:
         raise ValueError(f"a file of {place} is damaged or cut off ({error}); get its files anew") from error
     except OSError as error:
-        tried = (
-            f"the folder {place}"
-            if is_folder
-            else f"the hub model {place!r}, revision {revision or 'main'} (there is no such folder)"
-        )
-        raise OSError(f"cannot load an encoder from {tried}; it needs safetensors weights: {error}") from error
+        what = "folder" if is_folder else f"hub model (there is no such folder), revision {revision or 'main'}"
+        raise OSError(f"cannot load an encoder from {place!r}, a {what}; it needs safetensors: {error}") from error
 
 
 def _hub_is_silent(place: str, revision: str | None) -> bool:
@@ -209,7 +205,7 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
     theirs = read("config_sentence_transformers.json") or {}
     limits = read("sentence_bert_config.json") or {}  # from version 6 on, tokenizer_config.json has the length
     length = limits.get("max_seq_length") or (read("tokenizer_config.json") or {}).get("model_max_length")
-    if not length or length > 10**9:  # 1e30 stands for none
+    if not length or length > 10**9:  # 1e30 means no limit
         length = ours.get("max_length", length)
     saved: dict[str, Any] = {"max_length": length, "normalize": "Normalize" in paths}
     saved |= {name: theirs.get(name) for name in ("prompts", "default_prompt_name")}

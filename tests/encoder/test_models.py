@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from functools import cache
 from pathlib import Path
@@ -19,8 +18,6 @@ from transformers import PreTrainedTokenizerFast
 
 from sentlab import TrainConfig, fit
 from sentlab.encoder import Encoder
-from sentlab.evaluation.words import _windows
-from sentlab.search.phrase_index import passages
 
 TEXTS = ["a man plays the guitar", "", "who is the old teacher in the city?", "Two  dogs, réd!", "the dog runs " * 20]
 BERT = {"cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]", "unk_token": "[UNK]", "mask_token": "[MASK]"}
@@ -109,21 +106,6 @@ def test_a_model_encodes_saves_and_loads(folder: Path, tmp_path: Path) -> None:
     assert again.fingerprint() == encoder.fingerprint()
     assert np.array_equal(again.encode(TEXTS), vectors)
     np.testing.assert_allclose(encoder.to_sentence_transformer().encode(TEXTS), vectors, atol=1e-5)
-
-
-def test_long_texts_are_cut_behind_sentences_and_marked_words_are_read_whole(folder: Path) -> None:
-    encoder = Encoder.from_pretrained(folder, pooling="mean", max_length=20, device="cpu")
-    text = "The man plays. The old dog runs. The teacher is in the city. A man runs, the dog plays."
-    parts = [text[start:end] for _, start, end in passages(encoder, [text])]
-    assert "".join(parts) == text
-    assert len(parts) > 1
-    assert parts[0].rstrip().endswith(".")
-    assert not any(part[0].isspace() for part in parts)
-    encoder.max_length = 12
-    context = "the man plays the guitar and the old teacher plays the guitar in the city who is the old man"
-    spans = [word.span() for word in re.finditer(r"\S+", context)]
-    for start, end in _windows(encoder, [context] * len(spans), spans):
-        assert len(encoder.tokenizer(context[start:end], add_special_tokens=False)["input_ids"]) <= 10
 
 
 @pytest.mark.parametrize("name", METHODS)
