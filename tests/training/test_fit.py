@@ -29,7 +29,7 @@ class Weights(Encoder):
 
     def __init__(self) -> None:
         nn.Module.__init__(self)
-        self.model, self.post, self._trainings = nn.Linear(4, 1), None, []
+        self.model, self.post, self.trainings = nn.Linear(4, 1), None, []
 
     def fingerprint(self, *, tokens: bool = False) -> str:
         return "a line"
