@@ -1,20 +1,9 @@
-"""The toy world: a small English in which every kind of corpus can be made offline, with gold by construction."""
+"""The toy world's generator: a small English in which every kind of corpus can be made, with gold by construction."""
 
-from experiments.toy.corpora import (
-    FORMS,
-    NAMES,
-    Scene,
-    forms,
-    load,
-    realise,
-    render,
-    roles,
-    scenes,
-    score,
-    synonyms,
-    tag,
-)
+from experiments.toy.corpora import NAMES, load, roles
+from experiments.toy.grammar import FORMS, forms, render
+from experiments.toy.lexicon import synonyms
+from experiments.toy.scene import Scene, scenes, score
+from experiments.toy.tags import tag
 
-__all__ = [
-    "FORMS", "NAMES", "Scene", "forms", "load", "realise", "render", "roles", "scenes", "score", "synonyms", "tag",
-]  # fmt: skip
+__all__ = ["FORMS", "NAMES", "Scene", "forms", "load", "render", "roles", "scenes", "score", "synonyms", "tag"]

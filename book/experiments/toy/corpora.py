@@ -19,43 +19,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import astuple
 from functools import cache, partial
 from itertools import product
-from numbers import Integral
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from sentlab.data.rows import (
-    Corpus,
-    DuplicateQuestion,
-    LabelledPair,
-    RankingQuery,
-    ScoredPair,
-    Triple,
-)
+from sentlab.data.rows import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, Triple
 
-from experiments.toy.grammar import FORMS, Sentence, ask, asked, forms, frame, realise, render
-from experiments.toy.lexicon import lexicon, synonyms
+from experiments.toy import scene as scenery
+from experiments.toy.grammar import Sentence, ask, asked, frame, render
+from experiments.toy.lexicon import lexicon
 from experiments.toy.phrases import contexts, phrases, words
-from experiments.toy.scene import (
-    SPLITS,
-    WEIGHTS,
-    Scene,
-    draw,
-    general,
-    negate,
-    opposite,
-    other,
-    scenes,
-    score,
-    short,
-    split_of,
-    swap,
-)
-from experiments.toy.tags import tag
-
-__all__ = [
-    "FORMS", "NAMES", "Scene", "forms", "load", "realise", "render", "roles", "scenes", "score", "synonyms", "tag",
-]  # fmt: skip
+from experiments.toy.scene import SPLITS, WEIGHTS, Scene, draw, other, scenes, score, short, split_of
 
 SIZES = {  # name: rows of train, dev, test
     "toy-sentences": (20_000, 2_000, 2_000),
@@ -83,16 +57,10 @@ def load(name: str, split: str = "test", *, seed: int = 0, size: int | None = No
         size: number of rows; by default the one of `SIZES`.
 
     Raises:
-        ValueError: there is no such corpus or split, or not that many different rows.
+        ValueError: there are not that many different rows.
     """
-    if name not in NAMES:
-        raise ValueError(f"the toy world has {', '.join(NAMES)}; not {name!r}")
-    if split not in SPLITS:
-        raise ValueError(f"split is one of {', '.join(SPLITS)}, not {split!r}")
     if size is None:
         size = SIZES[name][SPLITS.index(split)]
-    if not isinstance(size, Integral) or size < 1:
-        raise ValueError(f"size is a number of rows, a whole one of at least 1, not {size!r}")
     rows: dict[Any, None] = {}
     for row in _MAKERS[name](split, seed, Random(f"{name} {split} {seed}")):
         rows[row] = None
@@ -116,25 +84,23 @@ def roles(sentence: str) -> list[dict[str, str]]:
         One frame, as `grammar.frame` has it: the words of PRED, and of ARG0, ARGM-NEG and ARG1 if they are said.
 
     Raises:
-        ValueError: the sentence is not of that corpus.
+        KeyError: the sentence is not of that corpus.
     """
-    if sentence not in _roles():
-        raise ValueError(f"roles are known of the sentences of toy-sentences with seed 0; this is none: {sentence!r}")
     return [dict(_roles()[sentence])]
 
 
 @cache
 def _roles() -> dict[str, dict[str, str]]:
     """The frame of every sentence of the corpus."""
-    found: dict[str, dict[str, str]] = {}
+    frames: dict[str, dict[str, str]] = {}
     for split, size in zip(SPLITS, SIZES["toy-sentences"], strict=True):
         rows: dict[str, dict[str, str]] = {}
         for sentence in _told(split, 0, Random(f"toy-sentences {split} 0")):  # as `load` tells them
             rows.setdefault(sentence.text, frame(sentence))
             if len(rows) == size:
                 break
-        found |= rows
-    return found
+        frames |= rows
+    return frames
 
 
 def _told(split: str, seed: int, rng: Random) -> Iterator[Sentence]:
@@ -161,10 +127,6 @@ def _same(scene: Scene, rng: Random) -> Scene:
     return scene
 
 
-def _unrelated(scene: Scene, rng: Random) -> Scene:
-    return draw(rng)
-
-
 def _either(*edits: Edit) -> Edit:
     return lambda scene, rng: rng.choice(edits)(scene, rng)
 
@@ -174,16 +136,16 @@ _CIRCUMSTANCE = _either(*(partial(other, role) for role in ("tool", "manner", "p
 KINDS: dict[str, Edit] = {
     "paraphrase": _same,
     "shorter": short,
-    "hypernym": general,
-    "roles swapped": swap,
-    "opposite": opposite,
-    "negation": negate,
+    "hypernym": scenery.general,
+    "roles swapped": scenery.swap,
+    "opposite": scenery.opposite,
+    "negation": scenery.negate,
     "other agent": partial(other, "agent"),
     "other theme": partial(other, "theme"),
     "other event": partial(other, "event"),
     "other attribute": _ATTRIBUTE,
     "other circumstance": _CIRCUMSTANCE,
-    "unrelated": _unrelated,
+    "unrelated": lambda scene, rng: draw(rng),
 }
 FREE_WORDING = ("paraphrase", "shorter", "hypernym")  # the second sentence of these is worded as differently as can be
 BANDS: tuple[tuple[tuple[str, ...], ...], ...] = (  # changes that tend to give a gold of 0-1, 1-2, 2-3, 3-4, 4-5
@@ -228,20 +190,22 @@ def _sts_pair(
     raise AssertionError("the stream of scenes has no end")
 
 
-_ENTAILED = _either(_same, short, short, general, lambda s, rng: general(short(s, rng) or s, rng))
-_CONTRARY = _either(negate, opposite, opposite)
+_ENTAILED = _either(
+    _same, short, short, scenery.general, lambda scene, rng: scenery.general(short(scene, rng) or scene, rng)
+)
+_CONTRARY = _either(scenery.negate, scenery.opposite, scenery.opposite)
 
 
 def _nli(split: str, seed: int, rng: Random) -> Iterator[Triple]:
     """An anchor, what follows from it, and a contradiction or a scene that differs in what matters."""
-    negative = _either(_CONTRARY, partial(other, "theme"), partial(other, "event"), swap)
+    negative = _either(_CONTRARY, partial(other, "theme"), partial(other, "event"), scenery.swap)
     for scene in _positive(split, seed, "toy-nli"):
         follows = _changed((_ENTAILED,), scene, split, rng)
         contrary = _changed((negative,), scene, split, rng)
         if follows and contrary:
             anchor = render(scene, rng)
             wrong = render(contrary, rng, like=anchor) if rng.random() < 0.5 else render(contrary, rng, unlike=anchor)
-            yield Triple(anchor.text, realise(follows, rng, unlike=anchor), wrong.text)
+            yield Triple(anchor.text, render(follows, rng, unlike=anchor).text, wrong.text)
 
 
 def _nli_pairs(split: str, seed: int, rng: Random) -> Iterator[LabelledPair]:
@@ -253,7 +217,7 @@ def _nli_pairs(split: str, seed: int, rng: Random) -> Iterator[LabelledPair]:
         label = labels[turn % 3]
         premise, hypothesis = _changed((maybe_short,), scene, split, rng), None
         if label == "neutral":
-            premise = _changed((_either(short, general),), scene, split, rng)
+            premise = _changed((_either(short, scenery.general),), scene, split, rng)
             hypothesis = _changed((maybe_short,), scene, split, rng)
         elif premise:
             edits = (_ENTAILED,) if label == "entailment" else (_CONTRARY,)
@@ -299,8 +263,8 @@ def _near_question(kind: str, question: Scene, split: str, rng: Random) -> tuple
         new = rng.choice(tuple(k for k in ("where", "when", "why") if k != kind))
         same = _question(question, new, split)
         return (new, same) if same else None
-    edits: tuple[Edit, ...] = (opposite, swap, _ATTRIBUTE, *(partial(other, r) for r in ("theme", "event", "agent")))
-    edit = rng.choice(edits)
+    others = (partial(other, role) for role in ("theme", "event", "agent"))
+    edit: Edit = rng.choice((scenery.opposite, scenery.swap, _ATTRIBUTE, *others))
     changed = _changed((edit,), question, split, rng)
     again = _question(changed, kind, split) if changed else None
     return (kind, again) if again and again.meaning != question.meaning else None

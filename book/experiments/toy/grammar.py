@@ -48,13 +48,6 @@ def forms(scene: Scene) -> tuple[str, ...]:
     return tuple(found)
 
 
-def realise(
-    scene: Scene, rng: Random, *, form: str = "", like: Sentence | None = None, unlike: Sentence | None = None
-) -> str:
-    """Return the text of `render`."""
-    return render(scene, rng, form=form, like=like, unlike=unlike).text
-
-
 def render(
     scene: Scene, rng: Random, *, form: str = "", like: Sentence | None = None, unlike: Sentence | None = None
 ) -> Sentence:
@@ -64,13 +57,8 @@ def render(
         form: one of `forms(scene)`. If empty, one is drawn.
         like: a sentence whose words and form are kept where possible, as for a near miss.
         unlike: a sentence whose words and form are avoided where possible, as for a paraphrase.
-
-    Raises:
-        ValueError: the scene cannot be said in that form.
     """
     possible = forms(scene)
-    if form and form not in possible:
-        raise ValueError(f"this scene can be said as {', '.join(possible)}, not as {form!r}")
     if not form and like and like.form in possible:
         form = like.form
     if not form:
@@ -306,12 +294,7 @@ def ask(scene: Scene, kind: str, rng: Random, *, unlike: Sentence | None = None)
         scene: what `asked(scene, kind)` returns.
         kind: `how`, `who`, `where`, `when` or `why`.
         unlike: a wording that is avoided where possible.
-
-    Raises:
-        ValueError: there is no such kind.
     """
-    if kind not in OPENERS:
-        raise ValueError(f"kind is one of {', '.join(OPENERS)}, not {kind!r}")
     speaker = Speaker(scene, rng, None, unlike)
     speaker.definite = (True, kind != "how", kind != "how" or speaker.definite[2], False, False)
     speaker.progressive = speaker.postnominal = False

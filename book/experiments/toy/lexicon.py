@@ -12,11 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
-_FUNCTION = (
-    "a an the in on at by of to for from with without into up down off out away after before behind during ago no"
-)
-FUNCTION_WORDS = frozenset(_FUNCTION.split())
 ASSETS = Path(__file__).resolve().parents[1] / "assets" / "toy"
 WORD_FILES = {"n": "nouns.txt", "a": "adjectives.txt", "c": "circumstances.txt"}
 ROLES = ("agent", "theme", "recipient", "tool", "manner", "place")
@@ -64,12 +61,6 @@ class Lexicon:
     frames: dict[str, Frame]
     irregular: dict[tuple[str, str], tuple[str, ...]]
 
-    def content_words(self) -> frozenset[str]:
-        """Return every single word of the lexicon that is not a function word."""
-        texts = [t for sense in self.senses.values() for t in sense.words]
-        texts += [t for frame in self.frames.values() for t in frame.converse]
-        return frozenset(word for text in texts for word in text.split()) - FUNCTION_WORDS
-
     def ancestors(self, name: str) -> list[str]:
         """List the sense itself, its hypernym, the hypernym of that one, and so on."""
         chain = []
@@ -81,11 +72,7 @@ class Lexicon:
 
 @cache
 def lexicon() -> Lexicon:
-    """Read the asset files.
-
-    Raises:
-        ValueError: a file breaks its format; the message names file and line.
-    """
+    """Read the asset files. An assertion names the file and the line that break the format."""
     senses: dict[str, Sense] = {}
     for letter, name in WORD_FILES.items():
         _read_senses(letter, name, senses)
@@ -110,8 +97,7 @@ def _items(text: str) -> tuple[str, ...]:
 
 def _oppose(senses: dict[str, Sense], name: str, other: str, where: str) -> None:
     """Make two senses opposites; a sense that already has its own opposite keeps it."""
-    if other not in senses:
-        raise ValueError(f"{where}: the opposite {other[2:]!r} is no sense here; write the first word of its line")
+    assert other in senses, f"{where}: the opposite {other[2:]!r} is no sense here; write the first word of its line"
     senses[name] = replace(senses[name], opposite=other)
     if not senses[other].opposite:
         senses[other] = replace(senses[other], opposite=name)
@@ -125,20 +111,17 @@ def _read_senses(letter: str, file: str, senses: dict[str, Sense]) -> None:
         if header := _HEADER.fullmatch(line):
             section, kinds = header["name"].strip(), tuple((header["kinds"] or "").split())
             above = f"{letter}/#{header['parent'].strip()}" if header["parent"] else ""
-            if above and above not in senses:
-                raise ValueError(f"{where}: the hypernym {above[3:]!r} is no section above this one")
+            assert not above or above in senses, f"{where}: the hypernym {above[3:]!r} is no section above this one"
             parent = f"{letter}/#{section}" if header["open"] == "[" else ""
             if parent:
                 senses[parent] = Sense(parent, _items(header["words"]), above, "", header["mark"], section, kinds)
             continue
-        if line[0] in "[(":
-            raise ValueError(f"{where}: a heading is [name < hypernym] words | kinds, not {line!r}")
+        assert line[0] not in "[(", f"{where}: a heading is [name < hypernym] words | kinds, not {line!r}"
         left, _, opposite = (part.strip() for part in line.partition("~"))
         first, *others = _items(left)
         word = first.rstrip("*+-!<")
         name = f"{letter}/{word}"
-        if name in senses:
-            raise ValueError(f"{where}: {word!r} is there already; every sense needs a first word of its own")
+        assert name not in senses, f"{where}: {word!r} is there already; every sense needs a first word of its own"
         mark = "<" if left.endswith("<") else first[len(word) :]
         senses[name] = Sense(name, (word, *(w.rstrip("<") for w in others)), parent, "", mark, section, kinds)
         if opposite:
@@ -156,15 +139,13 @@ def _read_frames(senses: dict[str, Sense]) -> dict[str, Frame]:
             name, _, groups[name.strip()] = (part.strip() for part in line.partition("="))
         elif header := re.fullmatch(r"\[([^<\]]+)(?:<([^\]]+))?\]\s*(\w+)", line):
             name, general, kind = (part.strip() if part else "" for part in header.groups())
-            if f"v/{name}" in blocks:
-                raise ValueError(f"{where}: the frame {name!r} is there already")
+            assert f"v/{name}" not in blocks, f"{where}: the frame {name!r} is there already"
             block = blocks[f"v/{name}"] = {"where": where, "class": kind}
             senses.setdefault(f"v/#{kind}", Sense(f"v/#{kind}", (), section=kind))
             block["parent"] = f"v/{general}" if general else f"v/#{kind}"
         else:
             key, colon, value = line.partition(":")
-            if not colon or not blocks:
-                raise ValueError(f"{where}: expected `key: values` below a [frame]")
+            assert colon, f"{where}: expected `key: values` below a [frame]"
             block[key.split()[0]] = value
             if key.startswith("recipient"):
                 block["preposition"] = key.split()[1]
@@ -178,71 +159,48 @@ def _read_frames(senses: dict[str, Sense]) -> dict[str, Frame]:
     for name, block in blocks.items():
         if "opposite" in block:
             _oppose(senses, name, f"v/{block['opposite'].strip()}", block["where"])
-    return {name: _frame(name, block, senses, groups, index) for name, block in blocks.items()}
+    expand = Expander(senses, groups, index)
+    return {name: _frame(name, block, expand) for name, block in blocks.items()}
 
 
-def _frame(
-    name: str,
-    block: dict[str, str],
-    senses: dict[str, Sense],
-    groups: dict[str, str],
-    index: dict[tuple[str, str], str],
-) -> Frame:
+def _frame(name: str, block: dict[str, str], expand: Expander) -> Frame:
     fillers = {}
     for role in ROLES:
-        letter = "c" if role in ("manner", "place") else "n"
-        found = _expand(block.get(role, ""), letter, block["where"], senses, groups, index)
-        fillers[role] = tuple(dict.fromkeys(found))
+        senses = expand(block.get(role, ""), "c" if role in ("manner", "place") else "n", block["where"])
+        fillers[role] = tuple(dict.fromkeys(senses))
     converse, _, preposition = block.get("converse", "").partition(":")
     marked = frozenset(v.rstrip("!") for v in _items(block["verb"]) if v.endswith("!"))
-    return Frame(
-        name,
-        fillers,
-        marked,
-        block.get("preposition", ""),
-        _items(converse),
-        preposition.strip(),
-        frozenset(block.get("options", "").split()),
-    )
+    options = frozenset(block.get("options", "").split())
+    return Frame(name, fillers, marked, block.get("preposition", ""), _items(converse), preposition.strip(), options)
 
 
-def _expand(
-    text: str,
-    letter: str,
-    where: str,
-    senses: dict[str, Sense],
-    groups: dict[str, str],
-    index: dict[tuple[str, str], str],
-) -> Iterator[str]:
-    """The senses that a list of words, @sections and $groups means."""
-    for item in _items(text):
-        if item.startswith("$"):
-            yield from _expand(groups[item], letter, where, senses, groups, index)
-        elif item.startswith("@"):
-            yield from _members(f"{letter}/#{item[1:]}", letter, where, senses)
-        elif (letter, item) in index:
-            yield index[letter, item]
-        else:
-            raise ValueError(f"{where}: {item!r} is no word of {WORD_FILES[letter]}")
+class Expander(NamedTuple):
+    """Finds the senses that a list of words, @sections and $groups means."""
 
+    senses: dict[str, Sense]
+    groups: dict[str, str]
+    index: dict[tuple[str, str], str]
 
-def _members(section: str, letter: str, where: str, senses: dict[str, Sense]) -> Iterator[str]:
-    if section not in senses:
-        raise ValueError(f"{where}: there is no section [{section[3:]}] in {WORD_FILES[letter]}")
-    for sense in senses.values():
-        if sense.parent == section:
-            if sense.id.startswith(f"{letter}/#"):
-                yield from _members(sense.id, letter, where, senses)
+    def __call__(self, text: str, letter: str, where: str) -> Iterator[str]:
+        for item in _items(text):
+            if item.startswith("$"):
+                yield from self(self.groups[item], letter, where)
+            elif item.startswith("@"):
+                yield from self.members(f"{letter}/#{item[1:]}", letter, where)
             else:
-                yield sense.id
+                assert (letter, item) in self.index, f"{where}: {item!r} is no word of {WORD_FILES[letter]}"
+                yield self.index[letter, item]
+
+    def members(self, section: str, letter: str, where: str) -> Iterator[str]:
+        assert section in self.senses, f"{where}: there is no section [{section[3:]}] in {WORD_FILES[letter]}"
+        for sense in self.senses.values():
+            if sense.parent == section:
+                inner = sense.id.startswith(f"{letter}/#")
+                yield from self.members(sense.id, letter, where) if inner else (sense.id,)
 
 
 def inflect(verb: str, form: str) -> str:
-    """Put a verb, or a verb with its particle, into the form `base`, `s`, `ing`, `past` or `participle`.
-
-    Raises:
-        ValueError: there is no such form.
-    """
+    """Put a verb, or a verb with its particle, into the form `base`, `s`, `ing`, `past` or `participle`."""
     word, space, particle = verb.partition(" ")
     irregular = lexicon().irregular.get(("verb", word))
     if form == "base":
@@ -252,10 +210,8 @@ def inflect(verb: str, form: str) -> str:
     elif form == "ing":
         stem = word[:-2] + "y" if word.endswith("ie") else word[:-1] if re.search("[^eoy]e$", word) else _double(word)
         inflected = stem + "ing"
-    elif form in ("past", "participle"):
-        inflected = irregular[form == "participle"] if irregular else _add_ed(word)
     else:
-        raise ValueError(f"form is base, s, ing, past or participle, not {form!r}")
+        inflected = irregular[form == "participle"] if irregular else _add_ed(word)
     return inflected + space + particle
 
 
@@ -307,8 +263,8 @@ def _synonyms() -> dict[str, tuple[str, ...]]:
             groups += [tuple(inflect(w, form) for w in sense.words) for form in ("s", "ing", "past", "participle")]
         elif sense.id[0] == "n" and not sense.mark:
             groups.append(tuple(plural(w) for w in sense.words))
-    found: dict[str, dict[str, None]] = {}
+    known: dict[str, dict[str, None]] = {}
     for group in groups:
         for word in group:
-            found.setdefault(word, {}).update(dict.fromkeys(other for other in group if other != word))
-    return {word: tuple(others) for word, others in found.items()}
+            known.setdefault(word, {}).update(dict.fromkeys(other for other in group if other != word))
+    return {word: tuple(others) for word, others in known.items()}
