@@ -412,9 +412,7 @@ def at_end(values: list[Any], chosen: Any) -> bool:
     return len(values) > 1 and numbers and chosen in (min(values), max(values))
 
 
-def runs_of(
-    record: RunRecord | SweepRecord | SearchRecord, where: Mapping[str, Any] | None = None, *, so_far: bool = False
-) -> list[RunRecord]:
+def runs_of(record: Record, where: Mapping[str, Any] | None = None, *, so_far: bool = False) -> list[RunRecord]:
     """Return the runs behind a record: itself, the runs of a sweep, or those of a search's choice, in order.
 
     Args:

@@ -54,15 +54,6 @@ def test_a_sweep_is_printed_and_resumed(raw: dict[str, Any], capsys: pytest.Capt
     assert [run["results"] for run in json.loads(path.read_text())["runs"]] == [run["results"] for run in whole["runs"]]
 
 
-@pytest.mark.parametrize("names", [["run", "gone"], ["sweep", "raw"], ["run", "typo"], ["run", "fails"]])
-def test_errors_name_the_record(raw: dict[str, Any], names: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    write("raw", raw)
-    write("typo", raw | {"tets": []})
-    write("fails", raw | {"encoder": raw["encoder"] | {"source": "no/such/folder"}})
-    assert command.main(names) == 1
-    assert capsys.readouterr().err.splitlines()[-1].startswith(f"{names[1]}: error: ")
-
-
 def test_the_help_explains_every_setting_of_every_kind() -> None:
     said = command.explanation()
     for kind in command.PROGRAMS:
@@ -95,8 +86,3 @@ def test_what_is_missing_is_run_in_order_and_what_cannot_be_is_named(
     assert said == {"no-data", "no-encoder"}
     assert records.get("a").done
     assert not records.get("paper-scale/large").done
-
-
-def test_an_encoder_becomes_a_page(raw: dict[str, Any], tmp_path: Path) -> None:
-    assert command.main(["page", "--encoder", "tiny", "--out", str(tmp_path / "tiny.js")]) == 0
-    assert (tmp_path / "tiny.js").stat().st_size > 1e5

@@ -68,12 +68,6 @@ def test_a_run_fills_its_record_and_gives_the_same_numbers_again(settings: dict[
     assert Path(read.encoder["source"]).is_dir()
 
 
-def test_other_seed_other_numbers(settings: dict[str, Any]) -> None:
-    train = {"steps": 3, "batch_size": 8, "learning_rate": 0.01}
-    one, two = (results_of(settings | {"train": train | {"seed": seed}}, f"runs/{seed}") for seed in (0, 1))
-    assert one.after != two.after
-
-
 def test_what_the_decoder_reconstructs_is_recorded(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "SENTENCES", 20)
     settings["encoder"]["max_length"] = 64
