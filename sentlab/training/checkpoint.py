@@ -123,7 +123,7 @@ def prepare(folder: Path, resume: bool, overwrite: bool, accelerator: Accelerato
 
 
 def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accelerator) -> None:
-    """Put all back to where the checkpoint was written, unless it is damaged or of another run (a ValueError)."""
+    """Put all back to where the checkpoint was written, unless it is of another run (a ValueError that says why)."""
     path = folder / FILE
     with safe_open(path, "pt") as file:
         about = {name: json.loads(value) for name, value in file.metadata().items()}
