@@ -71,7 +71,8 @@ def scores_over(evaluations: Sequence[Evaluation], chosen: np.ndarray | slice = 
     from scipy.stats import rankdata  # here, for it takes a second to import
 
     first = evaluations[0]
-    if any(len(one.items) != len(first.items) or not np.array_equal(one.gold, first.gold) for one in evaluations):
+    golds = [np.zeros(len(one.items)) if one.gold is None else one.gold for one in evaluations]
+    if not all(np.array_equal(gold, golds[0]) for gold in golds):
         raise ValueError("the evaluations are not of the same rows: their number or their gold differs")
     items = np.stack([one.items[chosen] for one in evaluations])  # (S, n)
     if first.gold is None:
