@@ -175,7 +175,7 @@ def fit(
         last = run.step == steps
         log = last or run.step % LOG_EVERY == 0
         evaluate = dev is not None and (last or (config.eval_every and run.step % config.eval_every == 0))
-        save = folder is not None and (last or run.step % config.checkpoint_every == 0)
+        save = last or run.step % config.checkpoint_every == 0
         if log or evaluate or save:
             _check_finite(run, norm)
         run.history.seconds = time.monotonic() - began
@@ -190,7 +190,7 @@ def fit(
             _evaluate(run, method, config, dev, accelerator)
         if log:
             bar.set_postfix(run.history.losses[-1] | ({"dev": run.history.dev[-1]["score"]} if run.history.dev else {}))
-        if save:
+        if save and folder is not None:
             checkpoint.save(run, folder, method, optimizer, accelerator)
     if config.keep == "last":
         run.history.kept_step = run.step
