@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from pydantic import Field, PositiveInt, model_validator
 from sentlab.data import Corpus
-from sentlab.evaluation import Evaluation, scores_over
+from sentlab.evaluation import Evaluation
 from tqdm import tqdm
 
 from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, trained_rows
@@ -172,7 +172,7 @@ def finite(seeds: Sequence[Evaluation], what: str) -> np.ndarray:
     Args:
         what: names them in the error.
     """
-    scores = scores_over(seeds)
+    scores = np.array([seed.score() for seed in seeds])
     if not np.isfinite(scores).all():
         lost = scores[~np.isfinite(scores)][0]
         raise ValueError(f"{what}: the score is {lost}, as where all items get the same value: leave it out")

@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from sentlab.data.rows import Corpus, LabelledPair, ScoredPair
+from sentlab.data.rows import Corpus, LabelledPair, ScoredPair, WordPairInContext
+from sentlab.encoder import Encoder
 from sentlab.evaluation import Evaluation, metrics
 from sentlab.evaluation import evaluate as evaluate_rows
 from sentlab.evaluation.sts import Rows, TextEncoder, encode_pairs, one_corpus
@@ -33,6 +34,7 @@ from sentlab.training.losses import pair_features
 from torch import Tensor
 
 from experiments.corpora import load
+from experiments.words_in_context import evaluate_in_context
 
 SPLITS = ("train", "dev", "test")
 BINS = 5  # of a score, at 1, 2, ... 5
@@ -78,6 +80,8 @@ class Identification:
 def evaluate(encoder: TextEncoder, corpus: Corpus[Any], **options: Any) -> Evaluation:
     """Score an encoder on rows of any kind: as `sentlab.evaluation.evaluate`, and labelled pairs by a classifier.
 
+    A `sentlab.Encoder` gets a second score for WordPairInContext rows, `NAME in context`.
+
     Args:
         encoder: as in `evaluate_sts`.
         corpus: of LabelledPair rows the classifier learns from the `train` split of the corpus of that name.
@@ -87,9 +91,12 @@ def evaluate(encoder: TextEncoder, corpus: Corpus[Any], **options: Any) -> Evalu
         Of labelled pairs the accuracy x 100, and 100 or 0 for each pair.
     """
     if not isinstance(corpus[0], LabelledPair):
-        return evaluate_rows(encoder, corpus, **options)
-    result = evaluate_identification(encoder, load(corpus.name, "train"), corpus, progress=options.get("progress"))
-    return Evaluation({corpus.name: result.accuracy}, 100.0 * result.right, None, None, dict(corpus.left_out))
+        result = evaluate_rows(encoder, corpus, **options)
+        if isinstance(corpus[0], WordPairInContext) and isinstance(encoder, Encoder):
+            result.scores[f"{corpus.name} in context"] = evaluate_in_context(encoder, corpus).scores[corpus.name]
+        return result
+    labelled = evaluate_identification(encoder, load(corpus.name, "train"), corpus, progress=options.get("progress"))
+    return Evaluation({corpus.name: labelled.accuracy}, 100.0 * labelled.right, None, None, dict(corpus.left_out))
 
 
 def evaluate_relatedness(

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from sentlab.evaluation import Evaluation, scores_over
+from sentlab.evaluation import Evaluation
 from tqdm import tqdm
 
 LEVEL = 0.95  # of the intervals
@@ -91,7 +91,7 @@ def resample(
         items: for each test what its items are, such as `items_of`. None: no other test has them.
         progress: show a bar over the resamples.
     """
-    seeds = {row: np.mean([scores_over(test[row]) for test in tests], axis=0) for row in tests[0]}
+    seeds = {row: np.mean([[seed.score() for seed in test[row]] for test in tests], axis=0) for row in tests[0]}
     scorers = [_Scorer(test) for test in tests]
     places, size = _numbered([scorer.size for scorer in scorers], items or [None] * len(scorers))
     drawn = {row: np.empty(resamples) for row in tests[0]}
@@ -143,6 +143,9 @@ class _Scorer:
     def __init__(self, test: Test) -> None:
         first = next(iter(test.values()))[0]
         self.size = len(first.items)
+        golds = [np.zeros(len(seed.items)) if seed.gold is None else seed.gold for row in test.values() for seed in row]
+        if not all(np.array_equal(gold, golds[0]) for gold in golds):
+            raise ValueError("the evaluations are not of the same rows: their number or their gold differs")
         self._ranked = first.correlation == "spearman"
         self._gold = None if first.gold is None else self._prepared(first.gold)
         self._rows = {row: [self._prepared(own.items) for own in seeds] for row, seeds in test.items()}

@@ -1,7 +1,7 @@
 """Evaluation: STS, words and phrases, retrieval, mining, and the metrics behind them."""
 
 from sentlab.evaluation import metrics
-from sentlab.evaluation.evaluate import Evaluation, dev_score, evaluate, gold_of, scores_over
+from sentlab.evaluation.evaluate import Evaluation, dev_score, evaluate, gold_of
 from sentlab.evaluation.mining import evaluate_mining
 from sentlab.evaluation.retrieval import evaluate_retrieval
 from sentlab.evaluation.sts import (
@@ -26,6 +26,5 @@ __all__ = [
     "gold_of",
     "metrics",
     "pair_cosines",
-    "scores_over",
     "watch_geometry",
 ]

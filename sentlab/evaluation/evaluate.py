@@ -15,20 +15,19 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sentlab.data import DuplicateQuestion, PhraseInContext, RankingQuery, ScoredPair, WordPairInContext
+from sentlab.data import DuplicateQuestion, PhraseInContext, RankingQuery, ScoredPair
 from sentlab.data.rows import Corpus, check_rows
-from sentlab.encoder import Encoder
 from sentlab.evaluation import metrics, words
 from sentlab.evaluation.mining import Setup, evaluate_mining
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
-from sentlab.evaluation.sts import Correlation, Rows, TextEncoder, one_corpus, pair_cosines
+from sentlab.evaluation.sts import CORRELATIONS, Correlation, Rows, TextEncoder, one_corpus, pair_cosines
 
 KINDS = (ScoredPair, *words.KINDS, PhraseInContext, DuplicateQuestion, RankingQuery)
 
@@ -53,34 +52,9 @@ class Evaluation:
 
     def score(self, chosen: np.ndarray | slice = slice(None)) -> float:
         """Return the main score x 100 over chosen items: a slice, or indices, which may repeat (a bootstrap's draw)."""
-        return float(scores_over([self], chosen)[0])
-
-
-def scores_over(evaluations: Sequence[Evaluation], chosen: np.ndarray | slice = slice(None)) -> np.ndarray:
-    """Compute the main score of several evaluations of the same rows (one per seed, say) over the same items.
-
-    The gold is ranked only once, since ranking takes most of a bootstrap's time.
-
-    Args:
-        evaluations: S of them.
-        chosen: as in `Evaluation.score`.
-
-    Returns:
-        Scores x 100, float64 (S,).
-    """
-    from scipy.stats import rankdata  # here, for it takes a second to import
-
-    first = evaluations[0]
-    golds = [np.zeros(len(one.items)) if one.gold is None else one.gold for one in evaluations]
-    if not all(np.array_equal(gold, golds[0]) for gold in golds):
-        raise ValueError("the evaluations are not of the same rows: their number or their gold differs")
-    items = np.stack([one.items[chosen] for one in evaluations])  # (S, n)
-    if first.gold is None:
-        return items.mean(axis=1)
-    gold = first.gold[chosen]
-    if first.correlation == "spearman":
-        items, gold = rankdata(items, axis=-1), rankdata(gold)
-    return np.array([100 * metrics.pearson(of_seed, gold) for of_seed in items])
+        if self.gold is None or self.correlation is None:
+            return float(self.items[chosen].mean())
+        return 100 * CORRELATIONS[self.correlation](self.items[chosen], self.gold[chosen])
 
 
 def evaluate(
@@ -99,8 +73,7 @@ def evaluate(
         setup: for PhraseInContext: what of a context is compared, as in `evaluate_mining`. None means `spans`.
 
     Returns:
-        Scores are named after the corpus: `sts12`, `quora map`, `quora mrr@10`, `stsb-context spans pearson`. A
-        `sentlab.Encoder` gets a second score for WordPairInContext rows, `NAME in context`.
+        Scores are named after the corpus: `sts12`, `quora map`, `quora mrr@10`, `stsb-context spans pearson`.
 
     Example:
         >>> result = evaluate(sentlab.Encoder.from_pretrained(pooling="mean"), "toy-sts", progress=False)
@@ -126,9 +99,7 @@ def evaluate(
         scores = {name: 100 * metrics.spearman(items, [row.score for row in corpus])}
     else:
         similar = words.evaluate_similarity(encoder, corpus, progress=progress)
-        scores, items = dict(similar.scores), similar.cosines[name]
-        if kind is WordPairInContext and isinstance(encoder, Encoder):
-            scores[f"{name} in context"] = words.evaluate_in_context(encoder, corpus).scores[name]
+        scores, items = similar.scores, similar.cosines[name]
     return Evaluation(scores, items, *gold_of(corpus), left_out)
 
 

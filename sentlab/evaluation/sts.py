@@ -19,6 +19,7 @@ from sentlab.evaluation import metrics
 Rows = str | Corpus[Any] | Iterable[Any]  # the name of a corpus, a corpus, or plain rows
 Aggregation = Literal["all", "mean", "wmean"]
 Correlation = Literal["spearman", "pearson"]
+CORRELATIONS: dict[str, Callable[[Any, Any], float]] = {"spearman": metrics.spearman, "pearson": metrics.pearson}
 LEVELS = 5  # gold 0-1, 1-2, ... 4-5
 BINS = 100  # of cosine, over -1 .. 1
 
@@ -133,7 +134,7 @@ def evaluate_sts(
     """
     if aggregation not in ("all", "mean", "wmean"):
         raise ValueError(f"aggregation must be all, mean or wmean; it is {aggregation!r}")
-    correlate = {"spearman": metrics.spearman, "pearson": metrics.pearson}[correlation]
+    correlate = CORRELATIONS[correlation]
     corpora = several_corpora(data.STS_TASKS if tasks is None else tasks, ScoredPair, folder=folder)
     scores, subsets = {}, {}
     for (task, corpus), (u, v) in zip(corpora.items(), encode_pairs(encoder, corpora.values(), progress), strict=True):

@@ -15,14 +15,13 @@ from sentlab.data.rows import (
     DuplicateQuestion,
     PhraseInContext,
     ScoredPair,
-    WordPairInContext,
 )
 from sentlab.encoder import Encoder
-from sentlab.evaluation import Evaluation, dev_score, evaluate, gold_of, metrics, scores_over
+from sentlab.evaluation import Evaluation, dev_score, evaluate, gold_of
 from sentlab.evaluation.mining import evaluate_mining
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import evaluate_sts, pair_cosines
-from sentlab.evaluation.words import evaluate_in_context, evaluate_similarity
+from sentlab.evaluation.words import evaluate_similarity
 
 
 class Letters:
@@ -89,23 +88,6 @@ def test_phrases_are_similarity() -> None:
     assert found.correlation == "spearman"
 
 
-def test_words_in_context_have_two_scores(encoder: Encoder) -> None:
-    contexts = ["the dog eats", "a dog runs by the river", "the girl sees a dog", "dog food"]
-    rows = [
-        WordPairInContext("dog", "dog", score, a, (a.index("dog"), a.index("dog") + 3), "the cat", (4, 7))
-        for score, a in enumerate(contexts)
-    ]
-    found = evaluate(encoder, rows)
-    assert found.scores == pytest.approx(
-        {
-            "rows": evaluate_similarity(encoder, rows).scores["rows"],
-            "rows in context": evaluate_in_context(encoder, rows).scores["rows"],
-        },
-        nan_ok=True,
-    )
-    assert list(evaluate(Letters(), rows).scores) == ["rows"]  # without vectors of tokens
-
-
 @pytest.mark.parametrize("setup", [None, "full", "ngrams", "start_end"])
 def test_phrases_in_contexts_are_mining(encoder: Encoder, setup: Any) -> None:
     found, mined = evaluate(encoder, CONTEXTS, setup=setup), evaluate_mining(encoder, CONTEXTS, setup or "spans")
@@ -135,21 +117,6 @@ def test_stored_items_with_the_gold_of_their_rows_are_the_evaluation(name: str) 
     corpus = corpus_of(name)
     found = evaluate(Letters(), corpus)
     assert Evaluation({}, found.items, *gold_of(corpus)).score() == pytest.approx(next(iter(found.scores.values())))
-
-
-@pytest.mark.parametrize("correlation", ["spearman", "pearson"])
-def test_scores_over_seeds_are_those_of_each(correlation: Any) -> None:
-    rng = np.random.default_rng(1)
-    gold = rng.integers(5, size=40).astype(float)  # with ties
-    seeds = [Evaluation({}, rng.normal(size=40).round(1), gold, correlation) for _ in range(3)]
-    chosen = rng.integers(40, size=40)
-    correlate = {"spearman": metrics.spearman, "pearson": metrics.pearson}[correlation]
-    expected = [100 * correlate(seed.items[chosen], gold[chosen]) for seed in seeds]
-    assert scores_over(seeds, chosen).tolist() == expected
-    assert [seed.score(chosen) for seed in seeds] == expected
-    other = Evaluation({}, seeds[0].items, gold[::-1], correlation)
-    with pytest.raises(ValueError, match="same rows"):
-        scores_over([seeds[0], other])
 
 
 def test_dev_scores_are_those_of_sts_and_mining(encoder: Encoder) -> None:

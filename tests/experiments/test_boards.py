@@ -25,7 +25,7 @@ from experiments.word_vectors import WordVectors
 
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
-from sentlab.evaluation import Evaluation, metrics, scores_over
+from sentlab.evaluation import Evaluation, metrics
 from sentlab.evaluation.mining import evaluate_mining
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import evaluate_sts
@@ -47,7 +47,7 @@ def test_a_column_averages_tests_and_seeds_and_compares_with_the_best() -> None:
     rows, best = column.rows, column.best
     assert best in ("good", "twin")
     for name, row in rows.items():
-        seeds = np.mean([scores_over(test[name]) for test in tests], axis=0)
+        seeds = np.mean([[seed.score() for seed in test[name]] for test in tests], axis=0)
         assert row.score == pytest.approx(seeds.mean(), abs=0.006)
         assert row.spread == pytest.approx(seeds.std(ddof=1), abs=0.006)
         assert row.low is not None

@@ -7,7 +7,7 @@ import pytest
 from experiments.significance import Drawn, estimate, holm, items_of, resample
 
 from sentlab.data import ScoredPair, WordPair
-from sentlab.evaluation import Evaluation, scores_over
+from sentlab.evaluation import Evaluation
 from sentlab.evaluation.evaluate import Correlation
 
 
@@ -47,7 +47,7 @@ def test_a_resample_has_the_scores_of_the_items_that_it_draws(correlation: Corre
         all_of_them = random.integers(110, size=110)  # the two tests have no item in common
         chosen = [all_of_them[all_of_them < 40], all_of_them[all_of_them >= 40] - 40]
         for row in ("a", "b"):
-            scores = [scores_over(test[row], own).mean() for test, own in zip(tests, chosen, strict=True)]
+            scores = [np.mean([seed.score(own) for seed in test[row]]) for test, own in zip(tests, chosen, strict=True)]
             assert drawn[row].resampled[place] == pytest.approx(np.mean(scores), abs=1e-10)
 
 
