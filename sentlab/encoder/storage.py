@@ -212,11 +212,8 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
     saved |= {name: ours[name] for name in ("pooling", "trainings") if name in ours}
     unknown = [f"{name}={value}" for name, value in (limits | theirs).items() if name in UNKNOWN and value]
     if pooling is None or "post" in ours:
-        if list(paths) not in (
-            ours.get("modules"),
-            ["Transformer", "Pooling"],
-            ["Transformer", "Pooling", "Normalize"],
-        ):
+        plain = ["Transformer", "Pooling"]
+        if list(paths) not in (ours.get("modules"), plain, [*plain, "Normalize"]):
             unknown.append(f"the modules {', '.join(paths)}")
         if theirs.get("similarity_fn_name") not in (None, "cosine", "dot" if saved["normalize"] else None):
             unknown.append(f"similarity_fn_name={theirs['similarity_fn_name']}")
