@@ -247,7 +247,7 @@ def _is_hard(pair: ScoredPair) -> bool:
 #
 # "STS-B in context" asks for the second sentence of a pair where it stands inside a passage, and for how similar it is
 # to the first, whatever surrounds it. SLICE (section 4.2) has GPT-3.5-Turbo write the passages; here any text generator
-# may, and without one the phrase goes into a carrier, a passage with a gap.
+# may, and without one the phrase goes into a template, a passage with a gap.
 #
 # Verbatim means character by character but for two things, which the phrase may lose where it is no longer a sentence
 # of its own: the case of its first letter, and a final full stop.
@@ -288,9 +288,9 @@ def in_context(
     Args:
         phrases: n phrases or sentences.
         write: a text generator, asked up to `TRIES` times a phrase with the paper's prompt, its letter drawn anew each
-            time. None: a carrier drawn for each phrase.
-        seed: of the carriers and of the letters.
-        split: whose carriers: those of `train` are others than those of `dev` and `test`.
+            time. None: a template drawn for each phrase.
+        seed: of the templates and of the letters.
+        split: whose templates: those of `train` are others than those of `dev` and `test`.
 
     Returns:
         A passage for each phrase, in order; None where the generator's texts do not hold it.
@@ -309,7 +309,7 @@ def stsb_in_context(
     """Set the second text of scored pairs into a passage: the first is the phrase to look for, the gold is the same.
 
     Args:
-        corpus: scored pairs; its split chooses the carriers.
+        corpus: scored pairs; its split chooses the templates.
         write, seed: as in `in_context`.
 
     Returns:
@@ -335,10 +335,10 @@ def triples_in_context(
     seed: int = 0,
     mined: int | None = None,
 ) -> Corpus[Triple]:
-    """Make triples to train on out of pairs that say the same: a gold of `POSITIVE` or more, or an entailment.
+    """Make triples to train on out of paraphrases: a gold of `POSITIVE` or more, or an entailment.
 
     The first text of a pair is the phrase, a passage with the second is the positive, and the negative is the passage
-    of another pair that shares no text with this one. Carriers are those of training, whatever the splits.
+    of another pair that shares no text with this one. Templates are those of training, whatever the splits.
 
     Args:
         corpora: scored or labelled pairs.
@@ -397,7 +397,7 @@ def _says_the_same(row: ScoredPair | LabelledPair) -> bool:
 
 
 def _carried(phrase: str, carrier: str) -> Passage:
-    """The phrase in the gap of a carrier; it keeps its capital unless its first word has none inside a sentence."""
+    """The phrase in the gap of a template; it keeps its capital unless its first word has none inside a sentence."""
     core = _core(phrase)
     if core.split()[0].lower() in LOWERED:
         core = core[0].lower() + core[1:]

@@ -366,10 +366,9 @@ def load(
 ) -> Corpus[Any]:
     """Load a corpus by name, and say in `Corpus.source` where it was found.
 
-    Public data sets are looked for in `folder` or, where that is not given, in the folder that the environment variable
-    SENTLAB_DATA names (laid out like SentEval's `data/downstream`), and else, for STS, SICK, SNLI and MNLI, on the hub
-    through the `datasets` library. A set that is not in a `folder=` is an error; one that is not in SENTLAB_DATA comes
-    from the hub with a warning.
+    Public data sets are looked for in `folder` or else in the folder that the environment variable SENTLAB_DATA names,
+    laid out like SentEval's `data/downstream`. STS, SICK, SNLI and MNLI that are not there come from the hub, through
+    the `datasets` library and with a warning. A set that is not in a `folder=` is an error.
 
     - `sts-unlabelled`: the distinct sentences of all seven STS sets as plain strings, every split and unscored pairs
       too: 89,192 with repeats, on which PaSeR (section 4.2) and ConSERT train. This trains on the TEXTS of the test
