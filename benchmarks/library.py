@@ -264,14 +264,12 @@ class Library:
         return [self.lines[line][start:end] for line, start, end in self.places]
 
     def hit(self, similarity: float, paragraph: int, start: int, end: int) -> dict[str, Any]:
-        """Describe a span that was found, with what stands around it."""
         line, offset, _ = self.places[paragraph]
         text, start, end = self.lines[line], offset + start, offset + end
         about = {"similarity": round(similarity, 4), "words": text[start:end], "file": self.files[self.file[line]].name}
         return about | {"before": text[max(0, start - CONTEXT) : start], "after": text[end : end + CONTEXT]}
 
     def paragraph(self, score: float, paragraph: int) -> dict[str, Any]:
-        """Describe a paragraph that was found."""
         words = self.paragraphs[paragraph][:START]
         return {"score": round(score, 4), "words": words, "file": self.files[self.file[self.places[paragraph][0]]].name}
 
@@ -365,7 +363,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=FOLDER / "library" / "tiny.json")
     parser.add_argument("--alone", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args(arguments)
-    # one thread of the CPU, here and in the processes that this one starts
     os.environ.update({"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""})
     torch.set_num_threads(1)
     if args.alone:

@@ -23,13 +23,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from safetensors import SafetensorError
 
 import sentlab  # whose names bring torch, which takes seconds, when they are first used
 from sentlab.files import replacing, write_json
 
 METHODS = {n.lower(): n for n in "SimCSE MoCo PaSeR PTBERT ConSERT ContrastiveTension SupervisedPaSeR SLICE".split()}
 CHECKPOINT_EVERY = 100  # steps
-FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, ArithmeticError, MemoryError)
+FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, SafetensorError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,7 +57,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> ArgumentParser:
-    """Build the parser of all commands."""
     parser = ArgumentParser("python -m sentlab", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     formats = ".txt, .csv, .tsv or .jsonl, also packed as .gz or .xz, or .parquet"
