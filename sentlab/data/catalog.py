@@ -348,16 +348,17 @@ class Joined(NamedTuple):
         return self.make(split, folder)
 
 
+def _toy(name: str, split: str, folder: Folder) -> Corpus[Any]:
+    return toy.load(name, split)
+
+
 Entry = PublicSet | Joined
 CATALOG: dict[str, Entry] = {
     **PUBLIC,
     "sts-unlabelled": Joined(("train",), str, "the seven STS sets", _unlabelled),
     "nli": Joined(("train", "dev"), LabelledPair, "SNLI and MNLI", _nli),
     "nli-triples": Joined(("train", "dev"), Triple, "SNLI and MNLI", _nli_triples),
-    **{
-        name: Joined(("train", "dev", "test"), row, "toy world", lambda split, _, name=name: toy.load(name, split))
-        for name, row in toy.ROWS.items()
-    },
+    **{name: Joined(("train", "dev", "test"), row, "toy world", partial(_toy, name)) for name, row in toy.ROWS.items()},
 }
 
 

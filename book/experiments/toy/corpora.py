@@ -264,7 +264,8 @@ def _near_question(kind: str, question: Scene, split: str, rng: Random) -> tuple
         same = _question(question, new, split)
         return (new, same) if same else None
     others = (partial(other, role) for role in ("theme", "event", "agent"))
-    edit: Edit = rng.choice((scenery.opposite, scenery.swap, _ATTRIBUTE, *others))
+    edits: list[Edit] = [scenery.opposite, scenery.swap, _ATTRIBUTE, *others]
+    edit = rng.choice(edits)
     changed = _changed((edit,), question, split, rng)
     again = _question(changed, kind, split) if changed else None
     return (kind, again) if again and again.meaning != question.meaning else None

@@ -179,7 +179,7 @@ class Expander(NamedTuple):
 
     senses: dict[str, Sense]
     groups: dict[str, str]
-    index: dict[tuple[str, str], str]
+    by_word: dict[tuple[str, str], str]
 
     def __call__(self, text: str, letter: str, where: str) -> Iterator[str]:
         for item in _items(text):
@@ -188,8 +188,8 @@ class Expander(NamedTuple):
             elif item.startswith("@"):
                 yield from self.members(f"{letter}/#{item[1:]}", letter, where)
             else:
-                assert (letter, item) in self.index, f"{where}: {item!r} is no word of {WORD_FILES[letter]}"
-                yield self.index[letter, item]
+                assert (letter, item) in self.by_word, f"{where}: {item!r} is no word of {WORD_FILES[letter]}"
+                yield self.by_word[letter, item]
 
     def members(self, section: str, letter: str, where: str) -> Iterator[str]:
         assert section in self.senses, f"{where}: there is no section [{section[3:]}] in {WORD_FILES[letter]}"
