@@ -4,8 +4,8 @@
 
     kill    A process is killed (SIGKILL) in `fit` with checkpoints, `PhraseIndex.add` or `save`, or `Encoder.save`. The
             old state or the new one must be there, and the next start ends as a run that nobody killed, bit by bit.
-    damage  Damaged files must end in an error that names one, or in a result, where the file says something else that is
-            valid. On a full disk or in a closed folder the old content must stay.
+    damage  Damaged files must end in an error that names one, or in a result, where the file says something else that
+            is valid. On a full disk or in a closed folder the old content must stay.
     share   Processes add to one index, search it and encode. Each hit must be the words that are there, with the
             similarity of a fresh encoding, and no text may be lost. Threads share one encoder, to the same vectors.
 
