@@ -214,7 +214,7 @@ class Flow(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Map x to z: (..., D) -> (..., D), in the map's own precision."""
-        for step in self.steps:
+        for step in cast(list[FlowStep], list(self.steps)):
             vectors = step(torch.as_tensor(vectors).to(step.shift.dtype))
         return vectors
 

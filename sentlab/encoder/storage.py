@@ -323,7 +323,9 @@ def _modules(encoder: Encoder) -> list[tuple[str, str, dict[str, Any], dict[str,
 
 def _write_settings(encoder: Encoder, folder: Path) -> None:
     """Write what sentence-transformers and sentlab read beside the model, and at last the names of all files."""
-    entries = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
+    entries: list[dict[str, Any]] = [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
+    ]
     for number, (kind, path, config, tensors) in enumerate(_modules(encoder), 1):
         entries.append({"idx": number, "name": str(number), "path": path, "type": kind})
         _write(folder / path / "config.json", config)
