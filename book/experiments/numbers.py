@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,45 @@ def glue(**numbers: Any) -> None:
         value = value.item() if hasattr(value, "item") else value  # of NumPy's numbers the page would show the type
         keep(name, value, display=False)
         print(f"{name}: {value}")
+
+
+def effects(claims: Mapping[str, str], sign: str = "", *, turned: bool = False) -> dict[str, str]:
+    """Return effects of the scorecard on `tiny` as texts for `glue`, each with its 95% interval.
+
+    Args:
+        claims: name -> the text of a claim.
+        sign: `+` to write the sign of positive effects, too.
+        turned: whether the page tells of the claim's second side over its first.
+
+    Returns:
+        name -> such as `1.9`, and name with `_ci` -> such as `0.8 to 2.9`.
+
+    Example:
+        >>> glue(**effects({"consert": "PaSeR beats ConSERT"}))                                # doctest: +SKIP
+        consert: 1.9
+        consert_ci: 0.8 to 2.9
+    """
+    tested = {claim.text: claim.found.get("tiny") for claim in records.get("scorecard/claims").results.claims}
+    texts = {}
+    for name, claim in claims.items():
+        effect = tested[claim]
+        value, *ends = effect.difference, effect.low, effect.high
+        if turned:
+            value, *ends = -value, -effect.high, -effect.low
+        texts[name] = minus(f"{value:{sign}z.1f}")
+        texts[f"{name}_ci"] = minus(" to ".join(f"{end:z.1f}" for end in ends))
+    return texts
+
+
+def minus(text: str) -> str:
+    """Return a text of numbers with the minus sign of print for each hyphen."""
+    return text.replace("-", "−")
+
+
+def spread(values: Any, form: str = ".1f") -> str:
+    """Return the least and the largest of some numbers, such as `0.3 to 0.8`, or one where they read alike."""
+    ends = dict.fromkeys(f"{end:{form}}" for end in (min(values), max(values)))
+    return " to ".join(ends)
 
 
 def front(results: Path | None = None) -> dict[str, str]:

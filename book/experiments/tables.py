@@ -106,14 +106,23 @@ def claims(record: ScorecardRecord, paper: str) -> list[ClaimResult]:
     return [claim for claim in record.results.claims if claim.paper == paper]
 
 
-def scorecard(record: ScorecardRecord, paper: str) -> Any:
+def scorecard(record: ScorecardRecord, paper: str, only: Sequence[str] = ()) -> Any:
     """Show a paper's claims: the effect that it prints, and for each encoder ours with its 95% interval, and a verdict.
+
+    Args:
+        record: the scorecard.
+        paper: such as `PaSeR`.
+        only: texts of claims, or the tables of the paper that they are about; empty: all.
 
     Example:
         >>> tables.scorecard(records.get("scorecard/claims"), "PaSeR")                         # doctest: +SKIP
     """
     settings = {claim.text: claim for claim in record.settings.claims if claim.paper == paper}
-    results = claims(record, paper)
+    results = [
+        claim
+        for claim in claims(record, paper)
+        if not only or claim.text in only or claim.where.removeprefix("control of ") in only
+    ]
     encoders = list(dict.fromkeys(encoder for claim in results for encoder in claim.found))
     at_start = {
         None: "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments import numbers
+from experiments import numbers, records
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,3 +18,17 @@ def test_the_readme_has_the_numbers_of_the_records() -> None:
 
 def test_marked_places_are_filled() -> None:
     assert numbers.fill("a <!-- number:x -->1<!-- --> b", {"x": "2.5"}) == "a <!-- number:x -->2.5<!-- --> b"
+
+
+def test_effects_have_their_sign_and_interval() -> None:
+    claim = "Synonyms for half of the words help PaSeR"
+    (effect,) = (one.found["tiny"] for one in records.get("scorecard/claims").results.claims if one.text == claim)
+    texts, turned = numbers.effects({"one": claim}, "+"), numbers.effects({"one": claim}, "+", turned=True)
+    assert float(texts["one"].replace("−", "-")) == round(effect.difference, 1)
+    assert turned["one"] == f"{-effect.difference:+.1f}"
+    assert turned["one_ci"] == f"{-effect.high:.1f} to {-effect.low:.1f}"
+
+
+def test_a_spread_names_equal_ends_once() -> None:
+    assert numbers.spread([2.04, 1.5, 1.0]) == "1.0 to 2.0"
+    assert numbers.spread([2.04, 1.96]) == "2.0"
