@@ -16,24 +16,23 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sentlab import data, methods, plots
+    from sentlab import data, methods, metrics, plots, spans
     from sentlab.encoder import Encoder
-    from sentlab.evaluation import dev_score, evaluate_mining, evaluate_retrieval, evaluate_sts, geometry, metrics
+    from sentlab.evaluation import dev_score, evaluate_mining, evaluate_retrieval, evaluate_sts, geometry
     from sentlab.evaluation import pair_cosines, watch_geometry
-    from sentlab.search import PhraseIndex, spans
+    from sentlab.search import PhraseIndex
     from sentlab.training import History, TrainConfig, fit, set_seed
 
 __version__ = "0.1.0"  # pyproject.toml reads it here
 
 _FOLDERS = {  # room -> its public names
     "encoder": "Encoder",
-    "evaluation": "dev_score evaluate_mining evaluate_retrieval evaluate_sts geometry metrics pair_cosines "
-    "watch_geometry",
-    "search": "PhraseIndex spans",
+    "evaluation": "dev_score evaluate_mining evaluate_retrieval evaluate_sts geometry pair_cosines watch_geometry",
+    "search": "PhraseIndex",
     "training": "History TrainConfig fit set_seed",
 }
 _PLACES = {name: f"sentlab.{folder}" for folder, names in _FOLDERS.items() for name in names.split()}
-__all__ = sorted([*_PLACES, "data", "methods", "plots"])
+__all__ = sorted([*_PLACES, "data", "methods", "metrics", "plots", "spans"])
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "sentlab"
 
 # From left to right: a file imports from its own room and from those to its left. `fit` takes any method, so training
 # knows none of them, and the methods share its losses.
-ROOMS = "files | text data | encoder | training | methods | search | evaluation | plots | cli"
+ROOMS = "files | text data | encoder | training | methods | search spans | evaluation metrics | plots | cli"
 RANK = {room: rank for rank, rooms in enumerate(ROOMS.split("|")) for room in rooms.split()}
 
 

@@ -321,8 +321,10 @@ def test_candidates_are_scored_as_a_search_does(encoder: Encoder) -> None:
     assert index.search(PHRASES, 1, starts=around.reshape(4, -1)) == index.search(PHRASES, 1)
 
 
-def test_spans_have_a_short_name() -> None:
-    from sentlab import spans
+def test_spans_and_metrics_have_short_names() -> None:
+    from sentlab.metrics import spearman
+    from sentlab.spans import best_spans
 
-    assert spans is sentlab.spans is sentlab.search.spans
-    assert spans.best_spans(np.eye(2), np.eye(2)).start.tolist() == [0, 1]
+    assert best_spans is sentlab.spans.best_spans is sentlab.search.spans.best_spans
+    assert spearman is sentlab.metrics.spearman is sentlab.evaluation.metrics.spearman
+    assert best_spans(np.eye(2), np.eye(2)).start.tolist() == [0, 1]
