@@ -24,7 +24,7 @@ from tqdm import tqdm
 from experiments.compared import RowSettings, encoders_of, there
 from experiments.records import Notes, Number, Record, Typed
 from experiments.toy import render, scenes
-from experiments.toy.lexicon import lexicon
+from experiments.toy.lexicon import FRAMES, SENSES
 
 DRAWN = 1000  # scenes that are looked at for each scene wanted; the rarest topic is one scene in a hundred
 MOST = 10  # topics that pictures can tell apart, in five colours and two shapes
@@ -154,8 +154,7 @@ def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 
     Returns:
         The sentences by topic, in the order given, and by scene.
     """
-    senses = lexicon().senses
-    known = sorted({senses[event].section for event in lexicon().frames})
+    known = sorted({SENSES[event].section for event in FRAMES})
     if set(topics) - set(known) or len(set(topics)) < len(topics) or not 1 <= len(topics) <= MOST:
         raise ValueError(
             f"topics must be 1 to {MOST} of {', '.join(known)}, each once; they are {', '.join(topics) or 'none'}"
@@ -165,7 +164,7 @@ def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 
     rng, per = Random(f"layout {seed}"), {topic: list[list[str]]() for topic in topics}
     seen = set[str]()
     for scene in islice(scenes("test", f"{seed} layout"), DRAWN * len(topics) * per_topic):
-        topic = senses[scene.event].section
+        topic = SENSES[scene.event].section
         if topic not in per or len(per[topic]) == per_topic or scene.core in seen:
             continue
         said = [render(scene, rng)]

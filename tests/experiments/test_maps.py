@@ -23,7 +23,7 @@ from experiments.maps import (
     turned,
 )
 from experiments.toy import Scene, scenes
-from experiments.toy.lexicon import lexicon, plural
+from experiments.toy.lexicon import SENSES, plural
 from experiments.widgets import map_numbers
 from sklearn.decomposition import PCA
 
@@ -33,14 +33,14 @@ TOPICS = ["travel", "kitchen"]
 
 
 def topic_of(scene: Scene) -> str:
-    return lexicon().senses[scene.event].section
+    return SENSES[scene.event].section
 
 
 def tells(text: str, scene: Scene) -> bool:
     """Whether a text names everyone and everything that takes part in a scene."""
     words = f" {text.lower().rstrip('.')} "
     taking_part = [filler for filler in (scene.agent, scene.theme, scene.recipient) if filler]
-    named = [lexicon().senses[filler].words for filler in taking_part]
+    named = [SENSES[filler].words for filler in taking_part]
     return all(any(f" {w} " in words or f" {plural(w)} " in words for w in options) for options in named)
 
 

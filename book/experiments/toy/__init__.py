@@ -1,9 +1,8 @@
 """The toy world's generator: a small English in which every kind of corpus can be made, with gold by construction."""
 
 from experiments.toy.corpora import NAMES, load, roles
-from experiments.toy.grammar import FORMS, forms, render
-from experiments.toy.lexicon import synonyms
+from experiments.toy.grammar import forms, render
+from experiments.toy.lexicon import synonyms, tag
 from experiments.toy.scene import Scene, scenes, score
-from experiments.toy.tags import tag
 
-__all__ = ["FORMS", "NAMES", "Scene", "forms", "load", "render", "roles", "scenes", "score", "synonyms", "tag"]
+__all__ = ["NAMES", "Scene", "forms", "load", "render", "roles", "scenes", "score", "synonyms", "tag"]

@@ -13,23 +13,20 @@ Results on it are to be called what they are: results on the toy world.
 
 from __future__ import annotations
 
-import json
-import lzma
+import re
 from collections.abc import Callable, Iterator
-from dataclasses import astuple
 from functools import cache, partial
-from itertools import product
-from pathlib import Path
+from itertools import combinations, cycle
 from random import Random
 from typing import Any
 
-from sentlab.data.rows import Corpus, DuplicateQuestion, LabelledPair, RankingQuery, ScoredPair, Triple
+from sentlab.data import rows
+from sentlab.data.rows import Corpus
 
 from experiments.toy import scene as scenery
 from experiments.toy.grammar import Sentence, ask, asked, frame, render
-from experiments.toy.lexicon import lexicon
-from experiments.toy.phrases import contexts, phrases, words
-from experiments.toy.scene import SPLITS, WEIGHTS, Scene, draw, other, scenes, score, short, split_of
+from experiments.toy.lexicon import FRAMES, SENSES, ancestors, article
+from experiments.toy.scene import SPLITS, UNSAID, WEIGHTS, Scene, draw, other, scenes, score, short, split_of
 
 SIZES = {  # name: rows of train, dev, test
     "toy-sentences": (20_000, 2_000, 2_000),
@@ -59,22 +56,13 @@ def load(name: str, split: str = "test", *, seed: int = 0, size: int | None = No
     Raises:
         ValueError: there are not that many different rows.
     """
-    if size is None:
-        size = SIZES[name][SPLITS.index(split)]
-    rows: dict[Any, None] = {}
+    usual = SIZES[name][SPLITS.index(split)]
+    different: dict[Any, None] = {}
     for row in _MAKERS[name](split, seed, Random(f"{name} {split} {seed}")):
-        rows[row] = None
-        if len(rows) == size:
-            return Corpus(name, split, tuple(rows), f"toy world, seed {seed}")
-    raise ValueError(f"{name} has only {len(rows)} rows in {split!r}; ask for no more than that")
-
-
-def freeze(path: Path) -> None:
-    """Write every corpus of the usual sizes and seed 0 into the file that `sentlab.data.toy` reads."""
-    with lzma.open(path, "wt", encoding="utf-8", preset=9 | lzma.PRESET_EXTREME) as file:
-        for name, split in product(NAMES, SPLITS):
-            rows = [row if isinstance(row, str) else astuple(row) for row in load(name, split)]
-            file.write(json.dumps({"name": name, "split": split, "rows": rows}, ensure_ascii=False) + "\n")
+        different[row] = None
+        if len(different) == (size or usual):
+            return Corpus(name, split, tuple(different), f"toy world, seed {seed}")
+    raise ValueError(f"{name} has only {len(different)} rows in {split!r}; ask for no more than that")
 
 
 def roles(sentence: str) -> list[dict[str, str]]:
@@ -91,15 +79,13 @@ def roles(sentence: str) -> list[dict[str, str]]:
 
 @cache
 def _roles() -> dict[str, dict[str, str]]:
-    """The frame of every sentence of the corpus."""
     frames: dict[str, dict[str, str]] = {}
     for split, size in zip(SPLITS, SIZES["toy-sentences"], strict=True):
-        rows: dict[str, dict[str, str]] = {}
+        wanted = len(frames) + size
         for sentence in _told(split, 0, Random(f"toy-sentences {split} 0")):  # as `load` tells them
-            rows.setdefault(sentence.text, frame(sentence))
-            if len(rows) == size:
+            frames.setdefault(sentence.text, frame(sentence))
+            if len(frames) == wanted:
                 break
-        frames |= rows
     return frames
 
 
@@ -115,12 +101,17 @@ def _positive(split: str, seed: int, name: str) -> Iterator[Scene]:
     return (scene for scene in scenes(split, f"{seed} {name}") if not scene.negated)
 
 
+def _beside(first: Sentence, close: bool, scene: Scene, rng: Random) -> str:
+    """A scene worded as closely to a sentence as can be, or as differently."""
+    return render(scene, rng, like=first).text if close else render(scene, rng, unlike=first).text
+
+
 def _changed(edits: tuple[Edit, ...], scene: Scene, split: str, rng: Random) -> Scene | None:
     """A scene after some edits; none if one does not apply, or it leaves the split."""
     changed: Scene | None = scene
     for edit in edits:
         changed = edit(changed, rng) if changed else None
-    return changed if changed and split_of(changed) == split else None
+    return changed if changed and split_of(changed.core) == split else None
 
 
 def _same(scene: Scene, rng: Random) -> Scene:
@@ -162,32 +153,30 @@ BANDS: tuple[tuple[tuple[str, ...], ...], ...] = (  # changes that tend to give 
 )  # fmt: skip
 
 
-def _sts(split: str, seed: int, rng: Random) -> Iterator[ScoredPair]:
+def _sts(split: str, seed: int, rng: Random) -> Iterator[rows.ScoredPair]:
     """Pairs in five equal bands of gold, [0, 1) to [4, 5], each with one kind of change or several."""
     stream = scenes(split, f"{seed} toy-sts")
-    while True:
-        for band, changes in enumerate(BANDS):
-            yield _sts_pair(stream, band, changes, split, rng)
+    for band, changes in cycle(enumerate(BANDS)):
+        names = rng.choice(changes)
+        for tried, scene in enumerate(scene for scene in stream for _ in range(8)):
+            if tried % 400 == 399:  # no luck with this one
+                names = rng.choice(changes)
+            if pair := _sts_pair(scene, names, band, split, rng):
+                yield pair
+                break
 
 
-def _sts_pair(
-    stream: Iterator[Scene], band: int, changes: tuple[tuple[str, ...], ...], split: str, rng: Random
-) -> ScoredPair:
-    """The first scene of the stream, and a change of it, that give a gold in the band."""
-    names = rng.choice(changes)
-    for tried, scene in enumerate(scene for scene in stream for _ in range(8)):
-        if tried % 400 == 399:  # no luck with this one
-            names = rng.choice(changes)
-        changed = _changed(tuple(KINDS[n] for n in names), scene, split, rng)
-        if changed is None or not band <= score(scene, changed) < band + 1 + (band == 4):
-            continue
-        first = render(scene, rng)
-        close = not set(names) & set(FREE_WORDING) and rng.random() < 0.5
-        second = render(changed, rng, like=first if close else None, unlike=None if close else first)
-        one, two = rng.choice(((first.text, second.text), (second.text, first.text)))
-        if one != two:
-            return ScoredPair(one, two, score(scene, changed), names[0] if len(names) == 1 else "several")
-    raise AssertionError("the stream of scenes has no end")
+def _sts_pair(scene: Scene, names: tuple[str, ...], band: int, split: str, rng: Random) -> rows.ScoredPair | None:
+    """A scene and its change, if the gold is in the band and the wordings differ."""
+    changed = _changed(tuple(KINDS[n] for n in names), scene, split, rng)
+    if changed is None or not band <= score(scene, changed) < band + 1 + (band == 4):
+        return None
+    first = render(scene, rng)
+    close = not set(names) & set(FREE_WORDING) and rng.random() < 0.5
+    second = _beside(first, close, changed, rng)
+    one, two = rng.choice(((first.text, second), (second, first.text)))
+    kind = names[0] if len(names) == 1 else "several"
+    return rows.ScoredPair(one, two, score(scene, changed), kind) if one != two else None
 
 
 _ENTAILED = _either(
@@ -196,7 +185,7 @@ _ENTAILED = _either(
 _CONTRARY = _either(scenery.negate, scenery.opposite, scenery.opposite)
 
 
-def _nli(split: str, seed: int, rng: Random) -> Iterator[Triple]:
+def _nli(split: str, seed: int, rng: Random) -> Iterator[rows.Triple]:
     """An anchor, what follows from it, and a contradiction or a scene that differs in what matters."""
     negative = _either(_CONTRARY, partial(other, "theme"), partial(other, "event"), scenery.swap)
     for scene in _positive(split, seed, "toy-nli"):
@@ -204,11 +193,11 @@ def _nli(split: str, seed: int, rng: Random) -> Iterator[Triple]:
         contrary = _changed((negative,), scene, split, rng)
         if follows and contrary:
             anchor = render(scene, rng)
-            wrong = render(contrary, rng, like=anchor) if rng.random() < 0.5 else render(contrary, rng, unlike=anchor)
-            yield Triple(anchor.text, render(follows, rng, unlike=anchor).text, wrong.text)
+            wrong = _beside(anchor, rng.random() < 0.5, contrary, rng)
+            yield rows.Triple(anchor.text, render(follows, rng, unlike=anchor).text, wrong)
 
 
-def _nli_pairs(split: str, seed: int, rng: Random) -> Iterator[LabelledPair]:
+def _nli_pairs(split: str, seed: int, rng: Random) -> Iterator[rows.LabelledPair]:
     """Premise and hypothesis, the three labels in turn; either may leave out details, so that length tells little."""
     labels = ("entailment", "contradiction", "neutral")
     maybe_short = _either(_same, lambda scene, rng: short(scene, rng) or scene)
@@ -222,27 +211,25 @@ def _nli_pairs(split: str, seed: int, rng: Random) -> Iterator[LabelledPair]:
         elif premise:
             edits = (_ENTAILED,) if label == "entailment" else (_CONTRARY,)
             hypothesis = _changed(edits, premise, split, rng)
-        if premise and hypothesis and (label == "neutral") == says_more(hypothesis, premise, label):
+        if not premise or not hypothesis:
+            continue
+        if label == "contradiction" or _follows(hypothesis, premise) == (label == "entailment"):
             first = render(premise, rng)
-            close = rng.random() < 0.4
-            second = render(hypothesis, rng, like=first if close else None, unlike=None if close else first)
-            if first.text != second.text:
-                yield LabelledPair(first.text, second.text, label)
+            second = _beside(first, rng.random() < 0.4, hypothesis, rng)
+            if first.text != second:
+                yield rows.LabelledPair(first.text, second, label)
                 turn += 1
 
 
-def says_more(hypothesis: Scene, premise: Scene, label: str) -> bool:
-    """Return whether the hypothesis says something that does not follow from the premise; False for a contradiction."""
-    if label == "contradiction":
-        return False
-    roles = [role for role in WEIGHTS if getattr(hypothesis, role)]
-    return any(getattr(hypothesis, role) not in lexicon().ancestors(getattr(premise, role)) for role in roles)
+def _follows(hypothesis: Scene, premise: Scene) -> bool:
+    """Whether the premise says all that the hypothesis says, or something more special."""
+    return all(getattr(hypothesis, role) in ("", *ancestors(getattr(premise, role))) for role in WEIGHTS)
 
 
 def _question(scene: Scene, kind: str, split: str) -> Scene | None:
     """What is asked, if it can be asked and belongs to the split."""
     question = asked(scene, kind)
-    return question if question and split_of(question) == split else None
+    return question if question and split_of(question.core) == split else None
 
 
 def _questions(split: str, seed: int, name: str, rng: Random) -> Iterator[tuple[str, Scene]]:
@@ -271,7 +258,7 @@ def _near_question(kind: str, question: Scene, split: str, rng: Random) -> tuple
     return (kind, again) if again and again.meaning != question.meaning else None
 
 
-def _duplicates(split: str, seed: int, rng: Random) -> Iterator[DuplicateQuestion]:
+def _duplicates(split: str, seed: int, rng: Random) -> Iterator[rows.DuplicateQuestion]:
     """Questions with a duplicate, and now and then a near miss as a distractor."""
     asking = set()
     for kind, question in _questions(split, seed, "toy-duplicates", rng):
@@ -279,14 +266,14 @@ def _duplicates(split: str, seed: int, rng: Random) -> Iterator[DuplicateQuestio
             continue
         asking.add((kind, question.meaning))
         first = ask(question, kind, rng)
-        yield DuplicateQuestion(first.text, ask(question, kind, rng, unlike=first).text)
+        yield rows.DuplicateQuestion(first.text, ask(question, kind, rng, unlike=first).text)
         near = _near_question(kind, question, split, rng)
         if near and (near[0], near[1].meaning) not in asking and rng.random() < 0.6:
             asking.add((near[0], near[1].meaning))
-            yield DuplicateQuestion(ask(near[1], near[0], rng).text, None)
+            yield rows.DuplicateQuestion(ask(near[1], near[0], rng).text, None)
 
 
-def _reranking(split: str, seed: int, rng: Random) -> Iterator[RankingQuery]:
+def _reranking(split: str, seed: int, rng: Random) -> Iterator[rows.RankingQuery]:
     """A question and 20 others: one to four ask the same, up to eight look like it, the others are any."""
     stream = _questions(split, seed, "toy-reranking", rng)
     for kind, question in stream:
@@ -306,17 +293,154 @@ def _reranking(split: str, seed: int, rng: Random) -> Iterator[RankingQuery]:
         candidates = list(texts.items())[1:]
         rng.shuffle(candidates)
         if any(texts.values()):
-            yield RankingQuery(query.text, tuple(t for t, _ in candidates), tuple(r for _, r in candidates))
+            yield rows.RankingQuery(query.text, tuple(t for t, _ in candidates), tuple(r for _, r in candidates))
 
 
-_MAKERS: dict[str, Callable[[str, int, Random], Iterator[Any]]] = {
-    "toy-sentences": _sentences,
-    "toy-sts": _sts,
-    "toy-nli": _nli,
-    "toy-nli-pairs": _nli_pairs,
-    "toy-phrases": phrases,
-    "toy-words": words,
-    "toy-duplicates": _duplicates,
-    "toy-reranking": _reranking,
-    "toy-contexts": contexts,
-}
+PART_WEIGHTS = {"v": 4.0, "n": 3.0, "a": 1.0}  # of a phrase: event, noun, attribute
+Phrase = tuple[str, ...]  # senses in the order of speech, at most one of each kind
+
+
+def phrase_similarity(one: Phrase, two: Phrase) -> float:
+    """Score the similarity of two phrases, 0 to 1: the mean over event, noun and attribute of that of their senses.
+
+    It is weighted by `PART_WEIGHTS`. An attribute that only one of them has counts `UNSAID`, another such part 0.
+    """
+    first, second = ({sense[0]: sense for sense in phrase} for phrase in (one, two))
+    total = weights = 0.0
+    for kind in (kind for kind in PART_WEIGHTS if kind in first or kind in second):
+        weights += PART_WEIGHTS[kind]
+        if kind in first and kind in second:
+            total += PART_WEIGHTS[kind] * scenery.similarity(first[kind], second[kind])
+        elif kind == "a":
+            total += PART_WEIGHTS[kind] * UNSAID
+    return total / weights
+
+
+def relation(one: Phrase, two: Phrase) -> str:
+    """Return `equivalence`, `entailment` (the second phrase says no more than the first) or `independent`."""
+    if one == two:
+        return "equivalence"
+    above = {ancestor for sense in one for ancestor in ancestors(sense)}
+    heads = ({sense[0] for sense in phrase} - {"a"} for phrase in (one, two))
+    return "entailment" if set(two) <= above and next(heads) == next(heads) else "independent"
+
+
+def _say_phrase(phrase: Phrase, rng: Random, avoid: str = "") -> str:
+    """A phrase in words, without an article in front; words that stand in `avoid` are not used if there are others."""
+    words = []
+    for sense in phrase:
+        options = SENSES[sense].words
+        words.append(rng.choice(tuple(w for w in options if w not in avoid) or options))
+    mark = SENSES[phrase[-1]].mark
+    if phrase[0][0] == "v" and len(phrase) > 1 and mark not in ("-", "*", "+"):
+        noun = " ".join(words[1:])
+        return f"{words[0]} {'the' if mark == '!' else article(noun)} {noun}"
+    return " ".join(words)
+
+
+def _draw_phrase(rng: Random) -> Phrase:
+    """A word, a noun with an attribute, or a verb with its object."""
+    scene = draw(rng)
+    if not scene.theme:
+        return (scene.event,)
+    attrs = scenery.attributes(scene.theme)
+    kind = rng.choice(("noun", "attribute", "verb", "verb"))
+    if kind == "attribute" and attrs:
+        return (rng.choice(attrs), scene.theme)
+    return (scene.theme,) if kind != "verb" else (scene.event, scene.theme)
+
+
+def _vary_phrase(phrase: Phrase, rng: Random) -> Phrase:
+    """Another phrase made of one: another sense in one place (scenery.opposite, hypernym, sibling), or no attribute."""
+    at = rng.choice(range(len(phrase)))
+    sense = SENSES[phrase[at]]
+    if sense.id[0] == "a" and rng.random() < 0.4:
+        return phrase[:at] + phrase[at + 1 :]
+    siblings = (s for s in SENSES.values() if s.parent == sense.parent and s.section == sense.section and s.words)
+    near = [s.id for s in siblings]
+    if sense.id[0] == "v" and len(phrase) > 1:
+        near = [name for name in near if name in FRAMES and phrase[-1] in FRAMES[name].fillers["theme"]]
+    choices = [sense.opposite] if sense.opposite else []
+    choices += [sense.parent] if sense.parent and SENSES[sense.parent].words else []
+    choices += [rng.choice(near), rng.choice(near)] if near else []
+    return (*phrase[:at], rng.choice(choices or [sense.id]), *phrase[at + 1 :])
+
+
+def _phrases(split: str, seed: int, rng: Random) -> Iterator[rows.PhrasePair]:
+    """Yield pairs, the three relations in turn; independent pairs are near misses as often as not."""
+    relations = ("equivalence", "entailment", "independent")
+    seen: set[tuple[str, str]] = set()
+    for _ in range(1_000_000):
+        one = _draw_phrase(rng)
+        wanted = relations[len(seen) % 3]
+        near = wanted == "entailment" or rng.random() < 0.6
+        two = one if wanted == "equivalence" else _vary_phrase(one, rng) if near else _draw_phrase(rng)
+        if split_of("/".join(sorted((" ".join(one), " ".join(two))))) != split or relation(one, two) != wanted:
+            continue
+        first = _say_phrase(one, rng)
+        second = _say_phrase(two, rng, first)
+        if first != second and (first, second) not in seen:
+            seen.add((first, second))
+            yield rows.PhrasePair(first, second, wanted, round(phrase_similarity(one, two), 2))
+
+
+def _words(split: str, seed: int, rng: Random) -> Iterator[rows.WordPair]:
+    """Yield pairs of single words with gold of 0 to 10: one pair of each degree in turn, while any are left."""
+    senses = [s for s in SENSES.values() if s.id[0] in "nva" and any(" " not in w for w in s.words)]
+    degrees: dict[float, list[tuple[str, str]]] = {}
+    for one, two in [(s, s) for s in senses] + list(combinations(senses, 2)):
+        if one.id[0] != two.id[0] or split_of(f"{one.id}/{two.id}") != split:
+            continue
+        first, second = ([w for w in s.words if " " not in w] for s in (one, two))
+        pairs = list(combinations(first, 2)) if one is two else [(rng.choice(first), rng.choice(second))]
+        degrees.setdefault(scenery.similarity(one.id, two.id), []).extend(pairs)
+    for pairs in degrees.values():
+        rng.shuffle(pairs)
+    while any(degrees.values()):
+        for degree in sorted(degrees):
+            if degrees[degree]:
+                yield rows.WordPair(*degrees[degree].pop(), 10 * degree)
+
+
+def _parts(scene: Scene, sentence: Sentence) -> Iterator[tuple[Phrase, int, int]]:
+    """The noun phrases of a sentence, article left out, and its verb phrases: senses, start, end."""
+    spans = {role: (start, end) for role, start, end in sentence.spans}
+    nouns: dict[str, tuple[Phrase, int, int]] = {}
+    for role in ("agent", "theme", "recipient", "tool"):
+        if role not in spans or (role == "agent" and scene.count):
+            continue
+        start, end = spans[role]
+        text, filler, attr = sentence.text[start:end], getattr(scene, role), getattr(scene, f"{role}_attr", "")
+        said = attr and any(word in text for word in SENSES[attr].words if word in sentence.words)
+        start = end - len(re.sub("^(the|an?|some) ", "", text, flags=re.IGNORECASE))
+        nouns[role] = ((attr, filler) if said else (filler,), start, end)
+    yield from nouns.values()
+    if "event" in spans and "theme" in nouns and spans["theme"][0] == spans["event"][1] + 1 and not scene.negated:
+        phrase, _, end = nouns["theme"]
+        yield (scene.event, *phrase), spans["event"][0], end
+
+
+def _contexts(split: str, seed: int, rng: Random) -> Iterator[rows.PhraseInContext]:
+    """Yield three to five sentences, a place in them, and a phrase that is nearer to that place than to any other."""
+    stream = scenes(split, f"{seed} toy-contexts")
+    while True:
+        text, parts = "", []
+        for scene in (next(stream) for _ in range(rng.choice((3, 4, 5)))):
+            sentence = render(scene, rng)
+            text += " " if text else ""
+            parts += [(phrase, start + len(text), end + len(text)) for phrase, start, end in _parts(scene, sentence)]
+            text += sentence.text
+        target, start, end = rng.choice(parts)
+        phrase = target if rng.random() < 0.4 else _vary_phrase(target, rng)
+        if rng.random() < 0.3:
+            phrase = _vary_phrase(phrase, rng)
+        grades = sorted((phrase_similarity(phrase, other_phrase) for other_phrase, _, _ in parts), reverse=True)
+        best = phrase_similarity(phrase, target)
+        said = _say_phrase(phrase, rng, text[start:end])
+        if best == grades[0] and best > grades[1] and said != text[start:end]:
+            yield rows.PhraseInContext(said, text, start, end, round(5 * best, 1))
+
+
+_MAKERS: dict[str, Callable[[str, int, Random], Iterator[Any]]] = dict(
+    zip(NAMES, (_sentences, _sts, _nli, _nli_pairs, _phrases, _words, _duplicates, _reranking, _contexts), strict=True)
+)

@@ -1,17 +1,13 @@
-"""The many ways to say a scene of the toy world: thirteen sentence forms, and questions about one of its roles."""
+"""The ways to say a scene of the toy world: thirteen forms of sentences, and questions about one of its roles."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from random import Random
 
-from experiments.toy.lexicon import Sense, article, inflect, lexicon, plural
-from experiments.toy.scene import Scene, frame_of, is_animate, is_person, refill
+from experiments.toy.lexicon import SENSES, Sense, article, inflect, plural
+from experiments.toy.scene import Scene, is_animate, is_person, refill
 
-FORMS = (
-    "active", "passive", "fronted", "fronted passive", "there is", "cleft agent", "cleft theme", "what",
-    "relative agent", "relative theme", "converse", "dative", "recipient passive",
-)  # fmt: skip
 Chunks = list[tuple[str, str]]  # (role or nothing, words), in the order in which they are said
 
 
@@ -28,24 +24,29 @@ class Sentence:
 
 def forms(scene: Scene) -> tuple[str, ...]:
     """List the syntactic forms in which a scene can be said."""
-    frame = frame_of(scene)
-    passive = bool(scene.theme) and "nopassive" not in frame.options
+    options, recipient = scene.frame.options, bool(scene.recipient)
+    passive = bool(scene.theme) and "nopassive" not in options
     fronted = bool(scene.place or scene.time)
     if not scene.agent:
         return ("passive", "fronted passive") if fronted else ("passive",)
-    found = ["active"]
-    found += ["passive"] * passive + ["fronted"] * fronted + ["fronted passive"] * (passive and fronted)
-    found += ["dative"] * bool("dative" in frame.options and scene.recipient)
-    found += ["recipient passive"] * bool("dative" in frame.options and scene.recipient)
-    found += ["converse"] * bool(frame.converse and scene.recipient and not scene.manner)
-    if not scene.negated:
-        found += ["cleft agent"]
-        found += ["there is"] * (not scene.past and lexicon().senses[scene.agent].mark != "!")
-        found += ["relative agent"] * bool(scene.agent_attr)
-        if scene.theme and lexicon().senses[scene.theme].mark != "-":
-            found += ["cleft theme"] + ["what"] * (not is_animate(scene.theme))
-            found += ["relative theme"] * bool(scene.theme_attr)
-    return tuple(found)
+    theme = bool(scene.theme) and SENSES[scene.theme].mark != "-"
+    positive = not scene.negated
+    possible = {
+        "active": True,
+        "passive": passive,
+        "fronted": fronted,
+        "fronted passive": passive and fronted,
+        "dative": recipient and "dative" in options,
+        "recipient passive": recipient and "dative" in options,
+        "converse": recipient and scene.frame.converse and not scene.manner,
+        "cleft agent": positive,
+        "there is": positive and not scene.past and SENSES[scene.agent].mark != "!",
+        "relative agent": positive and scene.agent_attr,
+        "cleft theme": positive and theme,
+        "what": positive and theme and not is_animate(scene.theme),
+        "relative theme": positive and theme and scene.theme_attr,
+    }
+    return tuple(form for form, fits in possible.items() if fits)
 
 
 def render(
@@ -77,38 +78,34 @@ def frame(sentence: Sentence) -> dict[str, str]:
     said = {role: sentence.text[start:end] for role, start, end in sentence.spans}
     who = "recipient" if sentence.form == "converse" else "agent"
     negation = "not" if " not " in sentence.text else ""
-    found = {"ARG0": said.get(who), "PRED": said["event"], "ARGM-NEG": negation, "ARG1": said.get("theme")}
-    return {role: words for role, words in found.items() if words}
+    roles = {"ARG0": said.get(who), "PRED": said["event"], "ARGM-NEG": negation, "ARG1": said.get("theme")}
+    return {role: words for role, words in roles.items() if words}
 
 
 class Speaker:
     """Builds one sentence or question about one scene; every choice is made once and kept."""
 
     def __init__(self, scene: Scene, rng: Random, like: Sentence | None = None, unlike: Sentence | None = None) -> None:
-        self.scene, self.rng, self.frame = scene, rng, frame_of(scene)
+        self.scene, self.rng, self.frame = scene, rng, scene.frame
         self.keep = like.words if like else frozenset[str]()
         self.avoid = unlike.words if unlike else frozenset[str]()
-        drawn = (rng.random() < 0.55, rng.random() < 0.5, rng.random() < 0.7, rng.random() < 0.75, rng.random() < 0.2)
         # definite agent, theme, recipient; progressive; attribute behind its noun
+        drawn = tuple(rng.random() < share for share in (0.55, 0.5, 0.7, 0.75, 0.2))
         self.definite = like.definite if like else drawn
         self.progressive, self.postnominal = self.definite[3:]
         self.words: list[str] = []
 
-    def word(self, name: str) -> str:
-        options = lexicon().senses[name].words
-        return self.choose(options)
+    def word(self, sense: str) -> str:
+        return self.choose(SENSES[sense].words)
 
     def choose(self, options: tuple[str, ...]) -> str:
         kept = tuple(w for w in options if w in self.keep)
         fresh = tuple(w for w in options if w not in self.avoid)
-        chosen = self.rng.choice(kept or fresh or options)
-        self.words.append(chosen)
-        return chosen
+        self.words.append(self.rng.choice(kept or fresh or options))
+        return self.words[-1]
 
     def is_plural(self, role: str) -> bool:
-        if role == "agent" and self.scene.count:
-            return True
-        return lexicon().senses[getattr(self.scene, role)].mark == "+"
+        return bool(role == "agent" and self.scene.count) or SENSES[getattr(self.scene, role)].mark == "+"
 
     def noun(self, role: str, *, definite: bool | None = None, bare: bool = False, ends: bool = False) -> str:
         """Build the noun phrase of a role.
@@ -116,16 +113,15 @@ class Speaker:
         `bare`: its attribute is said elsewhere; `ends`: the phrase begins or ends its clause, so that its attribute may
         follow as a relative clause.
         """
-        sense = lexicon().senses[getattr(self.scene, role)]
+        sense = SENSES[getattr(self.scene, role)]
         attr = "" if bare or role not in ("agent", "theme") else getattr(self.scene, f"{role}_attr")
         if definite is None:
-            definite = self.definite[("agent", "theme", "recipient").index(role)] if role != "tool" else False
+            definite = role != "tool" and self.definite[("agent", "theme", "recipient").index(role)]
         noun = self.word(sense.id)
         adjective = self.word(attr) if attr else ""
         tail = ""
-        many = self.is_plural(role)
         if adjective and self.postnominal and ends and sense.mark != "-":
-            tail = f" {self.pronoun(role)} {be(self.scene.past, many)} {adjective}"
+            tail = f" {self.pronoun(role)} {be(self.scene.past, self.is_plural(role))} {adjective}"
             adjective = ""
         if role == "agent" and self.scene.count:
             noun = plural(noun)
@@ -146,11 +142,11 @@ class Speaker:
     def pronoun(self, role: str) -> str:
         return "who" if is_person(getattr(self.scene, role)) else "that"
 
-    def verb(
-        self, many: bool, *, plain: bool = False, passive: bool = False, converse: bool = False
-    ) -> tuple[str, str]:
+    def verb(self, many: bool, plain: bool, passive: bool, converse: bool) -> tuple[str, str]:
         """Return the auxiliary, `not` included, and the main verb; `plain` leaves out verbs without a passive."""
-        usable = tuple(v for v in self.frame_verbs() if not (plain or passive) or v not in self.frame.active_only)
+        usable = tuple(
+            v for v in SENSES[self.scene.event].words if not (plain or passive) or v not in self.frame.active_only
+        )
         verb = self.choose(self.frame.converse if converse else usable)
         negation = " not" if self.scene.negated else ""
         past, progressive = self.scene.past, self.progressive and not self.scene.past
@@ -162,23 +158,20 @@ class Speaker:
             return ("did" if past else "do" if many else "does") + negation, verb
         return "", inflect(verb, "past" if past else "base" if many else "s")
 
-    def frame_verbs(self) -> tuple[str, ...]:
-        return lexicon().senses[self.scene.event].words
-
     def phrase(self, many: bool, *, plain: bool = False, passive: bool = False, converse: bool = False) -> Chunks:
         """Return the auxiliary, an adverb in the middle if there is one, and the verb."""
-        auxiliary, main = self.verb(many, plain=plain, passive=passive, converse=converse)
+        auxiliary, main = self.verb(many, plain, passive, converse)
         middle = [("manner", self.manner)] if self.middle else []
         return [("", auxiliary), *middle, ("event", main)]
 
     def objects(self, *, theme: bool = True, dative: bool = False, last: bool = False) -> Chunks:
         """Return what follows an active verb: theme and recipient, or, with `dative`, recipient and theme."""
         to = self.scene.recipient
-        found: Chunks = [("theme", self.noun("theme", ends=last and not to))] if theme and self.scene.theme else []
-        if to:
-            found.append(("recipient", self.noun("recipient")) if dative else ("", self.frame.preposition))
-            found += [] if dative else [("recipient", self.noun("recipient"))]
-        return found[::-1] if dative else found
+        chunks: Chunks = [("theme", self.noun("theme", ends=last and not to))] if theme and self.scene.theme else []
+        if not to:
+            return chunks
+        recipient = ("recipient", self.noun("recipient"))
+        return [recipient, *chunks] if dative else [*chunks, ("", self.frame.preposition), recipient]
 
     def by(self) -> Chunks:
         return [("", "by"), ("agent", self.noun("agent"))] if self.scene.agent else []
@@ -186,14 +179,14 @@ class Speaker:
     def adjuncts(self, front: bool) -> tuple[Chunks, Chunks]:
         """Return what stands before the sentence and what follows it: tool, manner, then place or time."""
         rng, scene = self.rng, self.scene
-        found: Chunks = [(role, self.word(getattr(scene, role))) for role in ("place", "time") if getattr(scene, role)]
-        rng.shuffle(found)
-        before = [found.pop(0)] if front else []
+        after: Chunks = [(role, self.word(getattr(scene, role))) for role in ("place", "time") if getattr(scene, role)]
+        rng.shuffle(after)
+        before = [after.pop(0), ("", ",")] if front else []
         if scene.manner and not self.middle:
-            found.insert(0, ("manner", self.manner))
+            after.insert(0, ("manner", self.manner))
         if scene.tool:
-            found[:0] = [("", rng.choice(("with", "using"))), ("tool", self.noun("tool"))]
-        return before + [("", ",")] * front, found
+            after[:0] = [("", rng.choice(("with", "using"))), ("tool", self.noun("tool"))]
+        return before, after
 
     def say(self, form: str) -> Sentence:
         """Build the sentence in one of the forms that fit its scene."""
@@ -218,7 +211,7 @@ class Speaker:
             chunks += [("theme", self.noun("theme")), ("", self.frame.converse_preposition), *self.by()[1:], *after]
         elif form == "there is":
             chunks += [("", "there " + be(False, many)), ("agent", self.noun("agent", definite=False))]
-            verb = inflect(self.choose(self.frame_verbs()), "ing")
+            verb = inflect(self.word(scene.event), "ing")
             chunks += [("event", verb), *self.objects(last=not after), *after]
         elif form == "cleft agent":
             chunks += [("", "it"), is_, ("agent", self.noun("agent")), ("", self.pronoun("agent"))]
@@ -275,7 +268,7 @@ def asked(scene: Scene, kind: str) -> Scene | None:
 
     `why` asks for no role, so its question tells the whole scene. None if the question would be odd.
     """
-    options = frame_of(scene).options
+    options = scene.frame.options
     if kind == "how":
         hidden = dict.fromkeys(("agent", "agent_attr", "count", "manner", "place", "time"), "")
         return None if "nohow" in options else replace(refill(scene, hidden), negated=False, past=True)
@@ -298,11 +291,11 @@ def ask(scene: Scene, kind: str, rng: Random, *, unlike: Sentence | None = None)
     speaker = Speaker(scene, rng, None, unlike)
     speaker.definite = (True, kind != "how", kind != "how" or speaker.definite[2], False, False)
     speaker.progressive = speaker.postnominal = False
-    passive = bool(scene.theme) and "nopassive" not in frame_of(scene).options
+    passive = bool(scene.theme) and "nopassive" not in scene.frame.options
     styles = tuple(OPENERS[kind]) if passive or kind != "who" else ("direct", "clause")
     voices = ("", "passive ") if passive and kind not in ("how", "who") else ("",)
-    found = tuple(voice + style for voice in voices for style in styles)
-    form = rng.choice(tuple(f for f in found if not unlike or f != unlike.form) or found)
+    possible = tuple(voice + style for voice in voices for style in styles)
+    form = rng.choice(tuple(f for f in possible if not unlike or f != unlike.form) or possible)
     opener = speaker.choose(OPENERS[kind][form.split()[-1]])
     return speaker.join([("", opener), *_question_clause(speaker, kind, form)], form, "?")
 
@@ -313,8 +306,8 @@ def _question_clause(speaker: Speaker, kind: str, form: str) -> Chunks:
     speaker.manner, speaker.middle = speaker.word(scene.manner) if scene.manner else "", False
     _, after = speaker.adjuncts(False)
     passive = "passive" in form
-    names = lexicon().senses[scene.event].words
-    verb = speaker.choose(tuple(v for v in names if not passive or v not in speaker.frame.active_only))
+    verbs = SENSES[scene.event].words
+    verb = speaker.choose(tuple(v for v in verbs if not passive or v not in speaker.frame.active_only))
     if kind == "how":
         return [("event", verb), *speaker.objects(), *after]
     if passive:

@@ -1,4 +1,4 @@
-"""The words of the toy world: senses with synonyms, hypernyms and opposites, event frames, and English inflection.
+"""The words of the toy world: senses with synonyms, hypernyms and opposites, event frames, inflection, and tags.
 
 Everything is read from the plain text files of `experiments/assets/toy`, which explain their own format and are meant
 to be edited. A sense is named by a letter for its kind and its first word: `n/car` (noun), `v/repair` (event), `a/red`
@@ -8,21 +8,20 @@ to be edited. A sense is named by a letter for its kind and its first word: `n/c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from configparser import ConfigParser, SectionProxy
+from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets" / "toy"
 WORD_FILES = {"n": "nouns.txt", "a": "adjectives.txt", "c": "circumstances.txt"}
-ROLES = ("agent", "theme", "recipient", "tool", "manner", "place")
-_HEADER = re.compile(
-    r"(?P<open>[\[(])(?P<name>[^\])<*]+)(?P<mark>\*?)\s*(?:<(?P<parent>[^\])]+))?[\])](?P<words>[^|]*)(?:\|(?P<kinds>.*))?"
-)
+ROLES = {"agent": "n", "theme": "n", "recipient": "n", "tool": "n", "manner": "c", "place": "c"}  # and what fills them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sense:
     """One meaning: its interchangeable words, the sense above it, its opposite, and what grammar must know of it.
 
@@ -34,13 +33,13 @@ class Sense:
     id: str
     words: tuple[str, ...]
     parent: str = ""
-    opposite: str = ""
-    mark: str = ""
     section: str = ""
+    mark: str = ""
     kinds: tuple[str, ...] = ()
+    opposite: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Frame:
     """An event type: for every role the senses that may fill it (none: the frame has no such role), and its grammar."""
 
@@ -53,166 +52,106 @@ class Frame:
     options: frozenset[str]
 
 
-@dataclass(frozen=True)
-class Lexicon:
-    """All senses and frames by name, and the irregular forms by (kind, word)."""
-
-    senses: dict[str, Sense]
-    frames: dict[str, Frame]
-    irregular: dict[tuple[str, str], tuple[str, ...]]
-
-    def ancestors(self, name: str) -> list[str]:
-        """List the sense itself, its hypernym, the hypernym of that one, and so on."""
-        chain = []
-        while name:
-            chain.append(name)
-            name = self.senses[name].parent
-        return chain
-
-
-@cache
-def lexicon() -> Lexicon:
-    """Read the asset files. An assertion names the file and the line that break the format."""
-    senses: dict[str, Sense] = {}
-    for letter, name in WORD_FILES.items():
-        _read_senses(letter, name, senses)
-    irregular = {}
-    for _, line in _lines("irregular.txt"):
-        kind, word, *forms = line.split()
-        irregular[kind, word] = tuple(forms)
-    return Lexicon(senses, _read_frames(senses), irregular)
-
-
-def _lines(name: str) -> Iterator[tuple[str, str]]:
-    """(file and line number, text) for every line of an asset that is neither blank nor a comment."""
-    text = (ASSETS / name).read_text(encoding="utf-8")
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip() and not line.startswith("#"):
-            yield f"{name}:{number}", line.strip()
+def _lines(name: str) -> list[str]:
+    lines = (ASSETS / name).read_text(encoding="utf-8").splitlines()
+    return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
 def _items(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _oppose(senses: dict[str, Sense], name: str, other: str, where: str) -> None:
-    """Make two senses opposites; a sense that already has its own opposite keeps it."""
-    assert other in senses, f"{where}: the opposite {other[2:]!r} is no sense here; write the first word of its line"
-    senses[name] = replace(senses[name], opposite=other)
-    if not senses[other].opposite:
-        senses[other] = replace(senses[other], opposite=name)
-
-
-def _read_senses(letter: str, file: str, senses: dict[str, Sense]) -> None:
-    """Add the senses of one word file; a heading in square brackets is the hypernym of its lines."""
-    opposites: list[tuple[str, str, str]] = []
+def _senses(letter: str) -> Iterator[Sense]:
+    """The senses of one word file; a heading in square brackets is the hypernym of its lines."""
     section, parent, kinds = "", "", tuple[str, ...]()
-    for where, line in _lines(file):
-        if header := _HEADER.fullmatch(line):
-            section, kinds = header["name"].strip(), tuple((header["kinds"] or "").split())
-            above = f"{letter}/#{header['parent'].strip()}" if header["parent"] else ""
-            assert not above or above in senses, f"{where}: the hypernym {above[3:]!r} is no section above this one"
-            parent = f"{letter}/#{section}" if header["open"] == "[" else ""
+    for line in _lines(WORD_FILES[letter]):
+        if line[0] in "[(":
+            heading, rest = re.split(r"[\])]", line[1:], maxsplit=1)
+            name, _, above = (part.strip() for part in heading.partition("<"))
+            words, _, suiting = rest.partition("|")
+            section, kinds = name.rstrip("*"), tuple(suiting.split())
+            parent = f"{letter}/#{section}" if line[0] == "[" else ""
             if parent:
-                senses[parent] = Sense(parent, _items(header["words"]), above, "", header["mark"], section, kinds)
-            continue
-        assert line[0] not in "[(", f"{where}: a heading is [name < hypernym] words | kinds, not {line!r}"
-        left, _, opposite = (part.strip() for part in line.partition("~"))
-        first, *others = _items(left)
-        word = first.rstrip("*+-!<")
-        name = f"{letter}/{word}"
-        assert name not in senses, f"{where}: {word!r} is there already; every sense needs a first word of its own"
-        mark = "<" if left.endswith("<") else first[len(word) :]
-        senses[name] = Sense(name, (word, *(w.rstrip("<") for w in others)), parent, "", mark, section, kinds)
-        if opposite:
-            opposites.append((name, f"{letter}/{opposite}", where))
-    for name, other, where in opposites:
-        _oppose(senses, name, other, where)
-
-
-def _read_frames(senses: dict[str, Sense]) -> dict[str, Frame]:
-    """Read `frames.txt`, adding every event and every class of events to the senses."""
-    groups: dict[str, str] = {}
-    blocks: dict[str, dict[str, str]] = {}
-    for where, line in _lines("frames.txt"):
-        if line.startswith("$"):
-            name, _, groups[name.strip()] = (part.strip() for part in line.partition("="))
-        elif header := re.fullmatch(r"\[([^<\]]+)(?:<([^\]]+))?\]\s*(\w+)", line):
-            name, general, kind = (part.strip() if part else "" for part in header.groups())
-            assert f"v/{name}" not in blocks, f"{where}: the frame {name!r} is there already"
-            block = blocks[f"v/{name}"] = {"where": where, "class": kind}
-            senses.setdefault(f"v/#{kind}", Sense(f"v/#{kind}", (), section=kind))
-            block["parent"] = f"v/{general}" if general else f"v/#{kind}"
+                above = f"{letter}/#{above}" if above else ""
+                yield Sense(parent, _items(words), above, section, name[len(section) :], kinds)
         else:
-            key, colon, value = line.partition(":")
-            assert colon, f"{where}: expected `key: values` below a [frame]"
-            block[key.split()[0]] = value
-            if key.startswith("recipient"):
-                block["preposition"] = key.split()[1]
-    index: dict[tuple[str, str], str] = {}
-    for sense in senses.values():
-        for word in sense.words:
-            index.setdefault((sense.id[0], word), sense.id)
-    for name, block in blocks.items():
-        verbs = tuple(v.rstrip("!") for v in _items(block["verb"]))
-        senses[name] = Sense(name, verbs, block["parent"], section=block["class"])
-    for name, block in blocks.items():
-        if "opposite" in block:
-            _oppose(senses, name, f"v/{block['opposite'].strip()}", block["where"])
-    expand = Expander(senses, groups, index)
-    return {name: _frame(name, block, expand) for name, block in blocks.items()}
+            left, _, opposite = (part.strip() for part in line.partition("~"))
+            first, *others = _items(left)
+            word = first.rstrip("*+-!<")
+            mark = "<" if left.endswith("<") else first[len(word) :]
+            words = (word, *(other.rstrip("<") for other in others))
+            opposite = f"{letter}/{opposite}" if opposite else ""
+            yield Sense(f"{letter}/{word}", words, parent, section, mark, kinds, opposite)
 
 
-def _frame(name: str, block: dict[str, str], expand: Expander) -> Frame:
-    fillers = {}
-    for role in ROLES:
-        senses = expand(block.get(role, ""), "c" if role in ("manner", "place") else "n", block["where"])
-        fillers[role] = tuple(dict.fromkeys(senses))
-    converse, _, preposition = block.get("converse", "").partition(":")
-    marked = frozenset(v.rstrip("!") for v in _items(block["verb"]) if v.endswith("!"))
-    options = frozenset(block.get("options", "").split())
-    return Frame(name, fillers, marked, block.get("preposition", ""), _items(converse), preposition.strip(), options)
+def _events(frames: ConfigParser) -> Iterator[Sense]:
+    """The classes of events, then the events."""
+    for kind in dict.fromkeys(frames[name]["class"] for name in frames.sections()):
+        yield Sense(f"v/#{kind}", (), section=kind)
+    for name in frames.sections():
+        kind, opposite = frames[name]["class"], frames.get(name, "opposite", fallback="")
+        parent = frames.get(name, "entails", fallback=f"#{kind}")
+        verbs = tuple(verb.rstrip("!") for verb in _items(frames[name]["verb"]))
+        yield Sense(f"v/{name}", verbs, f"v/{parent}", kind, opposite=f"v/{opposite}" if opposite else "")
 
 
-class Expander(NamedTuple):
-    """Finds the senses that a list of words, @sections and $groups means."""
+def _fillers(text: str, letter: str, block: SectionProxy) -> Iterator[str]:
+    """The senses that a list of words, @sections and $groups means."""
+    for item in _items(text):
+        if item.startswith("$"):
+            yield from _fillers(block[item], letter, block)
+        elif item.startswith("@"):
+            yield from _members(f"{letter}/#{item[1:]}")
+        else:
+            yield next(sense.id for sense in SENSES.values() if sense.id[0] == letter and item in sense.words)
 
-    senses: dict[str, Sense]
-    groups: dict[str, str]
-    by_word: dict[tuple[str, str], str]
 
-    def __call__(self, text: str, letter: str, where: str) -> Iterator[str]:
-        for item in _items(text):
-            if item.startswith("$"):
-                yield from self(self.groups[item], letter, where)
-            elif item.startswith("@"):
-                yield from self.members(f"{letter}/#{item[1:]}", letter, where)
-            else:
-                assert (letter, item) in self.by_word, f"{where}: {item!r} is no word of {WORD_FILES[letter]}"
-                yield self.by_word[letter, item]
+def _members(section: str) -> Iterator[str]:
+    for sense in SENSES.values():
+        if sense.parent == section:
+            yield from _members(sense.id) if "#" in sense.id else [sense.id]
 
-    def members(self, section: str, letter: str, where: str) -> Iterator[str]:
-        assert section in self.senses, f"{where}: there is no section [{section[3:]}] in {WORD_FILES[letter]}"
-        for sense in self.senses.values():
-            if sense.parent == section:
-                inner = sense.id.startswith(f"{letter}/#")
-                yield from self.members(sense.id, letter, where) if inner else (sense.id,)
+
+def _frame(name: str, block: SectionProxy) -> Frame:
+    fillers = {r: tuple(dict.fromkeys(_fillers(block.get(r, ""), letter, block))) for r, letter in ROLES.items()}
+    active_only = frozenset(verb.rstrip("!") for verb in _items(block["verb"]) if verb.endswith("!"))
+    to, source, options = (block.get(key, "") for key in ("preposition", "source", "options"))
+    converse = _items(block.get("converse", ""))
+    return Frame(f"v/{name}", fillers, active_only, to, converse, source, frozenset(options.split()))
+
+
+_BLOCKS = ConfigParser(interpolation=None)
+_BLOCKS.read(ASSETS / "frames.ini", encoding="utf-8")
+SENSES = {sense.id: sense for letter in WORD_FILES for sense in _senses(letter)}
+SENSES |= {sense.id: sense for sense in _events(_BLOCKS)}
+FRAMES = {f"v/{name}": _frame(name, _BLOCKS[name]) for name in _BLOCKS.sections()}
+IRREGULAR = {(kind, word): forms for kind, word, *forms in map(str.split, _lines("irregular.txt"))}
+for _sense in SENSES.values():
+    if _sense.opposite:  # the other's, too, unless it has its own
+        SENSES[_sense.opposite].opposite = SENSES[_sense.opposite].opposite or _sense.id
+
+
+def ancestors(name: str) -> list[str]:
+    """List the sense itself, its hypernym, the hypernym of that one, and so on."""
+    chain = []
+    while name:
+        chain.append(name)
+        name = SENSES[name].parent
+    return chain
 
 
 def inflect(verb: str, form: str) -> str:
     """Put a verb, or a verb with its particle, into the form `base`, `s`, `ing`, `past` or `participle`."""
     word, space, particle = verb.partition(" ")
-    irregular = lexicon().irregular.get(("verb", word))
-    if form == "base":
-        return verb
     if form == "s":
-        inflected = {"have": "has"}.get(word) or _add_s(word)
+        word = "has" if word == "have" else _add_s(word)
     elif form == "ing":
         stem = word[:-2] + "y" if word.endswith("ie") else word[:-1] if re.search("[^eoy]e$", word) else _double(word)
-        inflected = stem + "ing"
-    else:
-        inflected = irregular[form == "participle"] if irregular else _add_ed(word)
-    return inflected + space + particle
+        word = stem + "ing"
+    elif form in ("past", "participle"):
+        irregular = IRREGULAR.get(("verb", word))
+        word = irregular[form == "participle"] if irregular else _add_ed(word)
+    return word + space + particle
 
 
 def _double(word: str) -> str:
@@ -235,14 +174,13 @@ def _add_ed(word: str) -> str:
 def plural(noun: str) -> str:
     """Return the plural of a noun; of several words the last one changes."""
     *before, word = noun.split(" ")
-    forms = lexicon().irregular.get(("noun", word))
-    return " ".join([*before, forms[0] if forms else _add_s(word)])
+    return " ".join([*before, *IRREGULAR.get(("noun", word), [_add_s(word)])])
 
 
 def article(phrase: str) -> str:
     """Return `a` or `an`, as the first sound of the phrase requires."""
-    forms = lexicon().irregular.get(("article", phrase.split(" ")[0]))
-    return forms[0] if forms else "an" if phrase[0] in "aeiouAEIOU" else "a"
+    regular = "an" if phrase[0] in "aeiouAEIOU" else "a"
+    return IRREGULAR.get(("article", phrase.split(" ")[0]), [regular])[0]
 
 
 def synonyms(word: str) -> tuple[str, ...]:
@@ -256,15 +194,127 @@ def synonyms(word: str) -> tuple[str, ...]:
 @cache
 def _synonyms() -> dict[str, tuple[str, ...]]:
     """For every word in every form the words of its senses in that form, base forms first."""
-    senses = lexicon().senses.values()
-    groups = [sense.words for sense in senses]
-    for sense in senses:
+    groups = [sense.words for sense in SENSES.values()]
+    for sense in SENSES.values():
         if sense.id[0] == "v":
             groups += [tuple(inflect(w, form) for w in sense.words) for form in ("s", "ing", "past", "participle")]
         elif sense.id[0] == "n" and not sense.mark:
             groups.append(tuple(plural(w) for w in sense.words))
-    known: dict[str, dict[str, None]] = {}
+    others = defaultdict[str, list[str]](list)
     for group in groups:
         for word in group:
-            known.setdefault(word, {}).update(dict.fromkeys(other for other in group if other != word))
-    return {word: tuple(others) for word, others in known.items()}
+            others[word] += [other for other in group if other != word]
+    return {word: tuple(dict.fromkeys(words)) for word, words in others.items()}
+
+
+_BE = frozenset("is are was were being".split())
+_BEFORE_BASE = frozenset("do does did can could should to".split())
+_VERB_FORMS = {"base": ("VB", "VBP"), "s": ("VBZ",), "ing": ("VBG",), "past": ("VBD",), "participle": ("VBN",)}
+_BEFORE_NOUN = frozenset(("DT", "JJ", "JJS", "CD", "IN"))
+_NOUNS = frozenset(("NN", "NNS", "NNP", "PRP"))
+_INSIDE = _NOUNS | {"DT", "JJ", "CD", "RB"}  # what may stand between a verb and the word that decides on its form
+
+
+def tag(words: Sequence[str]) -> list[str]:
+    """Return Penn Treebank tags for the words of one sentence or phrase of the toy world.
+
+    Args:
+        words: words and punctuation marks, in order; capitals do not matter.
+
+    Returns:
+        A tag for each; `NN` for a word that the toy world never says.
+    """
+    lower, tags = [word.lower() for word in words], list[str]()
+    for i, word in enumerate(lower):
+        options = _readings().get(word, ("NN",))
+        nominal, verbal = [o for o in options if o[0] != "V"], [o for o in options if o[0] == "V"]
+        if nominal and verbal and not _is_nominal(i, lower, tags, nominal, verbal):
+            nominal = []
+        if nominal:
+            tags.append(nominal[0] if len(nominal) == 1 else _noun(i, lower, tags))
+        else:
+            tags.append(verbal[0] if len(verbal) == 1 else _verb(i, lower, tags, verbal))
+    return tags
+
+
+@cache
+def _readings() -> dict[str, tuple[str, ...]]:
+    """Every word that the toy world can say, in lower case, with all its tags."""
+    readings = defaultdict[str, dict[str, None]](dict)
+    for word, name in _lexicon_tags():
+        readings[word.lower()][name] = None
+    listed = {word: (name,) for name, *words in map(str.split, _lines("function-words.txt")) for word in words}
+    return {word: tuple(names) for word, names in readings.items()} | listed
+
+
+def _lexicon_tags() -> Iterator[tuple[str, str]]:
+    """Each word of the lexicon in each of its forms, with a tag; function words get a wrong one here."""
+    verbs = [verb for frame in FRAMES.values() for verb in frame.converse]
+    for sense in SENSES.values():
+        if sense.id[0] == "v":
+            verbs += sense.words
+            continue
+        for text in sense.words:
+            *others, last = text.split()
+            yield from ((word, "NN") for word in others)
+            if sense.id[0] == "n":
+                yield last, "NNS" if sense.mark == "+" else "NN"
+                if not sense.mark:
+                    yield plural(last), "NNS"
+            elif sense.id[0] == "a":
+                yield last, "JJ"
+            else:
+                yield last, "NN" if others else "RB"  # "in the garden", "happily"
+    for verb in verbs:
+        for form, names in _VERB_FORMS.items():
+            yield from ((inflect(verb, form).split()[0], name) for name in names)
+        yield from ((word, "NN") for before, word in pairwise(verb.split()) if before == "a")  # "take a walk"
+
+
+@cache
+def _compounds() -> frozenset[tuple[str, str]]:
+    """Neighbours within a noun or a circumstance: (washing, machine), (lunch, break)."""
+    texts = [text for sense in SENSES.values() if sense.id[0] in "nc" for text in sense.words]
+    return frozenset(pair for text in texts for pair in pairwise(text.split()))
+
+
+def _is_nominal(i: int, words: list[str], tags: list[str], nominal: list[str], verbal: list[str]) -> bool:
+    """Whether a word that can be both is a noun or an adjective here rather than a verb."""
+    before, after = words[i - 1] if i else "", words[i + 1] if i + 1 < len(words) else ""
+    if (before, words[i]) in _compounds() or (words[i], after) in _compounds():
+        return True
+    if not before or before == ",":  # "Water was drunk", but "water the tree"
+        return "JJ" in nominal or not after[:1].isalpha() or after in _BE
+    if before in _BE:
+        return "VBG" not in verbal
+    return tags[-1] in _BEFORE_NOUN or (tags[-1].startswith("V") and before not in _BEFORE_BASE)
+
+
+def _noun(i: int, words: list[str], tags: list[str]) -> str:
+    """The number of a noun such as "sheep", which has one form for both."""
+    start = i
+    while start and tags[start - 1] in ("JJ", "CD"):
+        start -= 1
+    many = "CD" in tags[start:i] or "several" in words[start:i] or words[start - 1 : start] == ["of"]
+    return "NNS" if many else "NN"
+
+
+def _verb(i: int, words: list[str], tags: list[str], options: list[str]) -> str:
+    """The form of a verb that is spelt like others of its forms, from the word that decides on it."""
+    start = i
+    while start and (tags[start - 1] in _INSIDE or words[start - 1] in ("of", "being")):
+        start -= 1
+    before, between = words[start - 1] if start else "", tags[start:i]
+    wanted: tuple[str, ...]
+    subject = [name for name in between if name in _NOUNS]
+    if before in _BEFORE_BASE and not (before == "to" and subject):
+        wanted = ("VB",)
+    elif before in _BE and (subject or "JJ" not in between):
+        wanted = ("VBN",)  # "was sent", "was the letter sent", not "who was old sent"
+    elif (not before and not subject) or tags[i - 1].startswith("V"):
+        wanted = ("VB",)  # a phrase, or "let go"
+    elif subject and subject[-1] == "NNS":
+        wanted = ("VBP", "VBD")
+    else:
+        wanted = ("VBD", "VBP")
+    return next((name for name in wanted if name in options), options[0])

@@ -9,7 +9,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from experiments.toy.lexicon import Frame, lexicon
+from experiments.toy.lexicon import FRAMES, SENSES, Frame, ancestors
 
 SPLITS = ("train", "dev", "test")
 WEIGHTS = {
@@ -23,7 +23,10 @@ DETAILS = ("count", "agent_attr", "theme_attr", "tool", "manner", "place", "time
 OPPOSABLE = ("agent_attr", "theme_attr", "manner")
 ADJUNCTS = ("tool", "manner", "place", "time")
 NEW = ("color", "size", "material", "interest", "beauty")  # adjectives that suit a thing in the making
-TIMES = ("time of day", "mealtime", "past time")
+EVENTS = tuple(FRAMES)
+NUMBERS = tuple(s.id for s in SENSES.values() if s.section == "number" and s.words)  # two and more
+_TIMES = [s for s in SENSES.values() if s.section in ("time of day", "mealtime", "past time") and s.words]
+TIMES = {past: tuple(s.id for s in _TIMES if past or s.mark != "<") for past in (False, True)}  # those of a tense
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,34 +57,24 @@ class Scene:
 
     @property
     def core(self) -> str:
-        """The class of the event with its participants in any order, which decides the split of a scene."""
-        people = sorted((self.agent, self.theme, self.recipient))
-        return "|".join([lexicon().senses[self.event].section, *people])
+        """The class of the event with its participants in any order. It decides the split of a scene."""
+        return "|".join([SENSES[self.event].section, *sorted((self.agent, self.theme, self.recipient))])
+
+    @property
+    def frame(self) -> Frame:
+        """The frame of the event."""
+        return FRAMES[self.event]
 
 
-def refill(scene: Scene, roles: dict[str, str]) -> Scene:
+def refill(scene: Scene, roles: dict[str, Any]) -> Scene:
     """Return the scene with other fillers for some roles."""
-    changes: dict[str, Any] = dict(roles)
-    return replace(scene, **changes)
-
-
-def frame_of(scene: Scene) -> Frame:
-    """Return the frame of a scene's event."""
-    return lexicon().frames[scene.event]
-
-
-def split_of(scene: Scene) -> str:
-    """Return the split of a scene, by a hash of its core: scenes that differ in circumstances only stay together."""
-    return split_of_text(scene.core)
+    return replace(scene, **roles)
 
 
 @cache
-def split_of_text(text: str) -> str:
-    """Return the split of a text that names a meaning: one in ten is dev, one in ten test.
-
-    The same on every machine.
-    """
-    bucket = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") % 10
+def split_of(meaning: str) -> str:
+    """Return the split of a meaning by a hash, the same everywhere: one in ten is dev, one in ten test."""
+    bucket = int.from_bytes(hashlib.sha256(meaning.encode()).digest()[:4], "big") % 10
     return {8: "dev", 9: "test"}.get(bucket, "train")
 
 
@@ -93,49 +86,29 @@ def pick(rng: Random, options: tuple[str, ...], share: float = 1.0) -> str:
 @cache
 def attributes(noun: str, only: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the adjectives that suit a noun, of all kinds or of some only."""
-    senses = lexicon().senses
-    kinds = {k for k in (senses[noun].kinds if noun else ()) if not only or k in only}
-    adjectives = (s for s in senses.values() if s.id[0] == "a" and "#" not in s.id)
-    return tuple(s.id for s in adjectives if kinds & {s.section, senses[s.parent].parent[3:] if s.parent else ""})
-
-
-@cache
-def times(past: bool) -> tuple[str, ...]:
-    """Return the times that go with a tense."""
-    senses = lexicon().senses.values()
-    return tuple(s.id for s in senses if s.section in TIMES and s.words and (past or s.mark != "<"))
-
-
-@cache
-def numbers() -> tuple[str, ...]:
-    """Return the number words, `two` and more."""
-    return tuple(s.id for s in lexicon().senses.values() if s.section == "number" and s.words)
-
-
-@cache
-def _frame_names() -> tuple[str, ...]:
-    return tuple(lexicon().frames)
+    kinds = {k for k in (SENSES[noun].kinds if noun else ()) if not only or k in only}
+    adjectives = (s for s in SENSES.values() if s.id[0] == "a" and "#" not in s.id)
+    return tuple(s.id for s in adjectives if kinds & {s.section, SENSES[s.parent].parent[3:] if s.parent else ""})
 
 
 def draw(rng: Random, split: str = "") -> Scene:
     """Draw a random scene that makes sense, of one split or of any."""
     scene = _participants(rng)
-    while split and split_of(scene) != split:
+    while split and split_of(scene.core) != split:
         scene = _participants(rng)
-    frame, agent, theme = frame_of(scene), scene.agent, scene.theme
-    senses = lexicon().senses
+    frame, agent, theme = scene.frame, scene.agent, scene.theme
     past = rng.random() < 0.5
     extra = {role: pick(rng, frame.fillers.get(role, ()), 0.4) for role in ADJUNCTS[:3]}
-    extra["time"] = pick(rng, times(past), 0.35)
+    extra["time"] = pick(rng, TIMES[past], 0.35)
     if agent and not is_person(agent):
         extra["tool"] = ""
     if all(extra.values()):
         extra[rng.choice(ADJUNCTS)] = ""
-    if theme and extra["time"] and (senses[theme].section, senses[extra["time"]].section) == ("meal", "mealtime"):
+    if theme and extra["time"] and (SENSES[theme].section, SENSES[extra["time"]].section) == ("meal", "mealtime"):
         extra["time"] = ""
     return replace(
         scene,
-        count=pick(rng, numbers(), 0.12) if agent and senses[agent].mark != "!" else "",
+        count=pick(rng, NUMBERS, 0.12) if agent and SENSES[agent].mark != "!" else "",
         agent_attr=pick(rng, attributes(agent), 0.25),
         theme_attr=pick(rng, attributes(theme, NEW if "new" in frame.options else ()), 0.35),
         negated=rng.random() < 0.04,
@@ -146,7 +119,7 @@ def draw(rng: Random, split: str = "") -> Scene:
 
 def _participants(rng: Random) -> Scene:
     """An event with its core roles; now and then nobody says who did it."""
-    frame = lexicon().frames[rng.choice(_frame_names())]
+    frame = FRAMES[rng.choice(EVENTS)]
     theme = pick(rng, frame.fillers["theme"])
     unsaid = theme and "nopassive" not in frame.options and not frame.converse and rng.random() < 0.05
     agent = "" if unsaid else rng.choice(frame.fillers["agent"])
@@ -169,26 +142,21 @@ def scenes(split: str, seed: int | str = 0, size: int | None = None) -> Iterator
 @cache
 def is_animate(noun: str) -> bool:
     """Return whether a noun is a person or an animal."""
-    return bool(noun) and not {"n/#person", "n/#animal"}.isdisjoint(lexicon().ancestors(noun))
+    return bool(noun) and not {"n/#person", "n/#animal"}.isdisjoint(ancestors(noun))
 
 
 @cache
 def is_person(noun: str) -> bool:
     """Return whether a noun is a person."""
-    return bool(noun) and "n/#person" in lexicon().ancestors(noun)
-
-
-def similarity(one: str, two: str) -> float:
-    """Score how alike two senses are: `BY_STEPS` between them in the tree of hypernyms; `OPPOSITE` for opposites."""
-    return _similarity(*sorted((one, two)))
+    return bool(noun) and "n/#person" in ancestors(noun)
 
 
 @cache
-def _similarity(one: str, two: str) -> float:
-    senses = lexicon().senses
-    if senses[one].opposite == two or senses[two].opposite == one:
+def similarity(one: str, two: str) -> float:
+    """Score how alike two senses are: `BY_STEPS` between them in the tree of hypernyms; `OPPOSITE` for opposites."""
+    if SENSES[one].opposite == two or SENSES[two].opposite == one:
         return OPPOSITE
-    up, down = lexicon().ancestors(one), lexicon().ancestors(two)
+    up, down = ancestors(one), ancestors(two)
     steps = [up.index(shared) + down.index(shared) for shared in up if shared in down]
     return BY_STEPS.get(min(steps), 0.0) if steps else 0.0
 
@@ -209,7 +177,7 @@ def score(one: Scene, two: Scene) -> float:
         weights += weight
         if a and b:
             total += weight * (event if role == "event" else similarity(a, b))
-        elif role not in CORE or (frame_of(one).fillers[role] and frame_of(two).fillers[role]):
+        elif role not in CORE or (one.frame.fillers[role] and two.frame.fillers[role]):
             total += weight * UNSAID * event
     value = round(5 * total / weights, 1)
     return min(value, FLIPPED) if one.negated != two.negated else value
@@ -224,21 +192,17 @@ def short(scene: Scene, rng: Random) -> Scene | None:
 
 def general(scene: Scene, rng: Random) -> Scene | None:
     """Put a hypernym in the place of agent, theme or event; of which the attributes stay."""
-    senses = lexicon().senses
-    found = [r for r in ("event", "agent", "theme") if getattr(scene, r) and senses[_above(getattr(scene, r))].words]
-    if not found:
+    above = {r: SENSES[getattr(scene, r)].parent for r in ("event", "agent", "theme") if getattr(scene, r)}
+    roles = [role for role, parent in above.items() if SENSES[parent or getattr(scene, role)].words]
+    if not roles:
         return None
-    role = rng.choice(found)
-    return refill(scene, {role: _above(getattr(scene, role))})
-
-
-def _above(name: str) -> str:
-    return lexicon().senses[name].parent or name
+    role = rng.choice(roles)
+    return refill(scene, {role: above[role] or getattr(scene, role)})
 
 
 def swap(scene: Scene, rng: Random) -> Scene | None:
     """Let agent and theme (or recipient) change places, if each can do what the other does."""
-    fillers = frame_of(scene).fillers
+    fillers = scene.frame.fillers
     for role in ("theme", "recipient"):
         other = getattr(scene, role)
         if scene.agent and other in fillers["agent"] and scene.agent in fillers[role]:
@@ -251,20 +215,18 @@ def swap(scene: Scene, rng: Random) -> Scene | None:
 
 def opposite(scene: Scene, rng: Random) -> Scene | None:
     """Replace the event by its opposite, or, if it has none, one attribute or the manner; None if nothing has one."""
-    senses = lexicon().senses
-    found = [r for r in ("event", *OPPOSABLE) if getattr(scene, r) and senses[getattr(scene, r)].opposite]
-    role = "event" if "event" in found else pick(rng, tuple(found))
-    if not role:
-        return None
-    if role == "event" and senses[scene.event].opposite not in _events(scene.agent, scene.theme, scene.recipient):
-        return None
-    changed = refill(scene, {role: senses[getattr(scene, role)].opposite})
-    return _suiting(changed) if role == "event" else changed
+    roles = [r for r in ("event", *OPPOSABLE) if getattr(scene, r) and SENSES[getattr(scene, r)].opposite]
+    if "event" in roles:
+        event = SENSES[scene.event].opposite
+        possible = event in _events(scene.agent, scene.theme, scene.recipient)
+        return _suiting(replace(scene, event=event)) if possible else None
+    role = pick(rng, tuple(roles))
+    return refill(scene, {role: SENSES[getattr(scene, role)].opposite}) if role else None
 
 
 def _suiting(scene: Scene) -> Scene:
     """The scene without tool, manner and place if its event takes none like these."""
-    fillers = frame_of(scene).fillers
+    fillers = scene.frame.fillers
     return refill(scene, {r: "" for r in ADJUNCTS[:3] if getattr(scene, r) not in fillers[r]})
 
 
@@ -274,7 +236,7 @@ def _events(agent: str, theme: str, recipient: str) -> tuple[str, ...]:
     said = {"agent": agent, "theme": theme, "recipient": recipient}
     return tuple(
         event
-        for event, frame in lexicon().frames.items()
+        for event, frame in FRAMES.items()
         if bool(theme) == bool(frame.fillers["theme"])
         and (recipient or not frame.fillers["recipient"] or "free" in frame.options)
         and (agent or not theme or "nopassive" not in frame.options)
@@ -289,11 +251,10 @@ def negate(scene: Scene, rng: Random) -> Scene | None:
 
 def other(role: str, scene: Scene, rng: Random) -> Scene | None:
     """Replace the filler of one role by another; its attribute goes with it if it does not suit the new one."""
-    frame = frame_of(scene)
     if role == "event":
         events = tuple(e for e in _events(scene.agent, scene.theme, scene.recipient) if e != scene.event)
         return _suiting(replace(scene, event=rng.choice(events))) if events else None
-    options = frame.fillers.get(role) or {"time": times(scene.past)}.get(role, ())
+    options = TIMES[scene.past] if role == "time" else scene.frame.fillers.get(role, ())
     if role.endswith("_attr"):
         options = attributes(getattr(scene, role.removesuffix("_attr")))
     taken = {scene.agent, scene.theme, scene.recipient, getattr(scene, role)}
