@@ -12,7 +12,6 @@ never cross the end of a text.
 
 from __future__ import annotations
 
-import operator
 import os
 import shutil
 import weakref
@@ -63,8 +62,7 @@ class PhraseIndex:
 
     Args:
         encoder: gives each token its vector. SLICE trains one for this.
-        min_size: words a span has at least.
-        max_size: and at most.
+        min_size, max_size: words of a span.
         dtype: `float16` or `float32`. The former takes half the space and changes a similarity by about 0.0002.
 
     Example:
@@ -84,20 +82,15 @@ class PhraseIndex:
         folder = Path(mkdtemp(prefix="sentlab-phrases-")).resolve()
         self._scratch = weakref.finalize(self, _remove, folder, os.getpid())
         dim = encoder.backbone.config.hidden_size
-        sizes = operator.index(min_size), operator.index(max_size)
-        manifest = Manifest(encoder.fingerprint(tokens=True), *sizes, dtype, dim)
+        manifest = Manifest(encoder.fingerprint(tokens=True), int(min_size), int(max_size), dtype, dim)
         manifest.write(folder)
         self._open(folder, manifest, encoder)
 
     @classmethod
     def load(cls, folder: str | Path, encoder: Encoder) -> PhraseIndex:
-        """Open a saved index with the encoder that made it; large files are mapped into memory.
+        """Open a saved index with the encoder that made it; another one is a ValueError.
 
-        We check the sizes of the files here. The first search reads them all and compares their checksums.
-
-        Raises:
-            FileNotFoundError: the folder is no phrase index.
-            ValueError: the index is damaged, or was made with other weights, another tokenizer or max_length.
+        Large files are mapped into memory. The first search reads them all and compares their checksums.
         """
         folder = Path(folder).expanduser().resolve()
         index = cls.__new__(cls)
@@ -116,7 +109,7 @@ class PhraseIndex:
 
     def __getitem__(self, number: int) -> str:
         """A text as it was added, by its number; a loop over the index gives all of them."""
-        number = range(len(self))[operator.index(number)]
+        number = range(len(self))[number]
         segment = self._segments[bisect_right(self._segments, number, key=lambda segment: segment.first_text) - 1]
         return segment.check().text(number - segment.first_text)
 
@@ -125,24 +118,16 @@ class PhraseIndex:
         """The number of words of all texts."""
         return sum(segment.extent.words for segment in self._segments)
 
-    def __repr__(self) -> str:
-        sizes = f"spans of {self.min_size} to {self.max_size}"
-        return f"PhraseIndex({len(self):,} texts, {self.words:,} words, {sizes}, {self.dtype}; {self.folder})"
-
     def add(self, texts: Iterable[str], *, precision: str | None = None, progress: bool | None = None) -> None:
         """Add texts after those that are there, and after those that other processes have added since.
 
-        A kill costs the segment that is being written, and nothing else. One process at a time adds to a folder.
+        A kill costs the segment that is being written, and nothing else. One process at a time adds to a folder, the
+        others wait for up to a minute.
 
         Args:
             texts: any iterable, of which some texts at a time are in memory. An empty text counts, too.
             precision: of the encoder's arithmetic, as in `Encoder.encode`: `bfloat16` is quicker where the CPU has AMX.
-            progress: True shows a bar, False none; None shows one once the work has taken three seconds.
-
-        Raises:
-            TypeError: an item is not a string. Texts before it may have been added: see `len(index)`.
-            ValueError: the encoder has changed, or float16 cannot hold the vector of a word.
-            TimeoutError: another process has been adding texts for a minute.
+            progress: show a bar. None: once the work has taken three seconds.
         """
         self._check_encoder()
         total = len(texts) if isinstance(texts, Sized) else None
@@ -168,7 +153,7 @@ class PhraseIndex:
         that of comparing every span of every text. Memory grows with the index by a byte a word, for `trim`.
 
         Args:
-            phrases: Q texts.
+            phrases: texts with a word each.
             k: hits a phrase; fewer only where there is nothing left that does not overlap.
             trim: compare only spans that begin and end as a phrase does: not "of a king,", but "king". No span has
                 punctuation or one of some English words at an edge, unless the phrase has one there too. See
@@ -178,18 +163,12 @@ class PhraseIndex:
 
         Returns:
             For each phrase its hits by falling similarity, of equals the first text's first.
-
-        Raises:
-            ValueError: a phrase without words, an encoder that has changed, or a damaged segment.
         """
         queries, words = self._read(checked(phrases))
         edges = [(each[0], each[-1]) for each in words]
         barred = [(FIRST & ~word_kind(first), LAST & ~word_kind(last)) if trim else (0, 0) for first, last in edges]
         order = sorted(range(len(words)), key=barred.__getitem__)  # phrases with equal edges are searched together
-        begins = None
-        if starts is not None:
-            begins = [np.asarray(places, np.int64) for places, _ in zip(starts, words, strict=True)]
-            begins = [begins[number] for number in order]
+        begins = None if starts is None else [np.asarray(starts[number], np.int64) for number in order]
         parts = [segment.check() for segment in self._segments]
         barred = [barred[number] for number in order]
         best = best_in(parts, queries[order], barred, k, self.min_size, self.max_size, begins)
@@ -213,13 +192,10 @@ class PhraseIndex:
         return self._read(checked(phrases))[0].numpy()
 
     def span_vectors(self, size: int = 1) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Give a vector for each word, some thousands at a time, for a library that finds nearest neighbours.
+        """Give words, int64 (n,), and their vectors of length 1 or 0, (n, D), for a library of nearest neighbours.
 
         The vector is that of the span of `size` words from there on, or of fewer where the text ends. Search them with
         `phrase_vectors`, and pass the words found, and those around them, to `search(..., starts=...)`.
-
-        Yields:
-            The words, int64 (n,), counted through the whole index, and their vectors of length 1 or 0, float32 (n, D).
         """
         for segment in self._segments:
             segment.check()
@@ -239,9 +215,6 @@ class PhraseIndex:
 
         Texts are numbered in the order of the folders. `out`, a new folder or an empty one, shares the files of
         segments with the old ones by hard links, or has copies on another disk. After a kill it is whole or not there.
-
-        Raises:
-            ValueError: indexes that differ in encoder, sizes or dtype, that hold the same texts, or are damaged.
         """
         places = [Path(folder).expanduser().resolve() for folder in folders]
         parts = [(folder, Manifest.read(folder)) for folder in places]
@@ -294,14 +267,13 @@ class PhraseIndex:
             queries[number] += vectors.sum(0)
             words[number] += [phrases[number][start:end] for start, end in spans]
         if [] in words:
-            raise ValueError(f"phrases[{words.index([])}] has no words to search for: {phrases[words.index([])]!r:.60}")
+            raise ValueError(f"{phrases[words.index([])]!r:.60} has no words to search for")
         return F.normalize(torch.from_numpy(queries), dim=1), words
 
     def _check_encoder(self) -> None:
-        if (now := self.encoder.fingerprint(tokens=True)) != self._manifest.encoder:
+        if self.encoder.fingerprint(tokens=True) != self._manifest.encoder:
             raise ValueError(
-                f"{self.folder} was made with another encoder (fingerprint {self._manifest.encoder}, this one has "
-                f"{now}): weights, tokenizer or max_length differ, perhaps by training. Make a new index"
+                f"{self.folder} has other weights, tokenizer or max_length than this encoder: make it anew"
             )
 
     def _hit(self, similarity: float, start: int, end: int) -> Hit:
@@ -319,7 +291,6 @@ def join(hits: Sequence[Sequence[Sequence[Hit]]], texts: Sequence[int], k: int) 
     Args:
         hits: of each index, what `PhraseIndex.search` returns for the same phrases, with the same k or a larger one.
         texts: the number of texts of each index, `len(index)`. Texts are counted through all of them, as by `merge`.
-        k: hits a phrase.
     """
     firsts = list(accumulate(texts, initial=0))
     best = []

@@ -40,8 +40,7 @@ class Part(Protocol):
     first_word: int  # its place among all words that are searched
 
     @property
-    def kinds(self) -> np.ndarray:
-        """The kind of each word, as bits, uint8 (W,)."""
+    def kinds(self) -> np.ndarray: ...  # of each word, as bits, uint8 (W,)
 
 
 def best_in(
@@ -59,8 +58,6 @@ def best_in(
         parts: in the order of their places.
         queries: (Q, D), of length 1 or 0.
         barred: of each query. The quick pass takes neighbours with equal edges together.
-        k: spans a query.
-        min_size, max_size: words of a span.
         starts: where the spans of each query may begin. None: where the quick pass says.
     """
     shortlist = _Shortlist(queries, barred, k, min_size, max_size, sum(len(part.vectors) for part in parts))
@@ -103,11 +100,8 @@ def rounded_lengths(vectors: np.ndarray, texts: np.ndarray, max_size: int) -> tu
     """Compute one over the length of every span's sum, times a scale: float16 (K, W), and the scale.
 
     It is 0 for a span of length 0, and for one that crosses the end of its text. It is NaN where only the exact pass
-    can tell: the words all but cancel, or the length is far from those of words.
-
-    Args:
-        vectors: (W, D).
-        texts: (n + 1,), each text's first word, and W.
+    can tell: the words all but cancel, or the length is far from those of words. `vectors` are (W, D), and `texts`
+    (n + 1,) each text's first word, and W.
     """
     words = len(vectors)
     lengths = np.zeros((max_size, words), dtype=np.float16)

