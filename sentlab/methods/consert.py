@@ -25,7 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.training.chunks import Parts
+from sentlab.training.losses import Parts
 from sentlab.training.processes import own_first
 
 

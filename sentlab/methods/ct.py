@@ -31,7 +31,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.training.chunks import encode_in_parts
+from sentlab.training.losses import encode_in_parts
 
 
 def tension_loss(first: Tensor, second: Tensor, negatives: Tensor) -> Tensor:

@@ -16,8 +16,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.training.chunks import encode_in_parts
-from sentlab.training.losses import corrupt, masked_lm_loss
+from sentlab.training.losses import corrupt, encode_in_parts, masked_lm_loss
 
 
 class MaskedLM(nn.Module):

@@ -26,8 +26,7 @@ from torch import Tensor, nn
 from sentlab.encoder import Encoder
 from sentlab.methods.simcse import cls_head
 from sentlab.text.views import View, viewed
-from sentlab.training.chunks import encode_in_parts
-from sentlab.training.losses import info_nce
+from sentlab.training.losses import encode_in_parts, info_nce
 from sentlab.training.processes import of_all_processes
 
 

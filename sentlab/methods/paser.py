@@ -42,8 +42,7 @@ from sentlab.encoder.inference import evaluating, padded
 from sentlab.methods.simcse import cls_head, tokenize_triples
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
-from sentlab.training.chunks import Parts, encode_in_parts
-from sentlab.training.losses import head_cross_entropy, info_nce, mask_tokens, masked_lm_loss
+from sentlab.training.losses import Parts, encode_in_parts, head_cross_entropy, info_nce, mask_tokens, masked_lm_loss
 from sentlab.training.processes import own_first
 from sentlab.training.randomness import dropout_of
 

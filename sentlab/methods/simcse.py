@@ -23,8 +23,7 @@ from torch import Tensor, nn
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.text.views import View, viewed
-from sentlab.training.chunks import encode_in_parts
-from sentlab.training.losses import corrupt, info_nce, masked_lm_loss
+from sentlab.training.losses import corrupt, encode_in_parts, info_nce, masked_lm_loss
 from sentlab.training.processes import own_first
 
 

@@ -36,7 +36,7 @@ from sentlab.encoder import Encoder
 from sentlab.encoder.inference import padded
 from sentlab.encoder.pooling import masked_mean
 from sentlab.text.words import word_boundaries
-from sentlab.training.chunks import encode_in_parts
+from sentlab.training.losses import encode_in_parts
 from sentlab.training.processes import of_all_processes
 
 

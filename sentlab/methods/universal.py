@@ -37,8 +37,8 @@ from sentlab.data.rows import LabelledPair, PhrasePair
 from sentlab.encoder import Encoder
 from sentlab.training import losses
 from sentlab.training.checkpoint import digest
-from sentlab.training.chunks import encode_in_parts
-from sentlab.training.tasks import Tasks
+from sentlab.training.config import Tasks
+from sentlab.training.losses import encode_in_parts
 
 LABELS = {
     "nli": ("entailment", "neutral", "contradiction"),

@@ -21,7 +21,7 @@ from sentlab.files import clear, replacing
 from sentlab.training import randomness
 from sentlab.training.config import History
 
-if TYPE_CHECKING:  # importing it takes a third of a second, which `import sentlab` need not wait for
+if TYPE_CHECKING:  # slow to import
     from accelerate import Accelerator
 
 FILE = "checkpoint.safetensors"
@@ -129,22 +129,20 @@ def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accel
         about = {name: json.loads(value) for name, value in file.metadata().items()}
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     was, now = about["made_by"], run.made_by
-    if other := [
-        f"{name}: {was.get(name)!r} then, {now.get(name)!r} now" for name in now if was.get(name) != now[name]
-    ]:
+    if other := [f"{name}: {was.get(name)!r} then, {now[name]!r} now" for name in now if was.get(name) != now[name]]:
         raise ValueError(f"{path} is of another run ({'; '.join(other)}): choose another folder, or overwrite=True")
     run.history, run.step = History(**about["history"]), about["step"]
     device = method.encoder.device
     run.window = [{name: torch.tensor(x, device=device) for name, x in losses.items()} for losses in about["window"]]
-    parts: dict[str, dict[str, Tensor]] = {"method": {}, "best": {}, "optimizer": {}}
-    for name, tensor in tensors.items():
-        part, key = name.split(".", 1)
-        parts[part][key] = tensor
-    method.load_state_dict(parts["method"])
-    run.best = parts["best"]
+    method.load_state_dict(_below("method.", tensors))
+    run.best = _below("best.", tensors)
     state: dict[int, dict[str, Tensor]] = defaultdict(dict)
-    for name, tensor in parts["optimizer"].items():
+    for name, tensor in _below("optimizer.", tensors).items():
         number, key = name.split(".")
         state[int(number)][key] = tensor
     optimizer.load_state_dict(optimizer.state_dict() | {"state": dict(state)})
     randomness.restore(about["random"][accelerator.process_index])
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

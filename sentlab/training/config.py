@@ -1,7 +1,8 @@
-"""The settings of a training run, and the history of what it did."""
+"""The settings of a training run, rows of several tasks in turn, and the history of what a run did."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -28,21 +29,18 @@ class TrainConfig:
 
         betas, eps, weight_decay: AdamW's; biases and layer norms are not decayed.
         max_grad_norm: gradients are clipped to this norm; `math.inf`: not clipped.
+
         eval_every: steps between evaluations on dev; None: only after the last step.
 
-        keep: `dev`: end with the weights of the best evaluation, which may be the one before the first step; `last`:
-            with those of the last step.
+        keep: end with the weights of the best evaluation, which may be the one before the first step (`dev`), or with
+            those of the last step.
 
-        seed: of the order of rows and of all that the method draws in `fit`. Weights that a method draws when it is
-            made, such as heads and decoders, come before that: call `sentlab.set_seed` before you make it.
-
+        seed: of the order of rows and of all that the method draws in `fit`. Heads and decoders are drawn before, when
+            a method is made: call `sentlab.set_seed` first.
         precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32. On a CPU bfloat16 needs
             gigabytes of kernels, one for each shape, and is no faster for a small encoder. `fit` refuses it there, but
             for methods that say `few_shapes = True`. The history's `settings["arithmetic"]` says what a run used.
         checkpoint_every: steps between checkpoints, where `fit` is given a folder.
-
-    Raises:
-        ValueError: a number out of range, or a choice that there is not. The message names the setting.
 
     Example:
         >>> sentlab.TrainConfig(steps=300, learning_rate=3e-4, eval_every=100, keep="dev").steps
@@ -76,12 +74,41 @@ class TrainConfig:
             raise ValueError(f"warmup={self.warmup} and decay={self.decay} are shares of all steps, together at most 1")
         if self.keep not in ("dev", "last") or self.precision not in ("auto", "float32", "bfloat16"):
             raise ValueError(f"keep={self.keep!r} is dev or last, precision={self.precision!r} auto, float32, bfloat16")
-        if self.batch_size % self.accumulate:
-            raise ValueError(f"batch_size {self.batch_size} does not divide into accumulate={self.accumulate} parts")
 
     def steps_over(self, rows: int) -> int:
         """Return the number of optimiser steps over so many rows: `steps`, or what `epochs` make, at least one."""
         return self.steps or max(1, round(self.epochs * (rows // min(self.batch_size, rows))))
+
+
+class Tasks(Sequence[Any]):
+    """Rows of several tasks, each beside the name of its task: `("nli", LabelledPair(...))`. Each batch is of one task.
+
+    Args:
+        turn: the tasks in their order, over and over; each at least once.
+        corpora: task -> its rows.
+
+    Source: Universal, section 3.3.
+    """
+
+    def __init__(self, turn: Sequence[str], **corpora: Sequence[Any]):
+        if not turn or set(turn) != corpora.keys() or not all(len(rows) for rows in corpora.values()):
+            raise ValueError(f"every task needs rows and a turn; the turn is {list(turn)}, rows are of {list(corpora)}")
+        self.turn, self.corpora = tuple(turn), corpora
+        self.rows = [(task, row) for task, rows in corpora.items() for row in rows]
+
+    def place(self, step: int) -> tuple[int, int, int]:
+        """Return the first of the rows that a step draws from, their number, and how many batches they had before."""
+        rounds, at = divmod(step, len(self.turn))
+        task = self.turn[at]
+        tasks = list(self.corpora)
+        first = sum(len(self.corpora[before]) for before in tasks[: tasks.index(task)])
+        return first, len(self.corpora[task]), rounds * self.turn.count(task) + self.turn[:at].count(task)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
 
 
 @dataclass
@@ -93,7 +120,6 @@ class History:
 
         losses: every few steps, `step` and the mean of each named loss over the rows since the last entry.
         dev: of each evaluation, `step` and `score`. Step 0 is the encoder before training.
-
         seen: what `on_step` returned, with `step`.
         kept_step: the step whose weights were kept. At 0, training found nothing better than its start.
         seconds: of training, over all interruptions.
@@ -110,16 +136,6 @@ class History:
     def best_dev(self) -> float | None:
         """The highest dev score, or None without an evaluation."""
         return max((row["score"] for row in self.dev), default=None)
-
-    def table(self) -> Any:
-        """Return a DataFrame: dev scores by step, the losses at each, which was kept; or losses alone without dev."""
-        import pandas as pd
-
-        losses, dev = pd.DataFrame(self.losses), pd.DataFrame(self.dev)
-        if dev.empty:
-            return losses
-        table = dev if losses.empty else pd.merge_asof(dev, losses, on="step")
-        return table.assign(kept=table["step"] == self.kept_step)
 
     def save(self, path: str | Path) -> None:
         """Write the history as JSON."""

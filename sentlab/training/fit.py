@@ -24,10 +24,9 @@ from sentlab.encoder import Encoder
 from sentlab.encoder.card import training_note
 from sentlab.training import checkpoint, randomness
 from sentlab.training.checkpoint import Run
-from sentlab.training.config import History, TrainConfig
-from sentlab.training.tasks import Tasks
+from sentlab.training.config import History, Tasks, TrainConfig
 
-if TYPE_CHECKING:  # importing it takes a third of a second, which `import sentlab` need not wait for
+if TYPE_CHECKING:  # slow to import
     from accelerate import Accelerator
 
 LOG_EVERY = 10  # steps over which the recorded losses are averaged
@@ -47,10 +46,7 @@ class Method(Protocol):
 
 
 def schedule(step: int, steps: int, warmup: float, decay: float | None = None) -> float:
-    """Return the share of the peak learning rate at `step` (from 0).
-
-    It rises linearly over `warmup` of all steps and falls linearly to zero over the last `decay` of them.
-    """
+    """Return the share of the peak learning rate at `step`: it rises over `warmup`, falls to zero over `decay`."""
     rising = max(1, round(warmup * steps))
     falling = steps - rising if decay is None else round(decay * steps)
     down = (steps - step) / falling if falling else 1.0
@@ -83,8 +79,7 @@ def fit(
 ) -> History:
     """Train `method` on `rows` in place; `method.encoder` is the result.
 
-    The same lines give the same numbers if `sentlab.set_seed` comes before the method is made: it draws its heads
-    and its decoder then. `TrainConfig(seed=...)` fixes all that is drawn here.
+    The same lines give the same numbers if `sentlab.set_seed` comes before the method is made.
 
     Args:
         method: a `Method`, as those of `sentlab.methods`.
@@ -102,21 +97,13 @@ def fit(
         on_step: called with (step, method) after each step, to watch what training does; must change nothing. What it
             returns, if anything, is kept with the step in the history's `seen` (`sentlab.watch_geometry`).
 
-    Returns:
-        What the run did.
-
     Raises:
-        ValueError: a folder with a checkpoint but neither resume nor overwrite, or with one of another run. Also what
-            would train something else in silence, such as keep="dev" without dev.
-        FloatingPointError: a loss or dev score is not finite; names it and the step.
+        ValueError: a folder with a checkpoint but neither resume nor overwrite, or with one of another run.
+        FloatingPointError: a loss or dev score is not finite.
 
     Example:
-        >>> method = sentlab.methods.SimCSE(sentlab.Encoder.from_pretrained())
-        >>> config = sentlab.TrainConfig(steps=4, batch_size=8, eval_every=2, keep="dev")
-
+        >>> method, config = sentlab.methods.SimCSE(sentlab.Encoder.from_pretrained()), sentlab.TrainConfig(steps=4)
         >>> history = sentlab.fit(method, sentences, config, sentlab.dev_score(pairs), progress=False)
-        >>> [point["step"] for point in history.dev]  # Step 0 is a candidate.
-        [0, 2, 4]
     """
     config, rows = config or TrainConfig(), as_rows(rows)
     if method.encoder.post is not None:
@@ -215,11 +202,7 @@ def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
     if all(isinstance(row, str) for row in texts):
         blank, repeated = sum(not text.strip() for text in texts), len(texts) - len(set(texts))
         if blank or repeated:
-            warnings.warn(
-                f"{blank} rows are blank and {repeated} are repeated: methods that compare the texts of a batch take "
-                "them for different ones, so leave them out",
-                stacklevel=3,
-            )
+            warnings.warn(f"{blank} rows are blank and {repeated} are repeated: leave them out", stacklevel=3)
     return texts
 
 

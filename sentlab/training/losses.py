@@ -1,17 +1,18 @@
-"""Losses that several methods share: BERT's masked-language-model corruption and its loss, InfoNCE, and the features
-of a pair of vectors for a classifier.
-"""
+"""What methods share: a batch encoded in parts, BERT's masked-language-model loss, InfoNCE, features of a pair."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from sentlab.encoder import Encoder
 from sentlab.training.processes import share_of_mean
 
+PLACES_PER_PART = 1024  # rows times length; a longer row is a part of its own
 ROWS_OF_LOGITS = 192  # in memory at a time
 
 
@@ -31,12 +32,6 @@ def mask_tokens(
         The corrupted ids, (B, L), and the chosen positions, a boolean (B, L).
 
     Source: Devlin et al. (2019), "BERT", section 3.1 and appendix A.1.
-
-    Example:
-        >>> ids, special = torch.tensor([[2, 10, 11, 3]]), torch.tensor([[1, 0, 0, 1]])
-        >>> corrupted, chosen = mask_tokens(ids, special, mask_token_id=4, vocab_size=100, rate=1.0)
-        >>> chosen.tolist()
-        [[False, True, True, False]]
     """
     shape, device = input_ids.shape, input_ids.device
     chosen = (torch.rand(shape, device=device) < rate) & ~special_mask.bool()  # (B, L)
@@ -56,8 +51,7 @@ def corrupt(input_ids: Tensor, tokenizer: Any) -> tuple[Tensor, Tensor]:
 def head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:
     """Compute the mean cross entropy, in float32, of the logits that a head makes of states.
 
-    In float32 on a CPU, the logits of a few rows at a time are in memory. Loss and gradients are the same up to
-    rounding.
+    In float32 on a CPU, only the logits of a few rows are in memory at a time.
 
     Args:
         head: (N, D) -> (N, V) logits, any floating type.
@@ -120,9 +114,7 @@ FEATURES = {
 def pair_features(u: Tensor, v: Tensor, features: str = "u,v,|u-v|") -> Tensor:
     """Set features of each pair of vectors side by side for a classifier: (B, D), (B, D) -> (B, features x D).
 
-    Args:
-        u, v: (B, D).
-        features: some of u, v, `|u-v|` and `u*v`, with commas. Table 3 of Universal has seven combinations.
+    `features` are some of u, v, `|u-v|` and `u*v`, with commas. Table 3 of Universal has seven combinations.
 
     Source: Conneau et al. (2017), "Supervised Learning of Universal Sentence Representations", section 3.1.
 
@@ -156,3 +148,75 @@ def info_nce(anchors: Tensor, candidates: Tensor, temperature: float) -> Tensor:
     with torch.autocast(anchors.device.type, enabled=False):  # it would multiply the matrices in bfloat16
         cosines = F.normalize(anchors.float(), dim=-1) @ F.normalize(candidates.float(), dim=-1).T  # (B, C)
         return F.cross_entropy(cosines / temperature, torch.arange(len(anchors), device=anchors.device))
+
+
+class Parts:
+    """Which rows of a padded batch are computed together: on a CPU those of like length, elsewhere all.
+
+    A CPU's time grows with the padded tokens. Other devices take one large part faster than several small ones.
+
+    Args:
+        lengths: (B,), how many places of each row count.
+        width: L, the padded length of the batch.
+
+    Example:
+        >>> parts = Parts(torch.tensor([2, 3]), width=3)
+        >>> x = parts.places([layer(part) for part in parts.split(parts.flat(x))])
+    """
+
+    def __init__(self, lengths: Tensor, width: int) -> None:
+        self.shape = (len(lengths), width)
+        if lengths.device.type != "cpu":
+            self.rows, self.ends = [torch.arange(len(lengths), device=lengths.device)], [width]
+        else:
+            order, sizes = lengths.argsort(stable=True), [0]
+            for length in lengths[order].tolist():
+                if sizes[-1] and (sizes[-1] + 1) * length > PLACES_PER_PART:
+                    sizes.append(0)
+                sizes[-1] += 1
+            self.rows = list(order.split(sizes))
+            self.ends = [max(1, int(lengths[rows[-1]])) for rows in self.rows]
+        grid = torch.arange(len(lengths) * width, device=lengths.device).view(self.shape)
+        self.index = torch.cat([grid[rows, :end].flatten() for rows, end in zip(self.rows, self.ends, strict=True)])
+
+    def flat(self, x: Tensor) -> Tensor:
+        """Select the places that are computed, part after part: (B, L, ...) -> (P, ...)."""
+        return x.flatten(0, 1).index_select(0, self.index)
+
+    def split(self, flat: Tensor) -> list[Tensor]:
+        """Split (P, ...) into the N rows of `end` places of each part, (N, end, ...). The gradients are joined once."""
+        shapes = [(len(rows), end) for rows, end in zip(self.rows, self.ends, strict=True)]
+        pieces = flat.split([rows * end for rows, end in shapes])
+        return [piece.unflatten(0, shape) for piece, shape in zip(pieces, shapes, strict=True)]
+
+    def vectors(self, outputs: Sequence[Tensor]) -> Tensor:
+        """Join what was made of each part's rows, (N, D) each -> (B, D), in the order of the batch."""
+        return torch.cat([*outputs]).index_select(0, torch.cat(self.rows).argsort())
+
+    def places(self, outputs: Sequence[Tensor]) -> Tensor:
+        """Join what was made of each part's places, (N, end, D) each -> (B, L, D). Places of no part are zero."""
+        flat = torch.cat([part.flatten(0, 1) for part in outputs])  # (P, D)
+        zeros = flat.new_zeros(self.shape[0] * self.shape[1], *flat.shape[1:])
+        return zeros.index_copy(0, self.index, flat).unflatten(0, self.shape)
+
+
+def encode_in_parts(
+    encoder: Encoder, input_ids: Tensor, mask: Tensor, pooling: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Encode a batch, on a CPU in parts, without the encoder's `post`.
+
+    Args:
+        input_ids, mask: (B, L). The mask is 0 at padding.
+        pooling: None takes the encoder's own.
+
+    Returns:
+        The vectors, (B, D), and the last hidden states, (B, L, D), which may be zero at padding.
+    """
+    parts = Parts(mask.sum(1), mask.shape[1])
+    words = encoder.word_embeddings(parts.flat(input_ids))  # (P, D); one look-up: each gradient is a (V, D) matrix
+    vectors, states = [], []
+    for part, kept in zip(parts.split(words), parts.split(parts.flat(mask)), strict=True):
+        hidden = encoder.hidden_states(part, kept)
+        vectors.append(encoder.pool(hidden, kept, pooling))
+        states.append(hidden[-1])
+    return parts.vectors(vectors), parts.places(states)

@@ -16,13 +16,7 @@ from torch import Tensor
 
 
 def of_all_processes(rows: Tensor) -> list[Tensor]:
-    """Gather the rows of every process, by rank, with a gradient: (N, ...) each. A process's own are `rows` itself.
-
-    N is the same in each process, as `fit` sees to.
-
-    Example:
-        >>> keys = torch.cat(of_all_processes(keys))  # (processes * N, D)
-    """
+    """Gather the rows of every process, by rank, with a gradient: (N, ...) each. A process's own are `rows` itself."""
     if _processes() == 1:
         return [rows]
     parts = list(_Gather.apply(rows))

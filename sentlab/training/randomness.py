@@ -17,10 +17,6 @@ def set_seed(seed: int) -> None:
     """Seed the random generators of Python, NumPy and torch, on all devices, with a seed from 0 to 2**32 - 1.
 
     Call it before you make a method, which draws its heads then. `TrainConfig(seed=...)` fixes what `fit` draws.
-
-    Example:
-        >>> sentlab.set_seed(0)
-        >>> method = sentlab.methods.PaSeR(sentlab.Encoder.from_pretrained())  # its decoder is the same every time
     """
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002  libraries that a method calls may draw from it
@@ -59,20 +55,10 @@ def kept() -> Iterator[None]:
 
 
 def set_dropout(module: nn.Module, p: float) -> None:
-    """Set the probability of every dropout within `module`.
+    """Set the probability of every dropout within `module`, such as a method, to `p` in [0, 1).
 
     It also reaches parts that keep the probability in an attribute, such as `nn.MultiheadAttention`. A saved encoder
     loads with the dropout that its configuration names, which stays as it was.
-
-    Args:
-        module: a method, an encoder or any other module.
-        p: the probability that an element is zeroed, in [0, 1).
-
-    Example:
-        >>> method = sentlab.methods.PaSeR(sentlab.Encoder.from_pretrained())
-        >>> set_dropout(method, 0.02)
-        >>> set(dropout_of(method).values())
-        {0.02}
     """
     for _, part, attribute in _places(module):
         setattr(part, attribute, float(p))

@@ -15,10 +15,10 @@ import sentlab
 from sentlab import methods
 from sentlab.encoder import Encoder
 from sentlab.encoder.maps import Whitening
-from sentlab.training import TrainConfig, chunks, fit, set_dropout, set_seed
+from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 from sentlab.training.checkpoint import describe
+from sentlab.training.config import Tasks
 from sentlab.training.randomness import dropout_of
-from sentlab.training.tasks import Tasks
 
 FILLED = {"targets": -100, "units": -1, "query_units": -1}  # what padding holds, where it is not 0
 CONFIG = TrainConfig(steps=5, batch_size=3, learning_rate=1e-3, checkpoint_every=2)
@@ -93,7 +93,7 @@ def test_parts_change_no_loss_and_no_gradient(case: Case, monkeypatch: pytest.Mo
         torch, "rand", lambda shape, **_: torch.arange(shape[-1], 0, -1).expand(shape) / (shape[-1] + 1)
     )
     for size in (10**9, 40):
-        monkeypatch.setattr(chunks, "PLACES_PER_PART", size)
+        monkeypatch.setattr("sentlab.training.losses.PLACES_PER_PART", size)
         calls.clear()
         method.zero_grad()
         losses = method.loss(batch)

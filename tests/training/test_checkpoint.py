@@ -21,7 +21,7 @@ from sentlab.methods import MoCo, PaSeR, SimCSE, Universal
 from sentlab.text.views import random_deletion
 from sentlab.training import TrainConfig, fit, set_dropout
 from sentlab.training.checkpoint import FILE, describe, digest
-from sentlab.training.tasks import Tasks
+from sentlab.training.config import Tasks
 
 ROWS = ["a dog runs", "the king reads a letter", "a girl eats bread", "two cars are on the road"]
 PAIRS = [PhrasePair("a dog", "a big dog", "equivalence", 1.0), PhrasePair("a king", "the king", "equivalence", 1.0)]

@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from sentlab.training import TrainConfig
+from sentlab.training.config import Tasks
 from sentlab.training.fit import batch_indices
-from sentlab.training.tasks import Tasks
 
 ROWS = Tasks(("a", "b", "a", "c"), a=range(100, 110), b="xyz", c=[7.0])
 

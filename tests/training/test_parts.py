@@ -10,15 +10,15 @@ import torch
 from sentlab.encoder import Encoder
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
-from sentlab.training import chunks
-from sentlab.training.chunks import Parts, encode_in_parts
+from sentlab.training import losses
+from sentlab.training.losses import Parts, encode_in_parts
 
 LENGTHS = torch.tensor([3, 7, 1, 0, 5, 7, 2])
 
 
 @pytest.mark.parametrize("places", [1, 14, 100])
 def test_parts_give_what_the_whole_batch_gives(monkeypatch: pytest.MonkeyPatch, places: int) -> None:
-    monkeypatch.setattr(chunks, "PLACES_PER_PART", places)
+    monkeypatch.setattr(losses, "PLACES_PER_PART", places)
     torch.manual_seed(0)
     mask = torch.arange(8) < LENGTHS.unsqueeze(1)  # (7, 8)
     x = torch.randn(7, 8, 4, requires_grad=True)
@@ -52,7 +52,7 @@ TEXTS = ["a dog", "the old farmer sees a red car and the market by the river", "
 def test_an_encoder_in_parts_gives_what_it_gives_for_one_padded_batch(
     small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch, pooling: str
 ) -> None:
-    monkeypatch.setattr(chunks, "PLACES_PER_PART", 12)
+    monkeypatch.setattr(losses, "PLACES_PER_PART", 12)
     encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu").eval()
     encoder.pseudo = PseudoTokens(encoder.dim, 5, pooling="mean")
     batch = encoder.tokenize(TEXTS)
