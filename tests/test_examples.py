@@ -18,7 +18,6 @@ from sentlab import data
 PACKAGE = Path(sentlab.__file__).parent
 ELSEWHERE = {  # module -> why its examples do not run by themselves
     "sentlab.data.tables": "they read files of the user",
-    "sentlab.training.processes": "it is for several processes",
 }
 
 

@@ -153,8 +153,8 @@ class PhraseIndex:
         that of comparing every span of every text. Memory grows with the index by a byte a word, for `trim`.
 
         Args:
-            phrases: texts with a word each.
-            k: hits a phrase; fewer only where there is nothing left that does not overlap.
+            phrases: Q texts.
+            k: hits a phrase, or fewer where nothing is left that does not overlap.
             trim: compare only spans that begin and end as a phrase does: not "of a king,", but "king". No span has
                 punctuation or one of some English words at an edge, unless the phrase has one there too. See
                 `sentlab.search.index_files.word_kind`.

@@ -62,10 +62,9 @@ class Phrase:
 
 
 def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
-    """Find the phrases of a sentence, most important first, in linear time.
+    """Find the `top` phrases of a sentence, or all, most important first.
 
-    Phrases never cross punctuation or a stopword, and never overlap. Equal scores are in text order. A phrase that
-    occurs twice is listed twice. `top` keeps at most so many.
+    Phrases never cross punctuation or a stopword, and never overlap. Equal scores are in text order.
 
     Source: Rose et al. (2010), "Automatic keyword extraction from individual documents"; PaSeR, section 3.1.1.
 
@@ -73,8 +72,6 @@ def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
         >>> [phrase.text for phrase in rake_phrases("The old farmer sold his brown horse at the market.")]
         ['old farmer sold', 'brown horse', 'market']
     """
-    if top is not None and top < 1:
-        raise ValueError(f"top must be at least 1, or None for all phrases, not {top}")
     return list(_ranked(sentence)[:top])
 
 
@@ -119,11 +116,11 @@ def _rake() -> Any:
 
 
 def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: Tagger | None = None) -> list[Phrase]:
-    """Find the noun phrases, verb groups or subordinate clauses of a sentence, in a fixed random order.
+    """Find the noun phrases, verb groups or subordinate clauses of a sentence, in a random order that it fixes.
 
     Spans never overlap. Noun phrases and verb groups are flat: "sent the boy a letter" is a verb group and two noun
-    phrases. With SBAR, a clause replaces all that is in it. All phrases are equally important, so their order is a
-    shuffle with the sentence as its seed. The first ones are a random choice, the same every time.
+    phrases. With SBAR, a clause replaces all that is in it. All phrases are equally important, so the first ones are a
+    random choice, the same every time.
 
     Args:
         sentence: the raw text. Phrases never cross punctuation.
@@ -132,14 +129,8 @@ def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: 
             averaged perceptron. The book's `experiments.toy.tag` knows the toy world.
 
     Source: PaSeR (Wu and Zhao 2022), section 3.1.1, with chunks in the place of the sub-trees of a full parse.
-
-    Example:
-        >>> tags = "DT JJ NN VBD DT JJ NN .".split()
-        >>> phrases = chunk_phrases("The old farmer sold the brown horse.", ["NP"], tag=lambda words: tags)
-        >>> sorted(phrase.text for phrase in phrases)
-        ['The old farmer', 'the brown horse']
     """
-    if isinstance(kinds, str) or not kinds or not set(kinds) <= set(CHUNKS):
+    if not set(kinds) <= set(CHUNKS):  # the letters of "NP" are none
         raise ValueError(f"kinds must be some of {', '.join(CHUNKS)} in a tuple, got {kinds!r}")
     phrases = list(_chunked(sentence, frozenset(kinds), tag or _perceptron()))
     Random(sentence).shuffle(phrases)
@@ -217,22 +208,11 @@ def mask_spans(
     Args:
         input_ids: the L token ids of one sentence.
         offsets: the characters [start, end) of each token. An empty span such as (0, 0) marks a special token.
-        phrases: what to mask.
-        mask_token_id: of the tokenizer.
 
     Returns:
         The masked copy, L ids, and for each phrase the positions of its tokens.
 
     Source: PaSeR (Wu and Zhao 2022), section 3.1.2.
-
-    Example:
-        >>> tokenizer = sentlab.Encoder.from_pretrained().tokenizer
-        >>> encoded = tokenizer("The farmer sold his horse.", return_offsets_mapping=True)
-        >>> phrase = rake_phrases("The farmer sold his horse.")[1]  # "horse".
-
-        >>> ids, places = mask_spans(encoded["input_ids"], encoded["offset_mapping"], [phrase], tokenizer.mask_token_id)
-        >>> tokenizer.decode(ids)
-        '[CLS] the farmer sold his [MASK]. [SEP]'
     """
     masked, positions = list(input_ids), []
     for phrase in phrases:

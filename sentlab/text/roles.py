@@ -33,11 +33,10 @@ class _Piece:
     tags: tuple[str, ...]
 
     def text(self, first: int = 0) -> str:
-        """Return the piece as the sentence spells it, from one of its tokens on."""
         return self.tokens[0].string[self.tokens[first].start() : self.tokens[-1].end()]
 
     def verbs(self) -> list[str]:
-        """Return the piece's verbs in lower case and without "n't"; of a modal its tag."""
+        """Return the verbs in lower case and without "n't"; of a modal its tag."""
         tagged = [(token[0].lower(), tag) for token, tag in zip(self.tokens, self.tags, strict=True)]
         return [tag if tag == "MD" else _NEGATION.sub("", word) for word, tag in tagged if tag[:2] in ("MD", "VB")]
 
@@ -61,13 +60,8 @@ def label_roles(sentence: str, *, tag: Tagger | None = None) -> list[dict[str, s
     and of "wants to buy" only "buy" is found. Nouns behind a verb: the first is the object, be it a recipient ("gave
     the boy a letter") or a time ("left last year"). "Has" before its subject and "'s" for "has" are not seen.
 
-    Args:
-        sentence: the raw text.
-        tag: gives each token its Penn tag, as in `sentlab.text.phrases.chunk_phrases`.
-
-    Returns:
-        A frame for each predicate in text order: those of ARG0, PRED, ARGM-NEG and ARG1 that there are, as the sentence
-        spells them. An imperative, for one, has no ARG0.
+    `tag` is as in `sentlab.text.phrases.chunk_phrases`. Each predicate has a frame, in text order, of those roles that
+    there are, as the sentence spells them.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4, with these rules in the place of a trained labeller.
 

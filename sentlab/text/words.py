@@ -48,15 +48,14 @@ def word_boundaries(text: str, offsets: np.ndarray) -> np.ndarray:
     """Return where the words of a text begin among its tokens.
 
     Sub-words of one word stay together, and so does "don't". A letter and its combining marks are one character,
-    composed or not. A Chinese character is a word, and so is a letter of Thai, Lao, Khmer and Burmese: finding longer
-    words in these scripts takes a dictionary.
+    composed or not. A punctuation mark is a word, and so is an emoji, a Chinese character, and a letter of Thai, Lao,
+    Khmer and Burmese: finding longer words in these scripts takes a dictionary.
 
     Args:
-        text: the text.
         offsets: (T, 2), character start and end of each token, as `Encoder.encode_tokens` gives them.
 
     Returns:
-        int64 (W + 1,), from 0 to T, for `best_spans`; a punctuation mark is a word, and so is an emoji.
+        int64 (W + 1,), from 0 to T, for `best_spans`.
 
     Example:
         >>> word_boundaries("isn't it", np.array([[0, 3], [3, 5], [6, 8]]))  # two tokens make the first word
@@ -92,11 +91,9 @@ def word_places(text: str) -> np.ndarray:
 
 
 def tokens(text: str) -> list[str]:
-    """Split a text into lower-case words in order: runs of letters and digits, clitics ("n't", "'s") and numbers apart.
+    """Split a text into lower-case words: "A well-known dog's 3.5 kg!" is a well known dog 's 3.5 kg.
 
     A letter and its accent are one character, whether the text composes them or not (NFC).
-
-    Punctuation is left out, and hyphens divide: "A well-known dog's 3.5 kg!" is a, well, known, dog, 's, 3.5, kg.
     """
     return LOWER_WORD.findall(unicodedata.normalize("NFC", text.lower()).replace("’", "'"))
 
@@ -104,11 +101,7 @@ def tokens(text: str) -> list[str]:
 class BM25:
     """Okapi BM25: how well texts fit the words of a query, without vectors.
 
-    Words are those of `tokens`. A word in more than half of the texts weighs nothing. Frequencies and lengths are those
-    of the texts, and a text scores 0 without a word of the query.
-
-    Args:
-        texts: N of them.
+    Words are those of `tokens`. A word in more than half of the texts weighs nothing.
 
     Source: Robertson et al. (1994), "Okapi at TREC-3".
 
@@ -121,8 +114,6 @@ class BM25:
         import bm25s  # slow to import
 
         words = [tokens(text) for text in texts]
-        if not any(words):
-            raise ValueError("no text has a letter or a digit, so BM25 finds no word")
         self._size, self._index = len(words), bm25s.BM25(k1=K1, b=B, method="robertson")
         self._index.index(words, show_progress=False)
 

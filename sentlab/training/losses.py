@@ -158,10 +158,6 @@ class Parts:
     Args:
         lengths: (B,), how many places of each row count.
         width: L, the padded length of the batch.
-
-    Example:
-        >>> parts = Parts(torch.tensor([2, 3]), width=3)
-        >>> x = parts.places([layer(part) for part in parts.split(parts.flat(x))])
     """
 
     def __init__(self, lengths: Tensor, width: int) -> None:

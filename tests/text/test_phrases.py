@@ -64,13 +64,6 @@ def test_spans_are_exact(sentence: str, expected: list[str]) -> None:
         assert sentence[phrase.start : phrase.end] == phrase.text
 
 
-def test_top_keeps_the_first_by_score_then_by_place() -> None:
-    sentence = "a tool with the old red hammer at work"
-    assert [text for text, _ in found(sentence)] == ["old red hammer", "tool", "work"]
-    assert [text for text, _ in found(sentence, top=2)] == ["old red hammer", "tool"]
-    assert found("It is what it is. ?!") == []
-
-
 def test_masks_hide_each_token_that_overlaps_a_phrase_and_no_other() -> None:
     # [CLS] a mother - in - law sings [SEP]; "mother-in-law" is characters 2 to 15
     offsets = [(0, 0), (0, 1), (2, 8), (8, 9), (9, 11), (11, 12), (12, 15), (16, 21), (0, 0)]
@@ -118,17 +111,6 @@ def chunks(sentence: str, kinds: tuple[str, ...] = ("NP", "VP"), tag: Tagger | N
 )  # fmt: skip
 def test_chunks_by_hand(sentence: str, tags: str, expected: list[str]) -> None:
     assert chunks(sentence, tag=tagger(tags)) == expected
-
-
-def test_the_tagger_sees_penn_tokens() -> None:
-    seen = []
-
-    def tag(words: list[str]) -> list[str]:
-        seen.extend(words)
-        return ["NN"] * len(words)
-
-    chunk_phrases("John’s dog can't, won't; n't.", tag=tag)
-    assert seen == ["John", "'s", "dog", "ca", "n't", ",", "wo", "n't", ";", "n't", "."]
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,7 @@ def upper(word: str) -> list[str]:
 
 
 replace: View = partial(synonym_replacement, synonyms=upper)
-VIEWS = [pytest.param(view, id=name) for name, view in
-         (("synonyms", replace), ("deletion", random_deletion), ("swap", random_swap),
-          ("duplication", random_duplication))]  # fmt: skip
+VIEWS = [replace, random_deletion, random_swap, random_duplication]
 
 
 def changed(before: Sequence[str], after: Sequence[str]) -> int:
@@ -174,16 +172,12 @@ def test_views_are_pure_and_repeatable(view: View) -> None:
     assert view([], Random(0)) == []
     assert view(["[MASK]"], Random(0)) == ["[MASK]"]
     assert len({tuple(view(words, Random(seed), rate=0.3)) for seed in range(20)}) > 5  # type: ignore[call-arg]
-    for rate in (-0.1, 1.1, float("nan")):
+    for sentence, rate in ((words, -0.1), (words, float("nan")), ("a sentence", 0.1)):
         with pytest.raises(ValueError, match="rate"):
-            view(words, Random(0), rate=rate)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match="split_words"):
-        view("a sentence", Random(0))
+            view(sentence, Random(0), rate=rate)  # type: ignore[call-arg]
 
 
 def test_composed_views_follow_each_other() -> None:
-    both = compose(partial(random_swap, rate=0.2), random_deletion)
     rng = Random(3)
-    expected = random_deletion(random_swap(LETTERS, rng, rate=0.2), rng)
-    assert both(LETTERS, Random(3)) == expected
-    assert compose()(("a", "b"), Random(0)) == ["a", "b"]
+    expected = random_deletion(random_swap(LETTERS, rng), rng)
+    assert compose(random_swap, random_deletion)(LETTERS, Random(3)) == expected

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sentlab.encoder import Encoder
-from sentlab.text.words import BM25, K1, B, tokens, word_boundaries, word_places
+from sentlab.text.words import BM25, K1, B, word_boundaries, word_places
 
 
 def words(text: str, pieces: list[str] | None = None) -> list[str]:
@@ -93,7 +93,3 @@ def test_bm25_scores_are_those_of_the_formula() -> None:
     assert index.scores("Dog?").tolist() == pytest.approx([0, expected, 0, 0], rel=1e-5)
     assert not index.scores("?!").any()
     assert not index.scores("whale").any()
-
-
-def test_words_of_bm25_and_word_vectors() -> None:
-    assert tokens("A well-known dog's 3.5 kg, don\u2019t!") == "a well known dog 's 3.5 kg do n't".split()
