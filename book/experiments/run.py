@@ -104,7 +104,7 @@ class RunSettings(Typed):
 
     encoder: EncoderSettings  # source, pooling, max_length, device
     method: MethodSettings | None = None  # name and arguments; null: only evaluate the encoder
-    # for views and chunks: `nltk` (WordNet, NLTK's tagger, roles by rules) or `toy` (the toy world's)
+    # for views: `nltk` (WordNet, roles by rules) or `toy` (the toy world's synonyms and roles)
     words: Literal["nltk", "toy"] = "nltk"
     # corpus and split to train on; for Universal task -> corpus and split
     data: CorpusSettings | dict[str, CorpusSettings] | None = None
@@ -526,8 +526,7 @@ def build_method(settings: RunSettings, corpus: Any) -> Any:
             steps.append(partial(view, **rate) if rate else view)
         arguments["view"] = views.compose(*steps)
     if kinds := arguments.pop("phrases", None):
-        tag = toy.tag if in_toy_world else None
-        arguments["phrases"] = partial(phrases.chunk_phrases, kinds=tuple(kinds), tag=tag)
+        arguments["phrases"] = partial(phrases.chunk_phrases, kinds=tuple(kinds))
     if chosen.name == "Universal":
         arguments |= {"tasks": list(corpus.corpora), "paraphrases": corpus.corpora.get("pi", ())}
     method = method_class(chosen.name)

@@ -126,7 +126,7 @@ def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: 
         sentence: the raw text. Phrases never cross punctuation.
         kinds: some of `CHUNKS`.
         tag: gives each token of a list a Penn Treebank tag. A clitic such as "n't" is one token. None takes NLTK's
-            averaged perceptron. The book's `experiments.toy.tag` knows the toy world.
+            averaged perceptron.
 
     Source: PaSeR (Wu and Zhao 2022), section 3.1.1, with chunks in the place of the sub-trees of a full parse.
     """

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -139,78 +137,6 @@ def test_synonyms_of_inflected_words() -> None:
     assert toy.synonyms("waters") == ()  # of a verb that has none, and of a noun that has no plural
     for word in sorted({text for sense in SENSES.values() for text in sense.words}):
         assert all(word in toy.synonyms(other) and other != word for other in toy.synonyms(word))
-
-
-def test_tags_by_hand() -> None:
-    tagged = """
-    the/DT farmer/NN is/VBZ not/RB watering/VBG the/DT roses/NNS ./.
-    water/NN was/VBD being/VBG drunk/VBN by/IN the/DT cook/NN in/IN the/DT swimming/NN pool/NN ./.
-    two/CD cooks/NNS water/VBP the/DT tree/NN and/NN drink/VBP water/NN ./.
-    it/PRP was/VBD the/DT nurse/NN who/WP sent/VBD the/DT letter/NN to/TO a/DT police/NN officer/NN ./.
-    the/DT letter/NN that/WDT the/DT nurse/NN sent/VBD to/TO the/DT pilot/NN was/VBD brief/JJ ./.
-    a/DT pupil/NN who/WP was/VBD wealthy/JJ mailed/VBD the/DT worn/JJ dress/NN ,/, yesterday/RB ./.
-    with/IN a/DT saw/NN ,/, the/DT carpenter/NN saw/VBD three/CD old/JJ sheep/NNS and/NN a/DT sheep/NN ./.
-    where/WRB was/VBD the/DT old/JJ map/NN mailed/VBN by/IN the/DT guard/NN ?/.
-    where/WRB did/VBD the/DT guard/NN cut/VB the/DT rope/NN ?/.
-    what/WP is/VBZ the/DT best/JJS way/NN to/TO clean/VB clean/JJ plates/NNS ?/.
-    do/VBP you/PRP know/VB who/WP read/VBD the/DT play/NN ?/.
-    there/EX is/VBZ a/DT boy/NN quickly/RB drawing/VBG a/DT drawing/NN of/IN chess/NN ./.
-    after/IN the/DT lunch/NN break/NN ,/, the/DT boys/NNS break/VBP the/DT washing/NN machine/NN ./.
-    the/DT girl/NN was/VBD happily/RB taking/VBG a/DT walk/NN on/IN Monday/NNP ./.
-    The/DT lad/NN does/VBZ not/RB let/VB go/VB of/IN the/DT rope/NN ./.
-    photograph/VB a/DT swan/NN
-    wooden/JJ watch/NN
-    tear/VB down/RP the/DT barn/NN
-    Zyzzyva/NN
-    """
-    for line in tagged.strip().splitlines():
-        words, tags = zip(*(item.rsplit("/", 1) for item in line.split()), strict=True)
-        assert toy.tag(words) == list(tags), line
-
-
-def test_tags_agree_with_the_roles_of_a_sentence() -> None:
-    checked = Counter[str]()
-    for number, scene in enumerate(scenes("test", "tags", 1500)):
-        sentence = render(scene, Random(number))
-        words = [(m[0], m.start()) for m in re.finditer(r"[\w'-]+|[.,]", sentence.text)]
-        tags = toy.tag([word for word, _ in words])
-        assert tags[-1] == "."
-        for role, start, end in sentence.spans:
-            said = [name for (_, at), name in zip(words, tags, strict=True) if start <= at < end]
-            text = sentence.text[start:end]
-            if role in ("agent", "theme", "recipient", "tool") and not re.search(r"\b(of|who|that)\b", text):
-                assert said[-1][:2] == "NN", (sentence.text, text, said)
-                assert not any(name.startswith("V") for name in said), (sentence.text, text, said)
-            elif role == "event":
-                assert said[0][0] == "V", (sentence.text, text, said)
-                passive = "passive" in sentence.form
-                assert not passive or said[0] == "VBN", (sentence.text, text, said)
-                assert passive or said[0] != "VBN", (sentence.text, text, said)
-            elif role.endswith("_attr"):
-                assert said == ["JJ"], (sentence.text, text, said)
-            elif role == "manner" and " " not in text:
-                assert said == ["RB"], (sentence.text, text, said)
-            else:
-                continue
-            checked[role] += 1
-    assert min(checked[role] for role in ("agent", "theme", "recipient", "tool", "event", "theme_attr", "manner")) > 20
-
-
-@pytest.mark.realdata
-def test_tags_agree_with_nltk_s(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import nltk
-    from nltk.tag.perceptron import PerceptronTagger
-
-    monkeypatch.setattr(nltk.data, "path", [*nltk.data.path, str(real_data / "nltk_data")])
-    try:
-        tagger = PerceptronTagger()
-    except LookupError:
-        pytest.skip(f"NLTK's averaged_perceptron_tagger_eng is not in {nltk.data.path}; set NLTK_DATA")
-    pairs = Counter[bool]()
-    for text in data.load("toy-sentences")[:300]:
-        words = re.findall(r"[\w'-]+|[.,]", text)
-        pairs.update(a == b for a, (_, b) in zip(toy.tag(words), tagger.tag(words), strict=True))
-    assert pairs[True] / pairs.total() > 0.95
 
 
 def test_questions() -> None:

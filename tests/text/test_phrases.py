@@ -6,7 +6,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from experiments import toy
+import toy_tags
 from experiments.toy.grammar import render
 from experiments.toy.scene import scenes
 
@@ -86,7 +86,7 @@ def tagger(tags: str) -> Tagger:
     return lambda words: tags.split()
 
 
-def chunks(sentence: str, kinds: tuple[str, ...] = ("NP", "VP"), tag: Tagger | None = toy.tag) -> list[str]:
+def chunks(sentence: str, kinds: tuple[str, ...] = ("NP", "VP"), tag: Tagger | None = toy_tags.tag) -> list[str]:
     """Chunk phrases in text order."""
     return [phrase.text for phrase in sorted(chunk_phrases(sentence, kinds, tag=tag), key=lambda phrase: phrase.start)]
 
@@ -138,8 +138,8 @@ def test_chunks_are_all_equal_and_shuffled_by_the_sentence() -> None:
     sentences = [
         f"the {word} dog saw the cat" for word in ("big", "small", "old", "young", "red", "sad", "wild", "hot")
     ]
-    found = [chunk_phrases(sentence, tag=toy.tag) for sentence in sentences]
-    assert found == [chunk_phrases(sentence, tag=toy.tag) for sentence in sentences]
+    found = [chunk_phrases(sentence, tag=toy_tags.tag) for sentence in sentences]
+    assert found == [chunk_phrases(sentence, tag=toy_tags.tag) for sentence in sentences]
     assert {phrase.score for phrases in found for phrase in phrases} == {1.0}
     assert len({phrases[0].text.split()[0] + phrases[0].text[-3:] for phrases in found}) == 3  # any may be the first
     # pinned: the order is the same in every process and on every machine
@@ -151,7 +151,7 @@ def test_chunk_spans_of_the_toy_world_are_its_roles() -> None:
     checked = 0
     for number, scene in enumerate(scenes("test", "chunks", 400)):
         sentence = render(scene, Random(number))
-        places = sorted((phrase.start, phrase.end) for phrase in chunk_phrases(sentence.text, tag=toy.tag))
+        places = sorted((phrase.start, phrase.end) for phrase in chunk_phrases(sentence.text, tag=toy_tags.tag))
         assert all(end <= start for (_, end), (start, _) in pairwise(places))
         for role, start, end in sentence.spans:
             words = sentence.text[start:end].split()

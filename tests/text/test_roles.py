@@ -6,7 +6,7 @@ from collections import Counter
 from random import Random
 
 import pytest
-from experiments import toy
+import toy_tags
 from experiments.toy.grammar import frame, render
 from experiments.toy.scene import scenes
 
@@ -79,7 +79,7 @@ def test_rules_find_the_roles_of_the_toy_world() -> None:
             continue
         gold, counts = frame(sentence), right[sentence.form]
         counts["all"] += 1
-        for found in label_roles(sentence.text, tag=toy.tag):
+        for found in label_roles(sentence.text, tag=toy_tags.tag):
             if found["PRED"].split()[0] == gold["PRED"].split()[0]:  # "setting" of "setting fire to"
                 counts.update(name for name in NAMES if found.get(name) == gold.get(name))
                 counts["verb"] += 1

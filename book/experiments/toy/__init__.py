@@ -2,7 +2,7 @@
 
 from experiments.toy.corpora import NAMES, load, roles
 from experiments.toy.grammar import forms, render
-from experiments.toy.lexicon import synonyms, tag
+from experiments.toy.lexicon import synonyms
 from experiments.toy.scene import Scene, scenes, score
 
-__all__ = ["NAMES", "Scene", "forms", "load", "render", "roles", "scenes", "score", "synonyms", "tag"]
+__all__ = ["NAMES", "Scene", "forms", "load", "render", "roles", "scenes", "score", "synonyms"]

@@ -1,21 +1,14 @@
-"""The toy world: a small English in which every kind of corpus can be had offline, with gold by construction.
+"""The corpora of the toy world: their gold is what is known of the scenes (`scene.py`) of which their texts tell.
 
-Scenes (`scene.py`) are drawn from event frames and put into words (`grammar.py`) in several syntactic forms. The words
-are any synonyms of the lexicon (`lexicon.py`, read from `experiments/assets/toy`). What is known of the scenes is the
-gold: pairs are graded by `score`,
-
-    score = 5 * sum of weight(role) * similarity(fillers) / sum of weight(role), over all roles that either scene fills
-
-rounded to a tenth; the weights, the similarities and the cap for a flipped polarity stand there as constants. A scene
-belongs to one split by a hash of its participants and the class of its event, so that train, dev and test share none.
-Results on it are to be called what they are: results on the toy world.
+A scene belongs to one split by a hash of its participants and the class of its event, so that train, dev and test share
+none. Results on these corpora are to be called what they are: results on the toy world.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache
 from itertools import combinations, cycle
 from random import Random
 from typing import Any
@@ -23,10 +16,10 @@ from typing import Any
 from sentlab.data import rows
 from sentlab.data.rows import Corpus
 
-from experiments.toy import scene as scenery
+from experiments.toy import edits
 from experiments.toy.grammar import Sentence, ask, asked, frame, render
 from experiments.toy.lexicon import FRAMES, SENSES, ancestors, article
-from experiments.toy.scene import SPLITS, UNSAID, WEIGHTS, Scene, draw, other, scenes, score, short, split_of
+from experiments.toy.scene import SPLITS, UNSAID, WEIGHTS, Scene, attributes, draw, scenes, score, similarity, split_of
 
 SIZES = {  # name: rows of train, dev, test
     "toy-sentences": (20_000, 2_000, 2_000),
@@ -41,7 +34,6 @@ SIZES = {  # name: rows of train, dev, test
 }
 NAMES = tuple(SIZES)
 QUESTIONS = ("how", "how", "who", "where", "when", "why")  # how twice: it is asked most
-Edit = Callable[[Scene, Random], Scene | None]
 
 
 def load(name: str, split: str = "test", *, seed: int = 0, size: int | None = None) -> Corpus[Any]:
@@ -70,9 +62,6 @@ def roles(sentence: str) -> list[dict[str, str]]:
 
     Returns:
         One frame, as `grammar.frame` has it: the words of PRED, and of ARG0, ARGM-NEG and ARG1 if they are said.
-
-    Raises:
-        KeyError: the sentence is not of that corpus.
     """
     return [dict(_roles()[sentence])]
 
@@ -81,20 +70,17 @@ def roles(sentence: str) -> list[dict[str, str]]:
 def _roles() -> dict[str, dict[str, str]]:
     frames: dict[str, dict[str, str]] = {}
     for split, size in zip(SPLITS, SIZES["toy-sentences"], strict=True):
-        wanted = len(frames) + size
-        for sentence in _told(split, 0, Random(f"toy-sentences {split} 0")):  # as `load` tells them
+        rng, wanted = Random(f"toy-sentences {split} 0"), len(frames) + size  # as `load` makes them
+        for scene in scenes(split, 0):
+            sentence = render(scene, rng)
             frames.setdefault(sentence.text, frame(sentence))
             if len(frames) == wanted:
                 break
     return frames
 
 
-def _told(split: str, seed: int, rng: Random) -> Iterator[Sentence]:
-    return (render(scene, rng) for scene in scenes(split, seed))
-
-
 def _sentences(split: str, seed: int, rng: Random) -> Iterator[str]:
-    return (sentence.text for sentence in _told(split, seed, rng))
+    return (render(scene, rng).text for scene in scenes(split, seed))
 
 
 def _positive(split: str, seed: int, name: str) -> Iterator[Scene]:
@@ -106,51 +92,20 @@ def _beside(first: Sentence, close: bool, scene: Scene, rng: Random) -> str:
     return render(scene, rng, like=first).text if close else render(scene, rng, unlike=first).text
 
 
-def _changed(edits: tuple[Edit, ...], scene: Scene, split: str, rng: Random) -> Scene | None:
-    """A scene after some edits; none if one does not apply, or it leaves the split."""
-    changed: Scene | None = scene
-    for edit in edits:
-        changed = edit(changed, rng) if changed else None
-    return changed if changed and split_of(changed.core) == split else None
-
-
-def _same(scene: Scene, rng: Random) -> Scene:
-    return scene
-
-
-def _either(*edits: Edit) -> Edit:
-    return lambda scene, rng: rng.choice(edits)(scene, rng)
-
-
-_ATTRIBUTE = _either(partial(other, "agent_attr"), partial(other, "theme_attr"))
-_CIRCUMSTANCE = _either(*(partial(other, role) for role in ("tool", "manner", "place", "time")))
-KINDS: dict[str, Edit] = {
-    "paraphrase": _same,
-    "shorter": short,
-    "hypernym": scenery.general,
-    "roles swapped": scenery.swap,
-    "opposite": scenery.opposite,
-    "negation": scenery.negate,
-    "other agent": partial(other, "agent"),
-    "other theme": partial(other, "theme"),
-    "other event": partial(other, "event"),
-    "other attribute": _ATTRIBUTE,
-    "other circumstance": _CIRCUMSTANCE,
-    "unrelated": lambda scene, rng: draw(rng),
-}
-FREE_WORDING = ("paraphrase", "shorter", "hypernym")  # the second sentence of these is worded as differently as can be
-BANDS: tuple[tuple[tuple[str, ...], ...], ...] = (  # changes that tend to give a gold of 0-1, 1-2, 2-3, 3-4, 4-5
-    (("unrelated",), ("unrelated",), ("other event", "other agent", "other theme")),
-    (("other event", "other theme"), ("other event", "other agent"), ("other event", "other agent", "other theme"),
-     ("opposite", "other theme"), ("other event", "roles swapped"), ("roles swapped", "opposite"), ("unrelated",)),
-    (("negation",), ("other event",), ("other event", "shorter"),
-     ("other agent", "other theme"),
-     ("opposite",), ("opposite", "shorter"), ("roles swapped",), ("shorter", "other event")),
-    (("other theme",), ("other event",), ("other agent",), ("opposite",), ("roles swapped",),
-     ("shorter", "other theme"),
-     ("shorter", "other agent"), ("other agent", "other circumstance"), ("other theme", "other attribute")),
-    (("paraphrase",), ("paraphrase",), ("shorter",), ("hypernym",), ("other attribute",), ("other circumstance",)),
-)  # fmt: skip
+FREE_WORDING = {"paraphrase", "shorter", "hypernym"}  # the second sentence of these is worded as differently as can be
+BANDS = [  # changes that tend to give a gold of 0-1, 1-2, 2-3, 3-4, 4-5
+    [tuple(change.split(" + ")) for change in changes.split(", ")]
+    for changes in (
+        "unrelated, unrelated, other event + other agent + other theme",
+        "other event + other theme, other event + other agent, other event + other agent + other theme, "
+        "opposite + other theme, other event + roles swapped, roles swapped + opposite, unrelated",
+        "negation, other event, other event + shorter, other agent + other theme, opposite, opposite + shorter, "
+        "roles swapped, shorter + other event",
+        "other theme, other event, other agent, opposite, roles swapped, shorter + other theme, shorter + other agent, "
+        "other agent + other circumstance, other theme + other attribute",
+        "paraphrase, paraphrase, shorter, hypernym, other attribute, other circumstance",
+    )
+]
 
 
 def _sts(split: str, seed: int, rng: Random) -> Iterator[rows.ScoredPair]:
@@ -168,29 +123,21 @@ def _sts(split: str, seed: int, rng: Random) -> Iterator[rows.ScoredPair]:
 
 def _sts_pair(scene: Scene, names: tuple[str, ...], band: int, split: str, rng: Random) -> rows.ScoredPair | None:
     """A scene and its change, if the gold is in the band and the wordings differ."""
-    changed = _changed(tuple(KINDS[n] for n in names), scene, split, rng)
+    changed = edits.apply(scene, split, rng, *(edits.KINDS[name] for name in names))
     if changed is None or not band <= score(scene, changed) < band + 1 + (band == 4):
         return None
     first = render(scene, rng)
-    close = not set(names) & set(FREE_WORDING) and rng.random() < 0.5
+    close = FREE_WORDING.isdisjoint(names) and rng.random() < 0.5
     second = _beside(first, close, changed, rng)
     one, two = rng.choice(((first.text, second), (second, first.text)))
     kind = names[0] if len(names) == 1 else "several"
     return rows.ScoredPair(one, two, score(scene, changed), kind) if one != two else None
 
 
-_ENTAILED = _either(
-    _same, short, short, scenery.general, lambda scene, rng: scenery.general(short(scene, rng) or scene, rng)
-)
-_CONTRARY = _either(scenery.negate, scenery.opposite, scenery.opposite)
-
-
 def _nli(split: str, seed: int, rng: Random) -> Iterator[rows.Triple]:
     """An anchor, what follows from it, and a contradiction or a scene that differs in what matters."""
-    negative = _either(_CONTRARY, partial(other, "theme"), partial(other, "event"), scenery.swap)
     for scene in _positive(split, seed, "toy-nli"):
-        follows = _changed((_ENTAILED,), scene, split, rng)
-        contrary = _changed((negative,), scene, split, rng)
+        follows, contrary = (edits.apply(scene, split, rng, edit) for edit in (edits.ENTAILED, edits.NOT_ENTAILED))
         if follows and contrary:
             anchor = render(scene, rng)
             wrong = _beside(anchor, rng.random() < 0.5, contrary, rng)
@@ -199,18 +146,15 @@ def _nli(split: str, seed: int, rng: Random) -> Iterator[rows.Triple]:
 
 def _nli_pairs(split: str, seed: int, rng: Random) -> Iterator[rows.LabelledPair]:
     """Premise and hypothesis, the three labels in turn; either may leave out details, so that length tells little."""
-    labels = ("entailment", "contradiction", "neutral")
-    maybe_short = _either(_same, lambda scene, rng: short(scene, rng) or scene)
-    turn = 0
+    labels = cycle(("entailment", "contradiction", "neutral"))
+    label = next(labels)
     for scene in _positive(split, seed, "toy-nli-pairs"):
-        label = labels[turn % 3]
-        premise, hypothesis = _changed((maybe_short,), scene, split, rng), None
+        premise, hypothesis = edits.apply(scene, split, rng, edits.MAYBE_SHORT), None
         if label == "neutral":
-            premise = _changed((_either(short, scenery.general),), scene, split, rng)
-            hypothesis = _changed((maybe_short,), scene, split, rng)
+            premise = edits.apply(scene, split, rng, edits.either(edits.short, edits.general))
+            hypothesis = edits.apply(scene, split, rng, edits.MAYBE_SHORT)
         elif premise:
-            edits = (_ENTAILED,) if label == "entailment" else (_CONTRARY,)
-            hypothesis = _changed(edits, premise, split, rng)
+            hypothesis = edits.apply(premise, split, rng, edits.ENTAILED if label == "entailment" else edits.CONTRARY)
         if not premise or not hypothesis:
             continue
         if label == "contradiction" or _follows(hypothesis, premise) == (label == "entailment"):
@@ -218,7 +162,7 @@ def _nli_pairs(split: str, seed: int, rng: Random) -> Iterator[rows.LabelledPair
             second = _beside(first, rng.random() < 0.4, hypothesis, rng)
             if first.text != second:
                 yield rows.LabelledPair(first.text, second, label)
-                turn += 1
+                label = next(labels)
 
 
 def _follows(hypothesis: Scene, premise: Scene) -> bool:
@@ -226,19 +170,19 @@ def _follows(hypothesis: Scene, premise: Scene) -> bool:
     return all(getattr(hypothesis, role) in ("", *ancestors(getattr(premise, role))) for role in WEIGHTS)
 
 
-def _question(scene: Scene, kind: str, split: str) -> Scene | None:
+def _question(scene: Scene | None, kind: str, split: str) -> Scene | None:
     """What is asked, if it can be asked and belongs to the split."""
-    question = asked(scene, kind)
+    question = asked(scene, kind) if scene else None
     return question if question and split_of(question.core) == split else None
 
 
-def _questions(split: str, seed: int, name: str, rng: Random) -> Iterator[tuple[str, Scene]]:
+def _questions(split: str, seed: int, name: str) -> Iterator[tuple[str, Scene]]:
     """Kinds of question and their scenes, all of different meaning."""
     seen = set()
-    drawing = Random(f"{name} questions {split} {seed}")
+    rng = Random(f"{name} questions {split} {seed}")
     while True:
-        kind = drawing.choice(QUESTIONS)
-        question = _question(draw(drawing), kind, split)
+        kind = rng.choice(QUESTIONS)
+        question = _question(draw(rng), kind, split)
         if question and (kind, question.meaning) not in seen:
             seen.add((kind, question.meaning))
             yield kind, question
@@ -247,35 +191,31 @@ def _questions(split: str, seed: int, name: str, rng: Random) -> Iterator[tuple[
 def _near_question(kind: str, question: Scene, split: str, rng: Random) -> tuple[str, Scene] | None:
     """A question that looks like another one and asks something else."""
     if kind in ("where", "when", "why") and rng.random() < 0.3:
-        new = rng.choice(tuple(k for k in ("where", "when", "why") if k != kind))
-        same = _question(question, new, split)
-        return (new, same) if same else None
-    others = (partial(other, role) for role in ("theme", "event", "agent"))
-    edits: list[Edit] = [scenery.opposite, scenery.swap, _ATTRIBUTE, *others]
-    edit = rng.choice(edits)
-    changed = _changed((edit,), question, split, rng)
-    again = _question(changed, kind, split) if changed else None
-    return (kind, again) if again and again.meaning != question.meaning else None
+        kind = rng.choice(tuple(k for k in ("where", "when", "why") if k != kind))
+        same = _question(question, kind, split)
+        return (kind, same) if same else None
+    changed = _question(edits.apply(question, split, rng, edits.NEAR), kind, split)
+    return (kind, changed) if changed and changed.meaning != question.meaning else None
 
 
 def _duplicates(split: str, seed: int, rng: Random) -> Iterator[rows.DuplicateQuestion]:
     """Questions with a duplicate, and now and then a near miss as a distractor."""
-    asking = set()
-    for kind, question in _questions(split, seed, "toy-duplicates", rng):
-        if (kind, question.meaning) in asking:
+    seen = set()
+    for kind, question in _questions(split, seed, "toy-duplicates"):
+        if (kind, question.meaning) in seen:
             continue
-        asking.add((kind, question.meaning))
+        seen.add((kind, question.meaning))
         first = ask(question, kind, rng)
         yield rows.DuplicateQuestion(first.text, ask(question, kind, rng, unlike=first).text)
         near = _near_question(kind, question, split, rng)
-        if near and (near[0], near[1].meaning) not in asking and rng.random() < 0.6:
-            asking.add((near[0], near[1].meaning))
+        if near and (near[0], near[1].meaning) not in seen and rng.random() < 0.6:
+            seen.add((near[0], near[1].meaning))
             yield rows.DuplicateQuestion(ask(near[1], near[0], rng).text, None)
 
 
 def _reranking(split: str, seed: int, rng: Random) -> Iterator[rows.RankingQuery]:
     """A question and 20 others: one to four ask the same, up to eight look like it, the others are any."""
-    stream = _questions(split, seed, "toy-reranking", rng)
+    stream = _questions(split, seed, "toy-reranking")
     for kind, question in stream:
         query = ask(question, kind, rng)
         texts = {query.text: False}
@@ -310,7 +250,7 @@ def phrase_similarity(one: Phrase, two: Phrase) -> float:
     for kind in (kind for kind in PART_WEIGHTS if kind in first or kind in second):
         weights += PART_WEIGHTS[kind]
         if kind in first and kind in second:
-            total += PART_WEIGHTS[kind] * scenery.similarity(first[kind], second[kind])
+            total += PART_WEIGHTS[kind] * similarity(first[kind], second[kind])
         elif kind == "a":
             total += PART_WEIGHTS[kind] * UNSAID
     return total / weights
@@ -327,15 +267,12 @@ def relation(one: Phrase, two: Phrase) -> str:
 
 def _say_phrase(phrase: Phrase, rng: Random, avoid: str = "") -> str:
     """A phrase in words, without an article in front; words that stand in `avoid` are not used if there are others."""
-    words = []
-    for sense in phrase:
-        options = SENSES[sense].words
-        words.append(rng.choice(tuple(w for w in options if w not in avoid) or options))
+    options = [SENSES[sense].words for sense in phrase]
+    first, *others = (rng.choice(tuple(w for w in words if w not in avoid) or words) for words in options)
     mark = SENSES[phrase[-1]].mark
-    if phrase[0][0] == "v" and len(phrase) > 1 and mark not in ("-", "*", "+"):
-        noun = " ".join(words[1:])
-        return f"{words[0]} {'the' if mark == '!' else article(noun)} {noun}"
-    return " ".join(words)
+    if phrase[0][0] == "v" and others and mark not in ("-", "*", "+"):
+        others.insert(0, "the" if mark == "!" else article(others[0]))
+    return " ".join([first, *others])
 
 
 def _draw_phrase(rng: Random) -> Phrase:
@@ -343,7 +280,7 @@ def _draw_phrase(rng: Random) -> Phrase:
     scene = draw(rng)
     if not scene.theme:
         return (scene.event,)
-    attrs = scenery.attributes(scene.theme)
+    attrs = attributes(scene.theme)
     kind = rng.choice(("noun", "attribute", "verb", "verb"))
     if kind == "attribute" and attrs:
         return (rng.choice(attrs), scene.theme)
@@ -351,7 +288,7 @@ def _draw_phrase(rng: Random) -> Phrase:
 
 
 def _vary_phrase(phrase: Phrase, rng: Random) -> Phrase:
-    """Another phrase made of one: another sense in one place (scenery.opposite, hypernym, sibling), or no attribute."""
+    """Another phrase made of one: another sense in one place (opposite, hypernym, sibling), or no attribute."""
     at = rng.choice(range(len(phrase)))
     sense = SENSES[phrase[at]]
     if sense.id[0] == "a" and rng.random() < 0.4:
@@ -393,7 +330,7 @@ def _words(split: str, seed: int, rng: Random) -> Iterator[rows.WordPair]:
             continue
         first, second = ([w for w in s.words if " " not in w] for s in (one, two))
         pairs = list(combinations(first, 2)) if one is two else [(rng.choice(first), rng.choice(second))]
-        degrees.setdefault(scenery.similarity(one.id, two.id), []).extend(pairs)
+        degrees.setdefault(similarity(one.id, two.id), []).extend(pairs)
     for pairs in degrees.values():
         rng.shuffle(pairs)
     while any(degrees.values()):

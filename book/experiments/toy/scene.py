@@ -19,8 +19,6 @@ WEIGHTS = {
 BY_STEPS = {0: 1.0, 1: 0.8, 2: 0.4, 3: 0.2, 4: 0.1}  # steps in the tree of hypernyms -> similarity; siblings: 2
 OPPOSITE, UNSAID, FLIPPED = 0.1, 0.6, 2.0
 CORE = ("event", "agent", "theme", "recipient")
-DETAILS = ("count", "agent_attr", "theme_attr", "tool", "manner", "place", "time")
-OPPOSABLE = ("agent_attr", "theme_attr", "manner")
 ADJUNCTS = ("tool", "manner", "place", "time")
 NEW = ("color", "size", "material", "interest", "beauty")  # adjectives that suit a thing in the making
 EVENTS = tuple(FRAMES)
@@ -181,87 +179,3 @@ def score(one: Scene, two: Scene) -> float:
             total += weight * UNSAID * event
     value = round(5 * total / weights, 1)
     return min(value, FLIPPED) if one.negated != two.negated else value
-
-
-def short(scene: Scene, rng: Random) -> Scene | None:
-    """Leave out some of what is not the core; nothing if there is no more than the core."""
-    said = [role for role in DETAILS if getattr(scene, role)]
-    rng.shuffle(said)
-    return refill(scene, dict.fromkeys(said[: rng.choice(range(1, len(said) + 1))], "")) if said else None
-
-
-def general(scene: Scene, rng: Random) -> Scene | None:
-    """Put a hypernym in the place of agent, theme or event; of which the attributes stay."""
-    above = {r: SENSES[getattr(scene, r)].parent for r in ("event", "agent", "theme") if getattr(scene, r)}
-    roles = [role for role, parent in above.items() if SENSES[parent or getattr(scene, role)].words]
-    if not roles:
-        return None
-    role = rng.choice(roles)
-    return refill(scene, {role: above[role] or getattr(scene, role)})
-
-
-def swap(scene: Scene, rng: Random) -> Scene | None:
-    """Let agent and theme (or recipient) change places, if each can do what the other does."""
-    fillers = scene.frame.fillers
-    for role in ("theme", "recipient"):
-        other = getattr(scene, role)
-        if scene.agent and other in fillers["agent"] and scene.agent in fillers[role]:
-            changed = refill(scene, {"count": "", "agent_attr": "", "agent": other, role: scene.agent})
-            if role == "theme":
-                changed = replace(changed, agent_attr=scene.theme_attr, theme_attr=scene.agent_attr)
-            return changed
-    return None
-
-
-def opposite(scene: Scene, rng: Random) -> Scene | None:
-    """Replace the event by its opposite, or, if it has none, one attribute or the manner; None if nothing has one."""
-    roles = [r for r in ("event", *OPPOSABLE) if getattr(scene, r) and SENSES[getattr(scene, r)].opposite]
-    if "event" in roles:
-        event = SENSES[scene.event].opposite
-        possible = event in _events(scene.agent, scene.theme, scene.recipient)
-        return _suiting(replace(scene, event=event)) if possible else None
-    role = pick(rng, tuple(roles))
-    return refill(scene, {role: SENSES[getattr(scene, role)].opposite}) if role else None
-
-
-def _suiting(scene: Scene) -> Scene:
-    """The scene without tool, manner and place if its event takes none like these."""
-    fillers = scene.frame.fillers
-    return refill(scene, {r: "" for r in ADJUNCTS[:3] if getattr(scene, r) not in fillers[r]})
-
-
-@cache
-def _events(agent: str, theme: str, recipient: str) -> tuple[str, ...]:
-    """The events that these can take part in; an empty role is left open, but for the theme."""
-    said = {"agent": agent, "theme": theme, "recipient": recipient}
-    return tuple(
-        event
-        for event, frame in FRAMES.items()
-        if bool(theme) == bool(frame.fillers["theme"])
-        and (recipient or not frame.fillers["recipient"] or "free" in frame.options)
-        and (agent or not theme or "nopassive" not in frame.options)
-        and all(not filler or "#" in filler or filler in frame.fillers[role] for role, filler in said.items())
-    )
-
-
-def negate(scene: Scene, rng: Random) -> Scene | None:
-    """Give the scene the other polarity."""
-    return replace(scene, negated=not scene.negated)
-
-
-def other(role: str, scene: Scene, rng: Random) -> Scene | None:
-    """Replace the filler of one role by another; its attribute goes with it if it does not suit the new one."""
-    if role == "event":
-        events = tuple(e for e in _events(scene.agent, scene.theme, scene.recipient) if e != scene.event)
-        return _suiting(replace(scene, event=rng.choice(events))) if events else None
-    options = TIMES[scene.past] if role == "time" else scene.frame.fillers.get(role, ())
-    if role.endswith("_attr"):
-        options = attributes(getattr(scene, role.removesuffix("_attr")))
-    taken = {scene.agent, scene.theme, scene.recipient, getattr(scene, role)}
-    options = tuple(o for o in options if o not in taken)
-    if not options or not getattr(scene, role):
-        return None
-    changed = refill(scene, {role: rng.choice(options)})
-    if role in ("agent", "theme") and getattr(scene, f"{role}_attr") not in attributes(getattr(changed, role)):
-        changed = refill(changed, {f"{role}_attr": ""})
-    return replace(changed, count="") if role == "agent" else changed
