@@ -22,17 +22,9 @@ from torch import Tensor
 
 ASSETS = Path(__file__).parent / "assets" / "page"
 LARGEST = 127  # of int8; -128 is left out, so that a row and its negative have the same scale
-# name here -> name in a layer of BertModel
-PARTS = {
-    "query": "attention.self.query",
-    "key": "attention.self.key",
-    "value": "attention.self.value",
-    "output": "attention.output.dense",
-    "norm1": "attention.output.LayerNorm",
-    "up": "intermediate.dense",
-    "down": "output.dense",
-    "norm2": "output.LayerNorm",
-}
+PARTS = {name: f"attention.self.{name}" for name in ("query", "key", "value")}  # name here -> in a layer of BertModel
+PARTS |= {"output": "attention.output.dense", "norm1": "attention.output.LayerNorm"}
+PARTS |= {"up": "intermediate.dense", "down": "output.dense", "norm2": "output.LayerNorm"}
 
 
 def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
@@ -41,20 +33,15 @@ def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
     Each row of a matrix has a scale of its own. Biases and layer norms stay in float32.
 
     Args:
-        encoder: of BERT's architecture, uncased, with the pooling `cls` or `mean` and no `post`. A `PaSeR` has its
-            decoder written too.
+        encoder: an uncased BERT with the pooling `cls` or `mean` and no `post`. A `PaSeR` has its decoder written too.
         path: the script to write.
         name: the key of the encoder in `sentlabEncoders`.
-
-    Raises:
-        ValueError: an encoder of another kind.
 
     Example:
         >>> from experiments import page
         >>> page.export(sentlab.Encoder.from_pretrained("my-encoder"), "my-encoder.js", "mine")
     """
-    content = packed(encoder)
-    script = f"(globalThis.sentlabEncoders ??= {{}})[{json.dumps(name)}] = {json.dumps(content, ensure_ascii=True)};\n"
+    script = f"(globalThis.sentlabEncoders ??= {{}})[{json.dumps(name)}] = {json.dumps(packed(encoder))};\n"
     with replacing(Path(path)) as temporary:
         temporary.write_text(script, encoding="utf-8")
     return Path(path)
@@ -75,7 +62,6 @@ def packed(model: Encoder | PaSeR) -> dict[str, Any]:
     encoder = model.encoder if isinstance(model, PaSeR) else model
     refuse_what_the_page_cannot_compute(encoder)
     config: Any = encoder.backbone.config
-    tokenizer = encoder.tokenizer
     about: dict[str, Any] = {
         "width": config.hidden_size,
         "layers": config.num_hidden_layers,
@@ -83,33 +69,26 @@ def packed(model: Encoder | PaSeR) -> dict[str, Any]:
         "epsilon": config.layer_norm_eps,
         "max_length": encoder.max_length,
         "pooling": encoder.pooling,
-        "cls": tokenizer.cls_token_id,
-        "sep": tokenizer.sep_token_id,
-        "unk": tokenizer.unk_token_id,
-        "mask": tokenizer.mask_token_id,
     }
+    about |= {name: getattr(encoder.tokenizer, f"{name}_token_id") for name in ("cls", "sep", "unk", "mask")}
     tensors = _of_encoder(encoder)
     if isinstance(model, PaSeR):
-        layers: Any = list(model.decoder.transformer.layers)
+        layers: Any = model.decoder.transformer.layers
         about["decoder"] = {"layers": len(layers), "heads": layers[0].self_attn.num_heads}
         about["decoder"] |= {"epsilon": model.decoder.norm.eps, "m": model.m, "n": model.n}
         tensors |= _of_decoder(model)
-    shapes, large, small = [], [], []
-    for name, tensor in tensors.items():
-        shapes.append([name, tensor.shape[0], tensor.shape[1] if tensor.ndim == 2 else 0])
-        if tensor.ndim == 2:
-            values, scales = quantised(tensor)
-            large.append(values.tobytes())
-            small.append(scales.tobytes())
-        else:
-            small.append(_numbers(tensor).tobytes())
-    pieces = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    large, small = b"", b""
+    for tensor in tensors.values():
+        values, numbers = quantised(tensor) if tensor.ndim == 2 else (None, _numbers(tensor))
+        large += b"" if values is None else values.tobytes()
+        small += numbers.tobytes()
+    vocabulary = encoder.tokenizer.get_vocab()
     return {
         "config": about,
-        "vocabulary": "\n".join(piece for piece, _ in pieces),
-        "tensors": shapes,
-        "small": base64.b64encode(b"".join(small)).decode(),
-        "large": base64.b64encode(b"".join(large)).decode(),
+        "vocabulary": "\n".join(sorted(vocabulary, key=vocabulary.__getitem__)),
+        "tensors": [[name, *tensor.shape, 0][:3] for name, tensor in tensors.items()],
+        "small": base64.b64encode(small).decode(),
+        "large": base64.b64encode(large).decode(),
     }
 
 
@@ -133,14 +112,9 @@ def _of_decoder(method: PaSeR) -> dict[str, Tensor]:
     """The decoder, and the masked-LM head but for the word embeddings, which it shares."""
     decoder: Any = method.decoder
     head: Any = method.encoder.lm_head
-    transform = head.predictions.transform
-    parts = {
-        "decoder.norm": decoder.norm,
-        "decoder.last": decoder.transformer.norm,
-        "head.dense": transform.dense,
-        "head.norm": transform.LayerNorm,
-    }
     tensors = {"decoder.position": decoder.positions.weight, "head.pieces": head.predictions.bias}
+    parts = {"decoder.norm": decoder.norm, "decoder.last": decoder.transformer.norm}
+    parts |= {"head.dense": head.predictions.transform.dense, "head.norm": head.predictions.transform.LayerNorm}
     for number, layer in enumerate(decoder.transformer.layers):
         place = f"decoder.{number}"
         for kind, attention in (("own", layer.self_attn), ("cross", layer.multihead_attn)):
@@ -167,15 +141,15 @@ def rounded(model: Encoder | PaSeR) -> Encoder | PaSeR:
     """Return a copy with the weights that its script holds: what the page computes, but for the last digits."""
     copied = copy.deepcopy(model)
     encoder = copied.encoder if isinstance(copied, PaSeR) else copied
-    inside = "embeddings.position_embeddings.weight", "embeddings.token_type_embeddings.weight"
-    matrices = [weight for name, weight in encoder.backbone.named_parameters() if name not in inside]
+    added = [f"embeddings.{name}_embeddings.weight" for name in ("position", "token_type")]  # one table in the script
+    weights = [weight for name, weight in encoder.backbone.named_parameters() if name not in added]
     if isinstance(copied, PaSeR):
-        matrices += [*copied.decoder.parameters(), *encoder.lm_head.predictions.transform.parameters()]
+        weights += [*copied.decoder.parameters(), *encoder.lm_head.predictions.transform.parameters()]
     with torch.no_grad():
-        for weight in matrices:
+        for weight in weights:
             if weight.ndim == 2:
                 weight.copy_(_unquantised(weight))
-        places, kinds = (encoder.backbone.get_parameter(name) for name in inside)
+        places, kinds = map(encoder.backbone.get_parameter, added)
         places.copy_(_unquantised(places + kinds[0]) - kinds[0])
     return copied
 
@@ -190,17 +164,15 @@ def refuse_what_the_page_cannot_compute(encoder: Encoder) -> None:
     config: Any = encoder.backbone.config
     rules: Any = json.loads(encoder.tokenizer.backend_tokenizer.to_str())
     normalizer = rules["normalizer"] or {}
+    uncased = normalizer.get("lowercase") and normalizer.get("strip_accents") is not False
     needs = {
         "the architecture bert": config.model_type == "bert",
         "the activation gelu": getattr(config, "hidden_act", "gelu") == "gelu",
         "the pooling cls or mean": encoder.pooling in ("cls", "mean"),
         "vectors that nothing changes after pooling (post)": encoder.post is None,
         "no prompt": not encoder.prompt,
-        "a WordPiece tokenizer, uncased and without accents": rules["model"]["type"] == "WordPiece"
-        and normalizer.get("lowercase")
-        and normalizer.get("strip_accents") is not False,
-        "a vocabulary without gaps": sorted(encoder.tokenizer.get_vocab().values())
-        == list(range(len(encoder.tokenizer))),
+        "a WordPiece tokenizer, uncased and without accents": rules["model"]["type"] == "WordPiece" and uncased,
+        "ids without gaps": sorted(encoder.tokenizer.get_vocab().values()) == [*range(len(encoder.tokenizer))],
     }
     if missing := [need for need, met in needs.items() if not met]:
         raise ValueError(f"this encoder cannot run inside a page, which needs {'; '.join(missing)}")

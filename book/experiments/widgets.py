@@ -44,22 +44,14 @@ def compare(
         folder: beside the page. The first encoder is included, and the others are scripts in that folder, which the
             page fetches when a reader begins. None includes all of them, 2.3 MB for each encoder of the size of `tiny`.
 
-    Raises:
-        ValueError: a page cannot compute an encoder (`experiments.page.export`).
-
     Example:
         >>> tiny = sentlab.Encoder.from_pretrained()
         >>> IPython.display.HTML(widgets.compare({"raw [CLS]": (tiny, "cls"), "raw mean": (tiny, "mean")}))
     """
-    encoders = [model for model, _ in rows.values() if isinstance(model, Encoder)]
-    files = _files(_all_but_first(encoders), folder)
-    data = {
-        "rows": [
-            {"label": label, "pooling": pooling, **_named(model, files)} for label, (model, pooling) in rows.items()
-        ],
-        "pairs": [{"label": label, "first": first, "second": second} for label, first, second in pairs],
-    }
-    return widget("compare", data, encoders, files)
+    models, packing = _packing({label: model for label, (model, _) in rows.items()}, folder)
+    lines = [row | {"pooling": pooling} for row, (_, pooling) in zip(models, rows.values(), strict=True)]
+    examples = [{"label": label, "first": first, "second": second} for label, first, second in pairs]
+    return widget("compare", {"rows": lines, "pairs": examples}, packing)
 
 
 def spans(
@@ -82,11 +74,9 @@ def spans(
         weights: include the encoders; a later widget of the page with the same encoders needs them no more.
         folder: as in `compare`.
     """
-    models = list(encoders.values())
-    files = _files(_all_but_first(models), folder)
-    rows = [{"label": label, **_named(model, files)} for label, model in encoders.items()]
+    rows, included = _packing(encoders, folder)
     data = {"rows": rows, "passage": passage, "phrase": phrase, "longest": longest}
-    return widget("spans", data, models if weights else [], files)
+    return widget("spans", data, included if weights else ())
 
 
 def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> str:
@@ -96,10 +86,11 @@ def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> 
         gold: the human score of each pair, (n,).
         cosines: label -> the cosine of each pair, (n,). Differences are from the first.
     """
-    if any(len(values) != len(gold) for values in cosines.values()):
-        raise ValueError(f"give one cosine for each of the {len(gold)} gold scores")
-    rows = [{"label": label, "cosines": [round(float(x), 5) for x in values]} for label, values in cosines.items()]
-    return widget("bootstrap", {"gold": [float(x) for x in gold], "rows": rows}, [])
+    rows = [
+        {"label": label, "cosines": [round(float(x), 5) for x, _ in zip(values, gold, strict=True)]}
+        for label, values in cosines.items()
+    ]
+    return widget("bootstrap", {"gold": [float(x) for x in gold], "rows": rows})
 
 
 def dropout(encoder: Encoder, sentence: str, others: Sequence[str]) -> str:
@@ -127,10 +118,8 @@ def decoder(
         chosen: numbers of its words that are masked at the start.
         folder: as in `compare`, but all checkpoints are scripts, fetched when a reader asks.
     """
-    models = list(checkpoints.values())
-    files = _files(models, folder)
-    rows = [{"label": label, **_named(model, files)} for label, model in checkpoints.items()]
-    return widget("decoder", {"rows": rows, "sentence": sentence, "chosen": list(chosen)}, models, files)
+    rows, included = _packing(checkpoints, folder, first=False)
+    return widget("decoder", {"rows": rows, "sentence": sentence, "chosen": list(chosen)}, included)
 
 
 def sentence_map(record: MapRecord) -> str:
@@ -144,16 +133,15 @@ def sentence_map(record: MapRecord) -> str:
         {"label": label, "numbers": map_numbers(record, label), **drawing.model_dump()}
         for label, drawing in results.drawings.items()
     ]
-    data = {"topics": record.settings.topics, "wordings": record.settings.wordings}
+    data = record.settings.model_dump(include={"topics", "wordings"})
     return widget("map", data | {"texts": results.texts, "topic": results.topic, "scene": results.scene, "rows": rows})
 
 
 def map_numbers(record: MapRecord, label: str) -> dict[str, float]:
     """Return the numbers of an encoder of a map by the names that pictures and tables show."""
-    numbers = record.results.numbers[label]
-    names = {"same_scene": "same scene", "same_topic": "same topic"}
-    names |= {"kept_by_pca": "kept by PCA", "kept_by_umap": "kept by UMAP"}
-    return {shown: getattr(numbers, name) for name, shown in names.items()}
+    names = {"same scene": "same_scene", "same topic": "same_topic"}
+    names |= {"kept by PCA": "kept_by_pca", "kept by UMAP": "kept_by_umap"}
+    return {shown: getattr(record.results.numbers[label], name) for shown, name in names.items()}
 
 
 def whole_page(title: str, *parts: str) -> str:
@@ -169,21 +157,17 @@ def whole_page(title: str, *parts: str) -> str:
     return f"<!doctype html><html lang=en>{head}<h1>{escape(title)}</h1>{''.join(parts)}\n"
 
 
-def widget(
-    kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR] = (), files: Mapping[str, str] | None = None
-) -> str:
-    """Return HTML that holds all it needs but the files. What the data says cannot end an element early.
+def widget(kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR] = ()) -> str:
+    """Return HTML that holds all it needs but scripts of encoders. What the data says cannot end an element early.
 
     Args:
         kind: a function of `widgets.js`, or the name of a script beside it that adds one.
         data: for that function.
-        models: whose weights are included, except those in `files`.
-        files: key of a model -> the path of its script.
+        models: whose weights are included.
     """
     parts = []
     for key, model in {_key(model): model for model in models}.items():
-        if key not in (files or {}):
-            parts.append(f"(globalThis.sentlabEncoders ??= {{}})[{_json(key)}] ??= {_json(packed(model))};")
+        parts.append(f"(globalThis.sentlabEncoders ??= {{}})[{_json(key)}] ??= {_json(packed(model))};")
     for name, function in (("encoder", "sentlabEncoder"), ("widgets", "sentlabWidgets")):
         source = (ASSETS / f"{name}.js").read_text(encoding="utf-8")
         parts.append(f"globalThis.{function} ??= (() => {{ {source}\nreturn {function}; }})();")
@@ -201,6 +185,24 @@ def widget(
     return f'<div class="sentlab-widget" id="{place}"><style>{style}</style><p>{WITHOUT}</p></div>{scripts}'
 
 
+def _packing(
+    models: Mapping[str, Any], folder: str | Path | None, *, first: bool = True
+) -> tuple[list[dict[str, str]], list[Encoder | PaSeR]]:
+    """What each row says of its model, and the models to include: all, or with a folder the first at most."""
+    rows: list[dict[str, str]] = []
+    included: dict[str, Encoder | PaSeR] = {}
+    for label, model in models.items():
+        if isinstance(model, str | Path):
+            rows.append({"label": label, "encoder": name_in(model), "file": Path(model).as_posix()})
+            continue
+        rows.append({"label": label, "encoder": (key := _key(model))})
+        if folder is None or (first and not included) or key in included:
+            included[key] = model
+        else:
+            rows[-1]["file"] = export(model, Path(folder) / f"{key}.js", key).as_posix()
+    return rows, list(included.values())
+
+
 def _key(model: Encoder | PaSeR) -> str:
     """The name of a model's weights in a page: the same for the same weights."""
     if isinstance(model, Encoder):
@@ -209,25 +211,6 @@ def _key(model: Encoder | PaSeR) -> str:
     for weight in model.decoder.parameters():
         digest.update(weight.detach().cpu().numpy().tobytes())
     return digest.hexdigest()[:16]
-
-
-def _all_but_first(encoders: Sequence[Encoder]) -> list[Encoder]:
-    return [encoder for encoder in encoders[1:] if _key(encoder) != _key(encoders[0])]
-
-
-def _files(models: Sequence[Encoder | PaSeR], folder: str | Path | None) -> dict[str, str]:
-    """The key of a model -> the script in the folder into which it was written."""
-    if folder is None:
-        return {}
-    return {key: export(model, Path(folder) / f"{key}.js", key).as_posix() for model in models if (key := _key(model))}
-
-
-def _named(model: Encoder | PaSeR | str | Path, files: Mapping[str, str]) -> dict[str, str]:
-    """What a row says of its encoder."""
-    if isinstance(model, str | Path):
-        return {"encoder": name_in(model), "file": Path(model).as_posix()}
-    key = _key(model)
-    return {"encoder": key, "file": files[key]} if key in files else {"encoder": key}
 
 
 def _json(content: Any) -> str:
