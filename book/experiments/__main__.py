@@ -22,11 +22,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from accelerate import Accelerator
 from sentlab.cli import FAILURES, one_line
 from sentlab.encoder import Encoder
 from sentlab.files import replacing
+from tqdm import tqdm
 
 from experiments import plan, records, widgets
 from experiments.cost import cost
@@ -35,8 +35,8 @@ from experiments.leaderboard import leaderboard
 from experiments.maps import sentence_map
 from experiments.page import export
 from experiments.run import run
-from experiments.scorecard import ScorecardRecord, scorecard
-from experiments.search import SearchRecord, SweepRecord, runs_of, search, sweep, varied
+from experiments.scorecard import scorecard
+from experiments.search import search, sweep
 from experiments.williams import williams_tests
 
 PROGRAMS: dict[str, Callable[..., Any]] = {
@@ -47,55 +47,34 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
 
 def execute(record: Any, *, again: bool = False) -> Any:
     """Run a record by the program of its kind, and return it with results."""
-    trains = record.kind in ("run", "sweep", "search")
-    record = PROGRAMS[record.kind](record, **({"again": again} if trains else {}))
-    if isinstance(record, ScorecardRecord) and record.settings.picture:
-        draw(record)
+    if record.kind not in PROGRAMS:
+        raise records.NotRun(f"it has a program of its own: {record.command}")
+    record = PROGRAMS[record.kind](record, **({"again": again} if record.kind in ("run", "sweep", "search") else {}))
+    if record.kind == "scorecard" and record.settings.picture:
+        from experiments import plots  # brings seaborn, which only this needs
+
+        encoder = next(iter(next(claim.found for claim in record.results.claims if claim.found)))
+        plots.verdict_counts(record.results.counts(encoder)).save(Path(record.settings.picture))
     return record
-
-
-def draw(record: ScorecardRecord) -> None:
-    """Draw the picture that a scorecard's settings ask for; equal numbers give equal bytes."""
-    from experiments import plots  # brings seaborn, which only this needs
-
-    assert record.results
-    encoder = next(iter(next(claim.found for claim in record.results.claims if claim.found)))
-    plots.verdict_counts(record.results.counts(encoder)).save(Path(record.settings.picture or ""))
-
-
-def tables(record: Any) -> dict[str, pd.DataFrame]:
-    """Return the results of a record as tables for the terminal."""
-    results, kind = record.results, record.kind
-    if isinstance(record, SweepRecord):
-        rows = [varied(run.settings, [*record.settings.over]) | run.results.final.own for run in runs_of(record)]
-        return {"runs": pd.DataFrame(rows)}
-    if isinstance(record, SearchRecord):
-        trials = [trial.values | trial.model_dump(exclude={"values", "fingerprint"}) for trial in results.trials]
-        return {"trials": pd.DataFrame(trials), "chosen": pd.DataFrame([results.chosen])}
-    if kind == "run":
-        measured = {"before": results.before, "after": results.after}
-        return {when: pd.DataFrame(found.scores).T for when, found in measured.items() if found}
-    if kind == "scorecard":
-        encoders = dict.fromkeys(encoder for claim in results.claims for encoder in claim.found)
-        return {encoder: results.counts(encoder) for encoder in encoders}
-    if kind == "williams":
-        return {f"{t.setup} {t.max_size}": results.table(t.setup, t.max_size) for t in results.tables}
-    if kind == "dropout":
-        return {pooling: results.table(pooling) for pooling in record.settings.poolings}
-    content = results.model_dump()
-    if kind == "leaderboard":
-        return {name: pd.DataFrame(column["rows"]).T for name, column in content["columns"].items()}
-    parts = ["training", "encoding"] if kind == "cost" else ["numbers"]
-    return {name: pd.DataFrame(content[name]).T for name in parts}
 
 
 def run_missing(*, only_list: bool) -> int:
     """Run what has no results, or only list it; return the exit status, 1 where something could not be run."""
-    refused = {} if only_list else plan.fill(records.folder(), execute)
-    entries = plan.entries(records.folder())
+    place, refused = records.folder(), 0
+    missing = [entry for entry in plan.entries(place) if entry.state in ("begun", "missing")]
+    for entry in tqdm(plan.in_order(missing), desc="records", unit=" records", disable=only_list):
+        record = records.get(entry.name, place)
+        if only_list or plan.entry_of(record).state == "done":  # another process has run it
+            continue
+        try:
+            execute(record)
+        except Exception as error:  # the others can still be run
+            refused += 1
+            tqdm.write(f"{entry.name} was not run: {type(error).__name__}: {one_line(error)[:400]} ({record.command})")
+    entries = plan.entries(place)
     if only_list:
         for entry in entries:
-            print(f"{entry.state:8} {entry.name:36} {'' if entry.state == 'done' else entry.command}".rstrip())
+            print(f"{entry.state:8} {entry.name:36} {'' if entry.state == 'done' else entry.record.command}".rstrip())
     of_state = {state: [entry.name for entry in entries if entry.state == state] for state in plan.STATES}
     print(f"{len(of_state['done'])} done, {len(of_state['begun'])} begun, {len(of_state['missing'])} missing")
     print(f"not run, at paper scale: {', '.join(of_state['not run']) or 'none'}")
@@ -163,8 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{name}: error: {one_line(error)}", file=sys.stderr)
             return 1
         if Accelerator().is_main_process:
-            for what, table in tables(record).items():
-                print(f"{record.name} {what}\n{table.to_string()}")
+            print(f"wrote {record.path}")
     return 0
 
 

@@ -15,7 +15,7 @@ from sentlab.evaluation.mining import Setup
 from experiments.probes import evaluate
 from experiments.records import Typed, alone, get, read_items, trained_by, write_items
 from experiments.run import RunRecord, RunSettings, fingerprint_now
-from experiments.search import SearchRecord, SweepRecord, runs_of
+from experiments.search import Experiment, runs_of
 from experiments.static import load
 
 
@@ -65,23 +65,16 @@ def settings_of(row: RowSettings, place: Path) -> RunSettings:
 
 
 def encoders_of(row: RowSettings, place: Path, *, first: bool = False) -> list[RunRecord]:
-    """Return the runs whose encoders a row names: one, or one for each run of a sweep or search.
-
-    Args:
-        place: the folder of results.
-        first: only the first one.
+    """Return the runs whose encoders a row names: one, or one for each run of a sweep or search; `first`: only one.
 
     Raises:
         NotRun: a run has no results, and with `first` not even the first.
-        ValueError: some of them are trained and some are not.
     """
     record = get(row.record, place)
-    if isinstance(record, SweepRecord | SearchRecord):
+    if isinstance(record, Experiment):
         runs = runs_of(record, row.where)
-    elif record.settings.method is None:
-        runs = [record]  # its encoder is there without results
-    else:
-        runs = [record] if record.source else []
+    else:  # an encoder that is not trained is there without results
+        runs = [record] if record.settings.method is None or record.source else []
     untrained = [run for run in runs if run.settings.method is None]
     if untrained and len(untrained) < len(runs):
         raise ValueError(f"{row.record} has trained and untrained runs: choose one kind by `where`")
@@ -93,11 +86,7 @@ def encoders_of(row: RowSettings, place: Path, *, first: bool = False) -> list[R
 
 
 def there(run: RunRecord) -> dict[str, Any]:
-    """Return what `load` takes for the encoder of a run.
-
-    Raises:
-        FileNotFoundError: a trained one was not kept; says how to get it.
-    """
+    """Return what `load` takes for the encoder of a run. FileNotFoundError where a trained one was not kept."""
     if run.settings.method is not None and not Path(run.encoder["source"]).is_dir():
         again = f"run it again, of a sweep or search with `keep` in its settings: {run.command} --again"
         raise FileNotFoundError(f"the encoder of {run.name} is not in {run.encoder['source']}; {again}")
@@ -126,13 +115,9 @@ def kept_evaluation(
     *,
     chosen: np.ndarray | slice = slice(None),
 ) -> Evaluation:
-    """Read or compute what an encoder gives each item of a test; its rank where the score only counts ranks.
+    """Read or compute what an encoder gives chosen items of a test; its rank where the score only counts ranks.
 
-    The items are enough to compare an encoder that is gone.
-
-    Args:
-        run: whose encoder it is; the items are kept beside its record.
-        chosen: which items to return. Those of the whole test are computed and kept.
+    All items are kept beside the run's record. They are enough to compare an encoder that is gone.
     """
     path, begin = run.items
     if run.settings.method is None:  # whatever encoder its settings name now

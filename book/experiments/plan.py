@@ -5,16 +5,13 @@ No record runs before those that it reads. Records in `paper-scale` are listed a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 from experiments import records
-from experiments.cost import LibraryRecord, SpeedRecord
 from experiments.records import NotRun
 from experiments.search import Experiment, SearchRecord, SweepRecord, combinations, runs_of
 
@@ -24,29 +21,15 @@ STATES = ("done", "begun", "missing", "not run")
 
 @dataclass(frozen=True)
 class Entry:
-    """A record and how far it is.
-
-    Args:
-        record: its content.
-        runs: its results so far: itself, or the finished runs of a sweep or search.
-        planned: how many runs it asks for; 1 of what is no sweep or search.
-    """
+    """A record and how far it is."""
 
     record: Any
-    runs: tuple[Any, ...]
-    planned: int
+    runs: tuple[Any, ...]  # its results so far: itself, or the finished runs of a sweep or search
+    planned: int  # how many runs it asks for; 1 of what is no sweep or search
 
     @property
     def name(self) -> str:
         return str(self.record.name)
-
-    @property
-    def path(self) -> Path:
-        return Path(self.record.path)
-
-    @property
-    def command(self) -> str:
-        return str(self.record.command)
 
     @property
     def at_paper_scale(self) -> bool:
@@ -84,29 +67,3 @@ def in_order(waiting: Sequence[Entry]) -> list[Entry]:
     named = {entry.name: entry for entry in waiting}
     graph = {name: [other for other in entry.record.needs() if other in named] for name, entry in named.items()}
     return [named[name] for name in TopologicalSorter(graph).static_order()]
-
-
-def fill(place: Path, execute: Callable[[Any], object]) -> dict[str, str]:
-    """Run what is missing, and say what could not be.
-
-    Args:
-        place: the folder of results.
-        execute: runs a record.
-
-    Returns:
-        Name -> why not, for each record that still has no results, those at paper scale left out.
-    """
-    waiting = [entry for entry in entries(place) if entry.state in ("begun", "missing") and not entry.at_paper_scale]
-    refused = {}
-    for entry in tqdm(in_order(waiting), desc="records", unit=" records"):
-        record = records.get(entry.name, place)
-        if entry_of(record).state == "done":  # another process has run it
-            continue
-        try:
-            if isinstance(record, LibraryRecord | SpeedRecord):
-                raise NotRun("it has a program of its own")
-            execute(record)
-        except Exception as error:  # the others can still be run
-            refused[entry.name] = f"{type(error).__name__}: {' '.join(str(error).split())[:400]} ({entry.command})"
-            tqdm.write(f"{entry.name} was not run: {refused[entry.name]}")
-    return refused

@@ -25,7 +25,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from filelock import FileLock
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 from sentlab.files import replacing
 
 from experiments import corpora
@@ -78,24 +78,15 @@ class Provenance(Typed):
 
 
 class Record(BaseModel):
-    """What all kinds of records have in common.
-
-    Args:
-        kind: which program fills it.
-        settings: all that decides the results.
-        results: None until it is run.
-        provenance: command, device, versions, date, seconds, fingerprints; None until it is run.
-        name: path of the file below the folder of results, without suffix.
-        folder: that folder.
-    """
+    """What all kinds of records have in common."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    kind: str
-    settings: Any
-    results: Any = None
+    kind: str  # which program fills it
+    settings: Any  # all that decides the results
+    results: Any = None  # None until it is run
     provenance: Provenance | None = None
-    name: str = Field(default="", exclude=True)
+    name: str = Field(default="", exclude=True)  # path of the file below the folder of results, without suffix
     folder: Path = Field(default_factory=lambda: FOLDER, exclude=True)
 
     @property
@@ -122,17 +113,10 @@ class Record(BaseModel):
 
     def needs(self) -> list[str]:
         """List the names of the records that its settings name, also by the encoder that one has trained."""
-        names: list[str] = []
-        parts: list[Any] = [self.settings.model_dump(exclude_unset=True)]
-        for part in parts:  # which grows
-            for key, value in part.items() if isinstance(part, dict) else enumerate(part):
-                if key in ("record", "chosen_by") and isinstance(value, str):
-                    names.append(value)
-                elif key == "source" and isinstance(value, str):
-                    names += trained_by(value)
-                elif isinstance(value, dict | list):
-                    parts.append(value)
-        return list(dict.fromkeys(names))
+        text = self.settings.model_dump_json(exclude_unset=True)
+        names = re.findall(r'"(?:record|chosen_by)":"([^"]+)"', text)
+        sources = re.findall(r'"source":"([^"]+)"', text)
+        return list(dict.fromkeys([*names, *(name for source in sources for name in trained_by(source))]))
 
     def finish(self, results: Any, notes: Notes, began: float) -> Self:
         """Keep and write what was found since `began` (of `time.monotonic`)."""
@@ -151,9 +135,14 @@ class Record(BaseModel):
         }
 
     def save(self) -> None:
-        """Write it as JSON, whole or not at all."""
+        """Write it as JSON, whole or not at all; what is short and lists of numbers on one line."""
+
+        def on_one_line(part: re.Match[str]) -> str:
+            line = re.sub(r"\n\s*", " ", part[0])
+            return line if len(line) <= 100 or '"' not in line else part[0]
+
         text = json.dumps(self.content(), indent=1, ensure_ascii=False)
-        text = re.sub(r"[\[{]\n[^\[\]{}]*[\]}]", _on_one_line, text) + "\n"
+        text = re.sub(r"[\[{]\n[^\[\]{}]*[\]}]", on_one_line, text) + "\n"
         with replacing(self.path) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
@@ -163,12 +152,6 @@ class Record(BaseModel):
         used = ", ".join(f"{package} {number}" for package, number in list(source.versions.items())[:2])
         command = self.command if " sentlab" in source.command else source.command  # the laboratory's name before
         return f"{self.name}: {command}; {source.device}; {used}; {source.date}; {source.seconds / 60:.1f} min"
-
-
-def _on_one_line(part: re.Match[str]) -> str:
-    """What is short, and lists of numbers."""
-    line = re.sub(r"\n\s*", " ", part[0])
-    return line if len(line) <= 100 or '"' not in line else part[0]
 
 
 class NotRun(ValueError):
@@ -200,22 +183,16 @@ def get(name: str, place: str | Path | None = None) -> Any:
     path = place / f"{name}.json"
     text = path.read_text(encoding="utf-8")
     try:
-        kind = _Kind.model_validate_json(text).kind
-        record = record_class(kind).model_validate_json(text)
-    except (ValidationError, KeyError) as error:
+        record = record_class(json.loads(text)["kind"]).model_validate_json(text)
+    except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{path} is no record: {error}") from error
     record.name, record.folder = name, place
     return record
 
 
-class _Kind(BaseModel):
-    kind: str
-
-
 def record_class(kind: str) -> type[Record]:
     """Return the class of the records of a kind; the module of its program is imported."""
-    found: type[Record] = getattr(import_module(f"experiments.{MODULES[kind]}"), f"{kind.title()}Record")
-    return found
+    return getattr(import_module(f"experiments.{MODULES[kind]}"), f"{kind.title()}Record")  # type: ignore[no-any-return]
 
 
 def place_of(path: str | Path) -> dict[str, Any]:
@@ -232,11 +209,7 @@ def names(place: Path) -> list[str]:
 
 
 def load(pattern: str = "*", place: str | Path | None = None) -> list[Any]:
-    """Read the records with results whose name matches a pattern, by name; the runs of sweeps: `runs.runs`.
-
-    Args:
-        pattern: a name in which `*` matches any characters, including `/`.
-        place: folder of results; None: `folder()`.
+    """Read the records with results whose name matches a pattern, by name; `*` matches `/` too.
 
     Raises:
         FileNotFoundError: no record with results matches.
@@ -317,13 +290,7 @@ class Notes:
         return corpus
 
     def provenance(
-        self,
-        command: str,
-        seconds: float,
-        *,
-        encoder: EncoderNote | None = None,
-        processes: int = 1,
-        on: str | torch.device | None = None,
+        self, command: str, seconds: float, *, encoder: EncoderNote | None = None, processes: int = 1, on: Any = None
     ) -> Provenance:
         """Return what was noted, with the machine and the time; `on` is the device, the GPU where there is one."""
         on_gpu = torch.cuda.is_available() and torch.device(on or "cuda").type == "cuda"
@@ -340,8 +307,7 @@ class Notes:
 
 
 def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()

@@ -117,7 +117,7 @@ def _record(entry: Entry, ids: set[str]) -> str:
     cells = "".join(f"<td>{cell}</td>" for cell in (_what(entry), *_results(entry)))
     return (
         f"<tbody class='record'{_anchor(entry.name, ids)}><tr><td><b>{_link(entry.name)}</b></td>{cells}</tr>"
-        f"<tr><td colspan='5'><code>{escape(entry.command)}</code>{inside}</td></tr></tbody>"
+        f"<tr><td colspan='5'><code>{escape(entry.record.command)}</code>{inside}</td></tr></tbody>"
     )
 
 

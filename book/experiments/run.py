@@ -15,11 +15,11 @@ from dataclasses import asdict, fields
 from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import torch
 from accelerate import Accelerator
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PositiveInt, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, PositiveInt, model_validator
 from sentlab import data, methods
 from sentlab.data import Corpus, PhraseInContext, ScoredPair
 from sentlab.encoder import Encoder
@@ -34,7 +34,7 @@ from sentlab.files import write_json
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
-from sentlab.training import TrainConfig, fit, set_dropout, set_seed
+from sentlab.training import History, TrainConfig, fit, set_dropout, set_seed
 
 from experiments import controls, published, toy
 from experiments.probes import evaluate, evaluate_relatedness
@@ -53,22 +53,12 @@ from experiments.records import (
 )
 from experiments.static import BagOfWords, StaticEncoder, load
 
-MAPS = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
+MAPS: dict[str, type] = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
+METHODS: dict[str, type] = {name: getattr(methods, name) for name in methods.__all__} | MAPS
+METHODS |= {"StartEnd": controls.StartEnd, "WholePassage": controls.WholePassage}
 SENTENCES, BEAMS = 500, 4  # to reconstruct the phrases of: drawn from a corpus, and of the search
 LAST = "last.json"  # in a run's folder: what was measured after the last step, until it is recorded
 GEOMETRY = ("stsb", "toy-sts")  # the first of these among the test corpora gets its geometry measured
-
-
-def _checked_train(values: dict[str, Any]) -> dict[str, Any]:
-    try:
-        TrainConfig(**values)
-    except TypeError as error:
-        raise ValueError(str(error)) from error
-    return values
-
-
-Train = Annotated[dict[str, Any], AfterValidator(_checked_train)]  # some arguments of TrainConfig
-When = Literal["before", "after", "last"]
 
 
 class EncoderSettings(Typed):
@@ -81,7 +71,7 @@ class EncoderSettings(Typed):
 
 
 class MethodSettings(Typed):
-    """A class of `sentlab.methods` or `controls`, or `Whitening` or `Flow`, and its arguments besides the encoder."""
+    """One of `METHODS`, and its arguments besides the encoder."""
 
     name: str
     # PaSeR's `phrases` is a list of kinds of chunks (null: RAKE); a `view` is a list of names in `sentlab.text.views`,
@@ -108,13 +98,12 @@ class RunSettings(Typed):
     words: Literal["nltk", "toy"] = "nltk"
     # corpus and split to train on; for Universal task -> corpus and split
     data: CorpusSettings | dict[str, CorpusSettings] | None = None
-    # probability of every dropout while training, in the encoder and in the method's own layers; null: as their
-    # configurations say
+    # probability of every dropout while training; null: as the configurations of encoder and method say
     dropout: Annotated[float, Field(ge=0, lt=1)] | None = None
-    train: Train | None = None  # arguments of `TrainConfig`; null for a map that is fitted
+    train: dict[str, Any] | None = None  # arguments of `TrainConfig`; null for a map that is fitted
     # a training before that one, in which only the method's own layers learn and the encoder is frozen: the arguments
     # of `TrainConfig` that differ from `train`; null: none. Random heads harm an encoder.
-    frozen_first: Train | None = None
+    frozen_first: dict[str, Any] | None = None
     # corpus whose `dev` split chooses the step to keep (Spearman x 100), or several, whose scores are averaged
     dev: str | Annotated[list[str], Field(min_length=2)]
     # steps between two measurements of alignment and uniformity on the dev corpus; null: none
@@ -134,11 +123,13 @@ class RunSettings(Typed):
 
     @model_validator(mode="after")
     def _check(self) -> RunSettings:
-        if self.method is None:
-            return self
-        method_class(self.method.name)  # that there is one
-        if self.data is None or (self.train is None) != (self.method.name in MAPS):
-            raise ValueError(f"{self.method.name} needs data, and `train` unless it is a map that is fitted")
+        for arguments in (self.train, self.frozen_first):
+            TrainConfig(**arguments or {})  # which knows its arguments
+        if self.method is not None:
+            if self.method.name not in METHODS:
+                raise ValueError(f"there is no method {self.method.name!r}; choose one of {', '.join(sorted(METHODS))}")
+            if self.data is None or (self.train is None) != (self.method.name in MAPS):
+                raise ValueError(f"{self.method.name} needs data, and `train` unless it is a map that is fitted")
         return self
 
     @property
@@ -155,9 +146,7 @@ class RunSettings(Typed):
     @property
     def corpora(self) -> list[CorpusSettings]:
         """The corpora of `data`."""
-        if self.data is None:
-            return []
-        return list(self.data.values()) if isinstance(self.data, dict) else [self.data]
+        return list(self.data.values()) if isinstance(self.data, dict) else [self.data] if self.data else []
 
     @property
     def seed(self) -> int:
@@ -165,36 +154,23 @@ class RunSettings(Typed):
         return int((self.train or {}).get("seed", 0))
 
 
-def method_class(name: str) -> type:
-    """Return the class that a record's method names; a ValueError where there is none."""
-    controls_too = {"StartEnd": controls.StartEnd, "WholePassage": controls.WholePassage}
-    known = MAPS | controls_too | {method: getattr(methods, method) for method in methods.__all__}
-    if name not in known:
-        raise ValueError(f"there is no method {name!r}; choose one of {', '.join(sorted(known))}")
-    return known[name]
-
-
-def _full_counts(rows: list[Any]) -> list[list[int]]:
+def _unpack(rows: list[Any]) -> list[list[int]]:
     """Fill the zeros in: of each row a file keeps the place of the first count that is not 0, and the counts."""
-    if rows and isinstance(rows[0], str):
-        size, full = int(rows[0]), []
-        for row in rows[1:]:
-            first, counts = row.split(": ")
-            known = [0] * int(first) + [int(count) for count in counts.split()]
-            full.append(known + [0] * (size - len(known)))
-        return full
-    return rows
+    if not rows or not isinstance(rows[0], str):
+        return rows
+    full = []
+    for first, counts in (row.split(": ") for row in rows[1:]):
+        known = [0] * int(first) + [int(count) for count in counts.split()]
+        full.append(known + [0] * (int(rows[0]) - len(known)))
+    return full
 
 
-def _trimmed_counts(rows: list[list[int]]) -> list[str]:
-    trimmed = [str(len(rows[0]))]
+def _pack(rows: list[list[int]]) -> list[str]:
+    packed = [str(len(rows[0]))]
     for row in rows:
         places = [place for place, count in enumerate(row) if count] or [0]
-        trimmed.append(f"{places[0]}: {' '.join(map(str, row[places[0] : places[-1] + 1]))}")
-    return trimmed
-
-
-Counts = Annotated[list[list[int]], BeforeValidator(_full_counts), PlainSerializer(_trimmed_counts, when_used="json")]
+        packed.append(f"{places[0]}: {' '.join(map(str, row[places[0] : places[-1] + 1]))}")
+    return packed
 
 
 class GeometryResult(Typed):
@@ -205,7 +181,7 @@ class GeometryResult(Typed):
     uniformity: float
     mean: list[float]
     variance: list[float]
-    counts: Counts
+    counts: Annotated[list[list[int]], BeforeValidator(_unpack), PlainSerializer(_pack, when_used="json")]
 
 
 class Measured(Typed):
@@ -220,58 +196,20 @@ class Measured(Typed):
         return next(iter(self.scores.values()))
 
 
-class DevScore(Typed):
-    """The dev score at a step of training."""
-
-    step: int
-    score: Number
-
-
-class SeenGeometry(Typed):
-    """Alignment and uniformity at a step of training."""
-
-    step: int
-    alignment: float
-    uniformity: float
-
-
 class Training(Typed):
-    """The course of a training, and the step whose weights were kept."""
+    """The course of a training."""
 
-    dev: list[DevScore] = Field(default_factory=list)
-    geometry: list[SeenGeometry] = Field(default_factory=list)
+    dev: list[dict[str, Number]] = Field(default_factory=list)  # `step` and `score`
+    geometry: list[dict[str, Number]] = Field(default_factory=list)  # `step`, `alignment` and `uniformity`
     kept_step: int | None = None
 
 
-class PhraseCounts(Typed):
-    """Of the phrases in sentences drawn at random, how many the decoder gives back word by word."""
-
-    sentences: int
-    phrases: int
-    exact: int
-    beams: int
-
-
-class Reconstructed(Typed):
-    """A masked phrase of a sentence, and what the decoder gives for it."""
-
-    sentence: str
-    masked: str
-    words: str
-
-
 class Reconstruction(Typed):
-    """What PaSeR's decoder makes of masked phrases: of corpora, and of the sentences of the paper's Table 7."""
+    """What PaSeR's decoder makes of masked phrases."""
 
-    corpora: dict[str, PhraseCounts] = Field(default_factory=dict)
-    table_7: list[Reconstructed] = Field(default_factory=list)
-
-
-class Examples(Typed):
-    """Of the papers: the three nearest questions (PaSeR, Table 6), the cosines of phrases (Universal, Table 1)."""
-
-    nearest_questions: dict[str, list[str]] | None = None
-    phrase_cosines: list[float] | None = None
+    # corpus -> number of `sentences` drawn at random, of `phrases` in them, of those `exact` word by word, of `beams`
+    corpora: dict[str, dict[str, int]] = Field(default_factory=dict)
+    table_7: list[dict[str, str]] = Field(default_factory=list)  # of the paper: `sentence`, `masked`, `words` generated
 
 
 class RunResults(Typed):
@@ -282,14 +220,7 @@ class RunResults(Typed):
     last: Measured | None = None
     training: Training | None = None
     reconstruction: Reconstruction | None = None
-    examples: Examples | None = None
-
-    def at(self, when: When) -> Measured:
-        """Return what was measured before or after training, or after its last step where dev chose another."""
-        measured = {"before": self.before, "after": self.after, "last": self.last}[when]
-        if measured is None:
-            raise KeyError(f"nothing was measured {when}: it takes a training; `last` takes tests and keep='dev'")
-        return measured
+    examples: dict[str, Any] | None = None  # of `settings.examples`
 
     @property
     def final(self) -> Measured:
@@ -303,18 +234,13 @@ class RunResults(Typed):
 
 
 class RunRecord(Record):
-    """One run, in a file of its own or in that of a sweep or search.
-
-    Args:
-        home: the sweep or search whose file it is in; "": it has its own.
-        sweep: the sweep or search that it was read with, which may name runs of others.
-    """
+    """One run, in a file of its own or in that of a sweep or search."""
 
     kind: Literal["run"] = "run"
     settings: RunSettings
     results: RunResults | None = None
-    home: str = Field(default="", exclude=True)
-    sweep: str = Field(default="", exclude=True)
+    home: str = Field(default="", exclude=True)  # the sweep or search whose file it is in; "": it has its own
+    sweep: str = Field(default="", exclude=True)  # the one that it was read with, which may name runs of others
 
     @property
     def command(self) -> str:
@@ -363,11 +289,9 @@ def fingerprint_now(source: str) -> str | None:
 
 
 def run(record: RunRecord, *, again: bool = False) -> RunRecord:
-    """Do one run and write its record. An interrupted training resumes from its last checkpoint.
+    """Do one run and write its record, which has a file of its own. `again`: without the checkpoint of an earlier run.
 
-    Args:
-        record: with a file of its own.
-        again: train afresh, without the checkpoint of an earlier run.
+    An interrupted training resumes from its last checkpoint.
     """
     with alone(record):
         record.results, record.provenance = perform(record.settings, RUNS / record.name, record.command, again=again)
@@ -377,6 +301,9 @@ def run(record: RunRecord, *, again: bool = False) -> RunRecord:
             (RUNS / record.name / LAST).unlink(missing_ok=True)
         Accelerator().wait_for_everyone()  # the others read what was written
     return record
+
+
+_raw: dict[str, Measured] = {}  # of encoders before training: every run of a sweep begins with the same one
 
 
 def perform(
@@ -396,69 +323,101 @@ def perform(
     if settings.threads:
         torch.set_num_threads(settings.threads)
     began, processes = time.monotonic(), Accelerator()  # which chooses this process's GPU
-    if again:
-        drop_checkpoint(folder, processes)
+    if again and processes.is_main_process:
+        for file in [*folder.glob("checkpoint*"), *folder.glob(LAST)]:
+            file.unlink()
+    processes.wait_for_everyone()
     encoder: Any = load(settings.encoder.model_dump(exclude_unset=True))
-    if settings.method and not isinstance(encoder, Encoder):
-        raise ValueError(f"{settings.encoder.source} has no layers, so no method trains it")
-    start = EncoderNote(source=settings.encoder.source, fingerprint=weights_fingerprint(encoder), dim=encoder.dim)
+    fingerprint = weights_fingerprint(encoder)
+    start = EncoderNote(source=settings.encoder.source, fingerprint=fingerprint, dim=encoder.dim)
     devs = [notes.load(name, "dev") for name in settings.devs]
     tests = [notes.load(name, "test") for name in settings.test]
     poolings = list(dict.fromkeys([encoder.pooling, *settings.poolings]))
-    on = Tests(devs, tests, settings)
-    results: dict[str, Any] = {"before": measure_once(start.fingerprint, encoder, poolings, on)}
-    last: Measured | None = None
+    decide = settings.model_dump(include={"encoder", "dev", "test", "setups", "heads", "threads"})
+    key = json.dumps([fingerprint, poolings, decide])
+    if key not in _raw:
+        _raw[key] = measure(encoder, poolings, devs, tests, settings)
+    results: dict[str, Any] = {"before": _raw[key]}
     if settings.method:
         corpus = training_rows(settings, notes)
+        build = build_method(settings, corpus)
         if settings.method.name in MAPS:
-            encoder = postprocessed(encoder, build_method(settings, corpus), corpus)
-            poolings = [encoder.pooling]
+            encoder = postprocessed(encoder, build, corpus)
+            results["after"] = measure(encoder, [encoder.pooling], devs, tests, settings)
         else:
+
+            def measure_trained() -> Measured:  # its own vector first, and that of its pseudo tokens if it has any
+                learned = [encoder.pooling, *(["pseudo"] if encoder.pseudo is not None else [])]
+                return measure(encoder, list(dict.fromkeys([*learned, *poolings])), devs, tests, settings)
+
             set_seed(settings.seed)
-            method = build_method(settings, corpus)(encoder)
-            if settings.dropout is not None:
-                set_dropout(method, settings.dropout)
-            if settings.frozen_first is not None:
-                train_own_layers(method, corpus, settings, progress)
-            watch = watch_geometry(devs[0], settings.watch) if settings.watch else None
-            config = TrainConfig(**settings.train or {})
-            length = config.steps_over(len(corpus))
-
-            def on_step(step: int, trained: Any) -> Mapping[str, float] | None:
-                if step == length and config.keep == "dev" and settings.test:
-                    measured = measure(trained.encoder, poolings_of(trained.encoder, poolings), on)
-                    write_json(folder / LAST, measured.model_dump(mode="json"))
-                    trained.train()
-                return watch(step, trained) if watch else None
-
-            started = time.monotonic()
-            score = mean_dev_score(devs, settings)
-            history = fit(method, corpus, config, score, folder=folder, resume=True, progress=progress, on_step=on_step)
-            began += time.monotonic() - started - history.seconds  # which counts what came before an interruption
-            if config.keep == "dev" and (folder / LAST).exists():  # also if it was interrupted after the last step
-                last = Measured.model_validate_json((folder / LAST).read_text(encoding="utf-8"))
-            results["training"] = Training(
-                dev=[DevScore(step=int(row["step"]), score=row["score"]) for row in history.dev],
-                geometry=[SeenGeometry.model_validate(row) for row in history.seen],
-                kept_step=history.kept_step,
-            )
-            poolings = poolings_of(encoder, poolings)
+            method = build(encoder)
+            history, seconds = train(method, corpus, settings, folder, devs, measure_trained, progress)
+            began += seconds - history.seconds  # which counts what came before an interruption
+            results["training"] = Training(dev=history.dev, geometry=history.seen, kept_step=history.kept_step)
             if settings.reconstruct:
                 counts = {name: count_reconstructed(method, notes.load(name, "test")) for name in settings.reconstruct}
                 results["reconstruction"] = Reconstruction(corpora=counts, table_7=reconstruct_table_7(method))
-        results["after"] = measure(encoder, poolings, on)
-        if last is not None and _tasks(last) == _tasks(results["after"]):  # else it is of other tests or vectors
-            results["last"] = last
+            results["after"] = measure_trained()
+            if history.settings["keep"] == "dev" and (folder / LAST).exists():
+                last = Measured.model_validate_json((folder / LAST).read_text(encoding="utf-8"))
+                if _tasks(last) == _tasks(results["after"]):  # else it is of other tests or vectors
+                    results["last"] = last
         if processes.is_main_process:
             encoder.save(folder / ENCODER)
     if settings.examples:
-        results["examples"] = Examples(**{name: EXAMPLES[name](encoder) for name in settings.examples})
+        results["examples"] = {name: EXAMPLES[name](encoder) for name in settings.examples}
     if (count := processes.num_processes) > 1:
         command = command.replace("python", f"accelerate launch --num_processes {count}", 1)
     device = getattr(encoder, "device", "cpu")
     provenance = notes.provenance(command, time.monotonic() - began, encoder=start, processes=count, on=device)
     processes.wait_for_everyone()
     return RunResults(**results), provenance
+
+
+def _tasks(measured: Measured) -> set[tuple[str, str]]:
+    return {(pooling, task) for pooling, scores in measured.scores.items() for task in scores}
+
+
+def train(
+    method: Any,
+    corpus: Any,
+    settings: RunSettings,
+    folder: Path,
+    devs: Sequence[Corpus[Any]],
+    measure_trained: Callable[[], Measured],
+    progress: bool,
+) -> tuple[History, float]:
+    """Train a method as the settings say, or resume; return the history, and the seconds that `fit` took here.
+
+    Where dev chooses the step to keep, what `measure_trained` gives after the last step goes into the file `LAST`.
+    """
+    if settings.dropout is not None:
+        set_dropout(method, settings.dropout)
+    if settings.frozen_first is not None:
+        train_own_layers(method, corpus, settings, progress)
+    watch = watch_geometry(devs[0], settings.watch) if settings.watch else None
+    config = TrainConfig(**settings.train or {})
+    length = config.steps_over(len(corpus))
+
+    def on_step(step: int, trained: Any) -> Mapping[str, float] | None:
+        if step == length and config.keep == "dev" and settings.test:
+            write_json(folder / LAST, measure_trained().model_dump(mode="json"))
+            trained.train()
+        return watch(step, trained) if watch else None
+
+    began = time.monotonic()
+    score = mean_dev_score(devs, settings)
+    history = fit(method, corpus, config, score, folder=folder, resume=True, progress=progress, on_step=on_step)
+    return history, time.monotonic() - began
+
+
+def train_own_layers(method: Any, corpus: Any, settings: RunSettings, progress: bool = True) -> None:
+    """Do the training of the setting `frozen_first`: the method's own layers learn, the encoder stays as it is."""
+    chosen = {**(settings.train or {}), **(settings.frozen_first or {}), "keep": "last", "eval_every": None}
+    method.encoder.requires_grad_(False)
+    fit(method, corpus, TrainConfig(**chosen), progress=progress)
+    method.encoder.requires_grad_(True)
 
 
 def mean_dev_score(devs: Sequence[Corpus[Any]], settings: RunSettings) -> Callable[[Encoder], float]:
@@ -478,23 +437,9 @@ def mean_dev_score(devs: Sequence[Corpus[Any]], settings: RunSettings) -> Callab
     return score_dev
 
 
-def _tasks(measured: Measured) -> dict[str, list[str]]:
-    """The tasks of each vector."""
-    return {pooling: sorted(scores) for pooling, scores in measured.scores.items()}
-
-
-def poolings_of(encoder: Encoder, others: Sequence[str]) -> list[str]:
-    """List the vectors to measure of a trained encoder: its own first, and those of its pseudo tokens if it has any."""
-    learned = [encoder.pooling, *(["pseudo"] if encoder.pseudo is not None else [])]
-    return list(dict.fromkeys([*learned, *others]))
-
-
-def drop_checkpoint(folder: Path, processes: Accelerator) -> None:
-    """Delete what an earlier run has left to resume from."""
-    if processes.is_main_process:
-        for file in [*folder.glob("checkpoint*"), *folder.glob(LAST)]:
-            file.unlink()
-    processes.wait_for_everyone()
+def dev_setup(dev: Corpus[Any], settings: RunSettings) -> Setup | None:
+    """Return the set-up in which phrases in contexts choose the step to keep."""
+    return settings.setups[0] if isinstance(dev[0], PhraseInContext) else None
 
 
 def training_rows(settings: RunSettings, notes: Notes) -> Any:
@@ -529,43 +474,19 @@ def build_method(settings: RunSettings, corpus: Any) -> Any:
         arguments["phrases"] = partial(phrases.chunk_phrases, kinds=tuple(kinds))
     if chosen.name == "Universal":
         arguments |= {"tasks": list(corpus.corpora), "paraphrases": corpus.corpora.get("pi", ())}
-    method = method_class(chosen.name)
+    method = METHODS[chosen.name]
     return method(**arguments) if chosen.name in MAPS else partial(method, **arguments)
 
 
-def train_own_layers(method: Any, corpus: Any, settings: RunSettings, progress: bool = True) -> None:
-    """Do the training of the setting `frozen_first`: the method's own layers learn, the encoder stays as it is."""
-    chosen = {**(settings.train or {}), **(settings.frozen_first or {}), "keep": "last", "eval_every": None}
-    method.encoder.requires_grad_(False)
-    if not any(weights.requires_grad for weights in method.parameters()):
-        raise ValueError(f"frozen_first: {type(method).__name__} has no layers besides the encoder that could learn")
-    fit(method, corpus, TrainConfig(**chosen), progress=progress)
-    method.encoder.requires_grad_(True)
-
-
-_raw: dict[str, Measured] = {}  # of encoders before training: every run of a sweep begins with the same one
-
-
-class Tests(NamedTuple):
-    """What a run is measured on."""
-
-    devs: Sequence[Corpus[Any]]
-    tests: Sequence[Corpus[Any]]
-    settings: RunSettings
-
-
-def measure_once(fingerprint: str, encoder: Encoder, poolings: Sequence[str], on: Tests) -> Measured:
-    """Return what `measure` finds before training, from memory where it was asked before."""
-    decide = on.settings.model_dump(include={"encoder", "dev", "test", "setups", "heads", "threads"})
-    key = json.dumps([fingerprint, poolings, decide])
-    if key not in _raw:
-        _raw[key] = measure(encoder, poolings, on)
-    return _raw[key]
-
-
-def measure(encoder: Encoder, poolings: Sequence[str], on: Tests) -> Measured:
+def measure(
+    encoder: Encoder,
+    poolings: Sequence[str],
+    devs: Sequence[Corpus[Any]],
+    tests: Sequence[Corpus[Any]],
+    settings: RunSettings,
+) -> Measured:
     """Measure scores and geometry of each pooling, as a record keeps them."""
-    (devs, tests, settings), trained_with = on, encoder.pooling
+    trained_with = encoder.pooling
     choose = {f"{dev.name}-dev": dev_score(dev, setup=dev_setup(dev, settings)) for dev in devs}
     pairs = {corpus.name: corpus for corpus in tests if isinstance(corpus[0], ScoredPair)}
     laid_out = next((pairs[name] for name in GEOMETRY if name in pairs), None)
@@ -588,12 +509,7 @@ def measure(encoder: Encoder, poolings: Sequence[str], on: Tests) -> Measured:
     return Measured(scores=results, geometry=layout)
 
 
-def dev_setup(dev: Corpus[Any], settings: RunSettings) -> Setup | None:
-    """Return the set-up in which phrases in contexts choose the step to keep."""
-    return settings.setups[0] if isinstance(dev[0], PhraseInContext) else None
-
-
-def count_reconstructed(method: methods.PaSeR, corpus: Corpus[Any]) -> PhraseCounts:
+def count_reconstructed(method: methods.PaSeR, corpus: Corpus[Any]) -> dict[str, int]:
     """Count the phrases of sentences drawn at random that the decoder gives back word by word."""
     texts = sorted({getattr(row, fields(row)[0].name) for row in corpus})  # the first text of each row
     drawn = Random(0).sample(texts, min(SENTENCES, len(texts)))
@@ -601,18 +517,18 @@ def count_reconstructed(method: methods.PaSeR, corpus: Corpus[Any]) -> PhraseCou
     pairs = [pair for batch in batches for row in method.reconstruct(batch, beams=BEAMS) for pair in row]
     tokenizer = method.encoder.tokenizer
     wanted = [tokenizer(phrase.text, add_special_tokens=False)["input_ids"] for phrase, _ in pairs]
-    right = sum(tokenizer.decode(ids) == words for ids, (_, words) in zip(wanted, pairs, strict=True))
-    return PhraseCounts(sentences=len(drawn), phrases=len(pairs), exact=right, beams=BEAMS)
+    exact = sum(tokenizer.decode(ids) == words for ids, (_, words) in zip(wanted, pairs, strict=True))
+    return {"sentences": len(drawn), "phrases": len(pairs), "exact": exact, "beams": BEAMS}
 
 
-def reconstruct_table_7(method: methods.PaSeR) -> list[Reconstructed]:
+def reconstruct_table_7(method: methods.PaSeR) -> list[dict[str, str]]:
     """Return what the decoder gives for the sentences of PaSeR's Table 7, masked as there."""
     rows = []
     for sentence, row in published.table("paser", 7).iterrows():
         before, after = re.split("_[_ ]*_|_", row["masked version"])  # the paper has a mask a token: "At _ _ _ dead"
         phrase = Phrase(sentence[len(before) : sentence.index(after)], len(before), sentence.index(after), 0.0)
         ((_, words),) = method.reconstruct([sentence], [[phrase]], beams=BEAMS)[0]
-        rows.append(Reconstructed(sentence=str(sentence), masked=phrase.text, words=words))
+        rows.append({"sentence": str(sentence), "masked": phrase.text, "words": words})
     return rows
 
 
@@ -631,7 +547,4 @@ def phrase_cosines(encoder: Encoder) -> list[float]:
     return [round(float(cosine), 4) for cosine in cosine_similarity(u, v)]
 
 
-EXAMPLES: dict[str, Callable[[Encoder], Any]] = {
-    "nearest_questions": nearest_questions,
-    "phrase_cosines": phrase_cosines,
-}
+EXAMPLES = {"nearest_questions": nearest_questions, "phrase_cosines": phrase_cosines}

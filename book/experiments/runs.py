@@ -13,7 +13,7 @@ from sentlab.evaluation.sts import Geometry
 
 from experiments import records, tables
 from experiments.records import NotRun
-from experiments.run import RunRecord, When
+from experiments.run import RunRecord
 from experiments.search import runs_of
 
 # averages that papers report -> their tasks; the first two are those of Universal's tables
@@ -57,7 +57,7 @@ def dev_of(run: RunRecord) -> float:
     return sum(measured.get(f"{name}-dev", math.nan) for name in run.settings.devs) / len(run.settings.devs)
 
 
-def scores(run: RunRecord, pooling: str | None = None, when: When | None = None) -> dict[str, float]:
+def scores(run: RunRecord, pooling: str | None = None, when: str | None = None) -> dict[str, float]:
     """Return the scores of a run, Spearman x 100 where the task does not say otherwise.
 
     Args:
@@ -69,7 +69,7 @@ def scores(run: RunRecord, pooling: str | None = None, when: When | None = None)
     Returns:
         task -> score, and those of `AVERAGES` whose tasks are all there.
     """
-    measured = run.results.at(when) if when else run.results.final
+    measured = getattr(run.results, when) if when else run.results.final
     by_task = measured.scores[pooling] if pooling else measured.own
     complete = {name: tasks for name, tasks in AVERAGES.items() if all(task in by_task for task in tasks)}
     averages = {name: sum(by_task[task] for task in tasks) / len(tasks) for name, tasks in complete.items()}
@@ -94,7 +94,7 @@ def dev_curve(run: RunRecord) -> list[dict[str, float]]:
     """
     if run.results.training is None or not run.results.training.dev:
         return []
-    rows = [row.model_dump() for row in run.results.training.dev]
+    rows = list(run.results.training.dev)
     if rows[0]["step"] == 0:
         return rows
     start = [run.results.before.own[f"{name}-dev"] for name in run.settings.devs]

@@ -15,6 +15,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from random import Random
 from typing import Annotated, Any, Literal
 
@@ -30,9 +31,8 @@ LOST = -100.0  # the score of a trial that gave none: no correlation x 100 is lo
 
 
 def _all_different(values: list[Any]) -> list[Any]:
-    """Refuse a value that is there twice: two equal seeds would count as two."""
     if len({json.dumps(value, sort_keys=True) for value in values}) < len(values) or not values:
-        raise ValueError(f"{values} must hold values, each once")
+        raise ValueError(f"{values} must hold values, each once: two equal seeds would count as two")
     return values
 
 
@@ -45,22 +45,13 @@ def combinations(over: Grid) -> list[dict[str, Any]]:
 
 
 def with_values(common: RunSettings, values: Mapping[str, Any]) -> RunSettings:
-    """Return the same settings with other values.
-
-    Args:
-        values: setting, with dots -> value: {"method.arguments.m": 10.0, "train.seed": 1}.
-
-    Raises:
-        ValueError: a setting is unknown, or takes no such value.
-    """
+    """Return the same settings with other values: {"method.arguments.m": 10.0, "train.seed": 1}."""
     settings = common.model_dump(mode="json", exclude_unset=True)
     for name, value in values.items():
         *parents, last = name.split(".")
         part = settings
         for parent in parents:
-            part = part.get(parent)  # type: ignore[assignment]
-            if not isinstance(part, dict):
-                raise ValueError(f"{name} is unknown, for the common settings have no {parent} with parts")
+            part = part[parent]
         part[last] = copy.deepcopy(value)
     return RunSettings.model_validate_json(json.dumps(settings))
 
@@ -93,10 +84,9 @@ class Experiment(Record):
         if stored.at:
             shared = get(stored.at, self.folder).run_with(settings)
             return shared and shared.model_copy(update={"sweep": self.name})
-        run = RunRecord(settings=settings, results=stored.results, provenance=stored.provenance)
-        run.name, run.folder = f"{self.name}/{label(stored.values)}", self.folder
-        run.home = run.sweep = self.name
-        return run
+        place = {"name": f"{self.name}/{label(stored.values)}", "folder": self.folder, "home": self.name}
+        kept = {"results": stored.results, "provenance": stored.provenance}
+        return RunRecord(settings=settings, sweep=self.name, **place, **kept)
 
     def planned(self) -> list[RunSettings]:
         """Return the settings of the runs that its results are of; NotRun where a search has yet to choose them."""
@@ -112,17 +102,16 @@ class Experiment(Record):
         def has(settings: RunSettings) -> bool:
             try:
                 return with_values(settings, where) == settings
-            except (ValueError, TypeError):  # what this run refuses is not its value, such as another method's name
+            except (ValueError, TypeError, LookupError):  # no value of this run, such as another method's name
                 return False
 
-        every = {settings.fingerprint: settings for settings in self.planned()}
-        if not isinstance(self, SweepRecord):
-            stored = [with_values(self.settings.run, run.values) for run in self.runs]
-            every |= {settings.fingerprint: settings for settings in stored}
-        chosen = [settings for settings in every.values() if has(settings)]
+        every = self.planned()
+        if isinstance(self, SearchRecord):
+            every += [with_values(self.settings.run, run.values) for run in self.runs]
+        chosen = {settings.fingerprint: settings for settings in every if has(settings)}
         if not chosen:
             raise ValueError(f"no run of {self.name} has {dict(where)}")
-        return chosen
+        return list(chosen.values())
 
     def train(self, values: Mapping[str, Any], *, again: bool = False) -> RunRecord:
         """Return the run with these values: from this file or from that of another experiment, or else made now.
@@ -136,28 +125,29 @@ class Experiment(Record):
         settings = with_values(self.settings.run, values)
         run = None if again else self.run_with(settings)
         if run is None:
-            elsewhere = None if again else self.elsewhere(settings.fingerprint)
-            stored = StoredRun(values=dict(values), fingerprint=settings.fingerprint, at=elsewhere)
-            if elsewhere is None:
+            other, kept = None if again else self.elsewhere(settings.fingerprint), {}
+            if other is None:
                 place = RUNS / self.name / label(values)
                 results, provenance = perform(settings, place, self.command, again=again, progress=False)
-                stored = stored.model_copy(update={"results": results, "provenance": provenance})
-            self._keep(stored, settings.keep)
+                kept = {"results": results, "provenance": provenance}
+            self._keep(
+                StoredRun(values=dict(values), fingerprint=settings.fingerprint, at=other, **kept), settings.keep
+            )
             run = self.run_with(settings)
         assert run is not None
         run.check_weights()
         return run
 
     def _keep(self, stored: StoredRun, encoder: bool) -> None:
-        """Write a run into the file, in the place of one with the same settings or label."""
-        alike = [run for run in self.runs if label(run.values) == label(stored.values)]
-        position = self.runs.index(alike[0]) if alike else len(self.runs)
+        """Write a run into the file, in the place of one with the same label, and tidy its folder."""
+        name = label(stored.values)
+        position = next((i for i, run in enumerate(self.runs) if label(run.values) == name), len(self.runs))
         self.runs[position : position + 1] = [stored]
         processes = Accelerator()
         if processes.is_main_process:
-            write_items(self.path.with_suffix(".npz"), {}, drop=f"{label(stored.values)}/")  # of an encoder before
+            write_items(self.path.with_suffix(".npz"), {}, drop=f"{name}/")  # of an encoder before
             self.save()
-            place = RUNS / self.name / label(stored.values)
+            place = RUNS / self.name / name
             if encoder:
                 for file in (CHECKPOINT, LAST):  # a fitted map has none
                     (place / file).unlink(missing_ok=True)
@@ -168,10 +158,9 @@ class Experiment(Record):
     def elsewhere(self, fingerprint: str) -> str | None:
         """Return the name of another experiment that has results of a run; None where there is none."""
         for name in names(self.folder):
-            text = (self.folder / f"{name}.json").read_text(encoding="utf-8")
-            if name != self.name and f'"fingerprint": "{fingerprint}"' in text:
-                other = get(name, self.folder)
-                if any(run.fingerprint == fingerprint and run.at is None for run in getattr(other, "runs", ())):
+            if name != self.name and fingerprint in (self.folder / f"{name}.json").read_text(encoding="utf-8"):
+                runs = getattr(get(name, self.folder), "runs", ())
+                if any(run.fingerprint == fingerprint and run.at is None for run in runs):
                     return name
         return None
 
@@ -304,10 +293,9 @@ class SearchRecord(Experiment):
     @property
     def trials(self) -> list[Trial]:
         """The trials so far; one of other common settings, which have changed since, is none."""
+        trial_of = self.settings.trial
         trials = self.results.trials if self.results else []
-        return [
-            trial for trial in trials if trial.fingerprint == self.settings.trial(trial.values, trial.steps).fingerprint
-        ]
+        return [trial for trial in trials if trial.fingerprint == trial_of(trial.values, trial.steps).fingerprint]
 
     @property
     def done(self) -> bool:
@@ -346,9 +334,9 @@ class SearchRecord(Experiment):
             assert results
             assert results.training
             curve = results.training.dev
-            best = max(curve, key=lambda point: point.score)
-            scores: dict[str, Any] = {"dev": round(best.score, 3), "step": best.step, "last": round(curve[-1].score, 3)}
-            trial = Trial(**known, **scores, rising=best.step > 2 / 3 * steps, seconds=seconds)
+            best = max(curve, key=lambda point: point["score"])
+            scores: dict[str, Any] = {"dev": round(best["score"], 3), "last": round(curve[-1]["score"], 3)}
+            trial = Trial(**known, **scores, step=best["step"], rising=best["step"] > 2 / 3 * steps, seconds=seconds)
         except FloatingPointError as error:
             spent = time.monotonic() - began
             trial = Trial(**known, dev=LOST, step=0, last=LOST, rising=False, seconds=spent, failed=str(error))
@@ -434,32 +422,24 @@ def runs_of(record: Record, where: Mapping[str, Any] | None = None, *, so_far: b
 
 
 def varied(settings: RunSettings, names: Sequence[str]) -> dict[str, Any]:
-    """Return the values of settings as tables show them, each by the last part of its name.
+    """Return values of a run's settings as tables show them.
 
     Args:
-        settings: of a run.
-        names: with dots. One that ends like another one is kept whole.
+        names: with dots. The last part is the key, or the whole where two end alike.
     """
+
+    def value_of(name: str) -> Any:
+        keys = name.split(".")
+        return reduce(lambda part, key: part[key] if isinstance(part, dict) else getattr(part, key), keys, settings)
+
     ends = [name.split(".")[-1] for name in names]
-    short = [end if ends.count(end) == 1 else name for name, end in zip(names, ends, strict=True)]
-    return {key: shown(value_of(settings, name)) for key, name in zip(short, names, strict=True)}
+    return {end if ends.count(end) == 1 else name: shown(value_of(name)) for end, name in zip(ends, names, strict=True)}
 
 
 def shown(value: Any) -> Any:
     """Return a value as a name or number of a table."""
-    if value is None:
-        return "none"
-    if isinstance(value, Mapping) and all(isinstance(part, int | float) for part in value.values()):
+    if isinstance(value, dict) and all(isinstance(part, int | float) for part in value.values()):
         return ", ".join(f"{name}={part}" for name, part in value.items())
-    if isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str)):
-        parts = [" ".join(map(str, part.values())) if isinstance(part, Mapping) else str(part) for part in value]
-        return "+".join(parts)  # of views with a rate: "random_crop 0.45"
-    return value if isinstance(value, int | float | str) else str(value)
-
-
-def value_of(settings: RunSettings, name: str) -> Any:
-    """Return the value of a setting, by its name with dots."""
-    value: Any = settings
-    for part in name.split("."):
-        value = value[part] if isinstance(value, Mapping) else getattr(value, part)
-    return value
+    if isinstance(value, dict | list):  # the names of tasks; views, some with a rate: "random_crop 0.45"
+        return "+".join(" ".join(map(str, part.values())) if isinstance(part, dict) else str(part) for part in value)
+    return "none" if value is None else value

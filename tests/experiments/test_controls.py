@@ -76,7 +76,7 @@ def test_whole_passages_are_the_longest_spans(make: Callable[..., SLICE]) -> Non
 
 @pytest.mark.parametrize("kind", [StartEnd, WholePassage])
 def test_controls_train_and_records_name_them(make: Callable[..., SLICE], kind: type[SLICE]) -> None:
-    assert run.method_class(kind.__name__) is kind
+    assert run.METHODS[kind.__name__] is kind
     method = make(kind, in_batch=True)
     before = method.loss(method.collate([ROW, OTHER]))["contrastive"].item()
     fit(method, [ROW, OTHER], TrainConfig(steps=8, batch_size=2, learning_rate=2e-3), progress=False)

@@ -30,7 +30,7 @@ def write(name: str, settings: dict[str, Any], kind: str = "run") -> Path:
 def test_a_record_is_run_once_and_again_when_asked(raw: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
     path = write("raw/one", raw)
     assert command.main(["run", "raw/one"]) == 0
-    assert "toy-words-dev" in capsys.readouterr().out
+    assert str(path) in capsys.readouterr().out
     first = path.read_text()
     assert command.main(["run", "results/raw/one.json"]) == 0
     assert (capsys.readouterr().out, path.read_text()) == ("", first)

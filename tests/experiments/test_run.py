@@ -55,8 +55,8 @@ def test_a_run_fills_its_record_and_gives_the_same_numbers_again(settings: dict[
     read = records.get("a", tmp_path)
     results = read.results
     assert results == first.results
-    assert {row.step for row in results.training.dev} >= {3, 6}
-    assert results.kept_step in {row.step for row in results.training.dev}
+    assert {row["step"] for row in results.training.dev} >= {3, 6}
+    assert results.kept_step in {row["step"] for row in results.training.dev}
     assert results.before.scores.keys() == {"cls", "mean"}
     assert results.before.own != results.last.own
     assert results.after.own.keys() == {"toy-sts", "toy-sts-dev"}
@@ -73,8 +73,8 @@ def test_what_the_decoder_reconstructs_is_recorded(settings: dict[str, Any], mon
     settings["encoder"]["max_length"] = 64
     reconstruction = results_of(settings | {"reconstruct": ["toy-sts"]}).reconstruction
     assert reconstruction
-    assert [row.masked for row in reconstruction.table_7] == ["Work", "least 89", "London", "two options"]
-    assert [counts.sentences for counts in reconstruction.corpora.values()] == [20]
+    assert [row["masked"] for row in reconstruction.table_7] == ["Work", "least 89", "London", "two options"]
+    assert [counts["sentences"] for counts in reconstruction.corpora.values()] == [20]
 
 
 def test_a_phrase_is_reconstructed_when_all_its_words_come_back(small_encoder_folder: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_phrase_is_reconstructed_when_all_its_words_come_back(small_encoder_fo
     pairs = corpora.load("toy-sts", "dev")[:120]
     count = len({pair.text_a for pair in pairs})
     counts = count_reconstructed(Parrot(), pairs)  # type: ignore[arg-type]
-    assert (counts.sentences, counts.phrases, counts.exact) == (count, count, count - -(-count // 50))
+    assert counts == {"sentences": count, "phrases": count, "exact": count - -(-count // 50), "beams": runs.BEAMS}
 
 
 def test_the_papers_examples_are_recorded_of_an_encoder_without_training(settings: dict[str, Any]) -> None:
@@ -102,7 +102,7 @@ def test_the_papers_examples_are_recorded_of_an_encoder_without_training(setting
     assert results.after is results.kept_step is None
     assert {"toy-duplicates map", "toy-duplicates mrr@10", "toy-reranking map"} <= results.before.own.keys()
     assert results.examples
-    nearest, cosines = results.examples.nearest_questions or {}, results.examples.phrase_cosines or []
+    nearest, cosines = results.examples["nearest_questions"], results.examples["phrase_cosines"]
     table = published.table("paser", 6)
     assert list(nearest) == list(table.index.unique())
     assert all(len(set(texts)) == 3 and set(texts) <= {*table.to_numpy().ravel()} for texts in nearest.values())
@@ -145,8 +145,6 @@ def test_heads_can_train_first_with_the_encoder_frozen(settings: dict[str, Any])
         assert all(torch.allclose(value, start[key], atol=1e-6) for key, value in trained.state_dict().items())
         steps[name] = [note["steps"] for note in trained.trainings]
     assert steps == {"without": [1], "first": [4, 1]}
-    with pytest.raises(ValueError, match="frozen_first"):  # no layers besides the encoder
-        results_of(settings | {"method": {"name": "MaskedLM"}, "data": {"corpus": "toy-sentences"}} | first, "runs/no")
 
 
 def test_phrases_in_contexts_are_scored_in_the_set_ups_that_were_asked_for(settings: dict[str, Any]) -> None:
@@ -167,7 +165,7 @@ def test_phrases_in_contexts_are_scored_in_the_set_ups_that_were_asked_for(setti
     assert results.after
     assert results.training
     assert list(results.before.own) == list(results.after.own) == scores
-    kept = max(row.score for row in results.training.dev)
+    kept = max(row["score"] for row in results.training.dev)
     assert kept == pytest.approx(results.after.own["toy-contexts-dev"], abs=0.01)
 
 

@@ -12,8 +12,8 @@ import pytest
 from experiments import records
 from experiments import search as module
 from experiments.compared import RowSettings, encoders_of, there, trained_rows
-from experiments.records import Notes, NotRun, read_items, write_items
-from experiments.run import DevScore, EncoderNote, Measured, RunResults, RunSettings, Training, fingerprint_now
+from experiments.records import EncoderNote, Notes, NotRun, read_items, write_items
+from experiments.run import Measured, RunResults, RunSettings, Training, fingerprint_now
 from experiments.search import SearchRecord, Trial, label, runs_of, search, sweep, with_values
 
 RUN: dict[str, Any] = {
@@ -51,7 +51,7 @@ class Trainer:
         self.done.append(settings)
         (folder / "encoder").mkdir(parents=True)
         steps, score = (settings.train or {})["steps"], self.score(settings)
-        curve = [DevScore(step=0, score=score - 1), DevScore(step=steps, score=score)]
+        curve = [{"step": 0, "score": score - 1}, {"step": steps, "score": score}]
         measured = Measured(scores={"cls": {"toy-sts-dev": score}})
         results = RunResults(before=measured, after=measured, training=Training(dev=curve, kept_step=steps))
         start = EncoderNote(source="tiny", fingerprint=str(self.weights), dim=128)
