@@ -43,10 +43,9 @@ def test_a_record_is_run_once_and_again_when_asked(raw: dict[str, Any], capsys: 
     assert json.loads(path.read_text())["results"] == json.loads(first)["results"]
 
 
-def test_a_sweep_is_printed_and_resumed(raw: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_sweep_is_resumed(raw: dict[str, Any]) -> None:
     path = write("both", {"run": raw, "over": {"encoder.pooling": ["cls", "mean"]}}, "sweep")
     assert command.main(["sweep", "both"]) == 0
-    assert "mean" in capsys.readouterr().out
     whole = json.loads(path.read_text())
     path.write_text(json.dumps(whole | {"runs": whole["runs"][:1]}))
     assert plan.entry_of(records.get("both")).state == "begun"
