@@ -32,21 +32,13 @@ from sentlab.training.processes import own_first
 def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
     """Compute the cross entropy of finding a view's other view among the 2B - 1 other vectors, by cosine.
 
-    It is the mean of all 2B views.
-
     Args:
         u, v: the two views of B sentences, (B, D) each.
-        temperature: what the cosines are divided by, above 0.
 
     Returns:
-        A float32 scalar in nats, also inside autocast.
+        The mean over all 2B views, a float32 scalar in nats.
 
     Source: ConSERT, Eq. 1; Chen et al. (2020), "SimCLR", Eq. 1.
-
-    Example:
-        >>> near, far = torch.eye(3), torch.eye(3).roll(1, dims=0)
-        >>> nt_xent(torch.eye(3), near, 0.1) < nt_xent(torch.eye(3), far, 0.1)
-        tensor(True)
     """
     with torch.autocast(u.device.type, enabled=False):
         h = F.normalize(torch.cat([u, v]).float(), dim=-1)  # (2B, D)
@@ -55,10 +47,7 @@ def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
 
 
 def shuffled_positions(mask: Tensor) -> Tensor:
-    """Shuffle the positions 0, 1, ... of each row's tokens; padding, on the right, keeps its own: (B, L) -> (B, L).
-
-    Source: ConSERT, "Token Shuffling".
-    """
+    """Shuffle the positions 0, 1, ... of each row's tokens; padding, on the right, keeps its own: (B, L) -> (B, L)."""
     places = torch.arange(mask.shape[1], device=mask.device)
     return torch.where(mask.bool(), torch.rand(mask.shape, device=mask.device), 1.0 + places).argsort(dim=1)
 
@@ -100,9 +89,9 @@ class ConSERT(nn.Module):
 
     Args:
         encoder: trained in place. Its pooling makes the sentence vectors.
-        views: two of `VIEWS`. They say how the two views are made.
+        views: how the two views are made, two of `VIEWS`.
         cutoff: share of tokens, dimensions or elements that a view zeroes, in [0, 1).
-        temperature: above 0. Cosines are divided by it.
+        temperature: what cosines are divided by.
 
     Example:
         >>> method = sentlab.methods.ConSERT(sentlab.Encoder.from_pretrained(pooling="mean"))
@@ -120,12 +109,9 @@ class ConSERT(nn.Module):
         super().__init__()
         if len(views) != 2 or not set(views) <= set(VIEWS):
             raise ValueError(f"views must be two of {', '.join(VIEWS)}, got {views!r}")
-        if not (0 <= cutoff < 1 and temperature > 0):
-            raise ValueError(f"cutoff={cutoff} must be in [0, 1), temperature={temperature} above 0")
         table = getattr(encoder.backbone.embeddings, "position_embeddings", None)
         if "shuffle" in views and not isinstance(table, nn.Embedding):
-            name = type(encoder.backbone).__name__
-            raise ValueError(f"{name} embeds no positions, so shuffling them would do nothing; choose other views")
+            raise ValueError("this encoder embeds no positions, so shuffling them does nothing: choose other views")
         # RoBERTa and its kin count positions from behind the padding's
         self.first = table.padding_idx + 1 if isinstance(table, nn.Embedding) and table.padding_idx is not None else 0
         self.encoder, self.views, self.cutoff, self.temperature = encoder, tuple(views), cutoff, temperature

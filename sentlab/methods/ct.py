@@ -59,7 +59,7 @@ class ContrastiveTension(nn.Module):
 
     Args:
         encoder: trained in place. It is the second copy, and the one to use afterwards.
-        negatives: non-identical pairs for each identical one, the paper's K. Below 1 is a ValueError.
+        negatives: non-identical pairs for each identical one, the paper's K.
 
     Example:
         >>> method = sentlab.methods.ContrastiveTension(sentlab.Encoder.from_pretrained(pooling="mean"))
@@ -86,9 +86,6 @@ class ContrastiveTension(nn.Module):
 
         Returns:
             `input_ids` and `attention_mask`, (B, L), and `negatives`, row numbers (B, K), on the encoder's device.
-
-        Raises:
-            ValueError: a row has fewer than K other sentences beside it.
         """
         batch = self.encoder.tokenize(rows)
         numbers: dict[str, int] = {}
@@ -96,10 +93,7 @@ class ContrastiveTension(nn.Module):
         same = number.unsqueeze(0) == number.unsqueeze(1)  # (B, B)
         others = int((~same).sum(1).min())
         if others < self.negatives:
-            raise ValueError(
-                f"negatives={self.negatives}, but a sentence has only {others} others in this batch of {len(rows)}: "
-                "make the batch larger or negatives smaller"
-            )
+            raise ValueError(f"negatives={self.negatives}, but a sentence has only {others} others in its batch")
         drawn = torch.rand(same.shape).masked_fill(same, -1.0).topk(self.negatives, dim=1).indices  # (B, K)
         return batch | {"negatives": drawn.to(self.encoder.device)}
 

@@ -22,9 +22,6 @@ from sentlab.training.losses import corrupt, encode_in_parts, masked_lm_loss
 class MaskedLM(nn.Module):
     """Trains `encoder` and its masked-LM head on plain sentences.
 
-    Args:
-        encoder: trained in place; its checkpoint must hold a masked-LM head.
-
     Example:
         >>> method = sentlab.methods.MaskedLM(sentlab.Encoder.from_pretrained())
         >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
@@ -37,14 +34,7 @@ class MaskedLM(nn.Module):
         self.encoder = encoder
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise and mask; the masks come from torch's global generator.
-
-        Args:
-            rows: B plain sentences.
-
-        Returns:
-            `input_ids`, `attention_mask`, `corrupted_ids` and `chosen`, (B, L) each, on the encoder's device.
-        """
+        """Tokenise B sentences and mask them: `input_ids`, `attention_mask`, `corrupted_ids`, `chosen`, (B, L) each."""
         batch = self.encoder.tokenize(rows)
         batch["corrupted_ids"], batch["chosen"] = corrupt(batch["input_ids"], self.encoder.tokenizer)
         return batch

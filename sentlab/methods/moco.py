@@ -61,18 +61,16 @@ class MoCo(nn.Module):
     Args:
         encoder: trained in place. Its pooling when MoCo is made gives the sentence vectors. A `head` follows, as in
             `SimCSE`.
-        queue_size: M of Eq. 4, at least 1. A query is compared with so many keys, the batch's own
-            included, or with the batch's alone if these are more.
+        queue_size: M of Eq. 4. A query is compared with so many keys, the batch's own included, or with the batch's
+            alone if these are more.
         momentum: lambda of Eq. 5, in [0, 1). The momentum encoder keeps this share of its weights in a step.
-        temperature: above 0. Cosines are divided by it.
+        temperature: what cosines are divided by.
         view: (words, random numbers) -> words, the sentence as the momentum encoder reads it, drawn anew each time
             (PT-BERT, Table 3). None leaves the sentence unchanged.
 
     Example:
         >>> method = sentlab.methods.MoCo(sentlab.Encoder.from_pretrained(), queue_size=32)
         >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
-        >>> method.encoder.encode(["The old farmer sold his horse."]).shape
-        (1, 128)
     """
 
     def __init__(
@@ -85,8 +83,6 @@ class MoCo(nn.Module):
         view: View | None = None,
     ):
         super().__init__()
-        if not (queue_size >= 1 and 0 <= momentum < 1 and temperature > 0):
-            raise ValueError(f"{queue_size=} must be at least 1, {momentum=} in [0, 1), {temperature=} above 0")
         self.encoder, self.momentum, self.temperature, self.view = encoder, momentum, temperature, view
         self.pooling = encoder.pooling  # of training; the encoder's own may be changed for use
         self.head = cls_head(encoder)
@@ -105,12 +101,7 @@ class MoCo(nn.Module):
         return self
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise B sentences; a view is drawn from torch's global generator.
-
-        Returns:
-            `input_ids` and `attention_mask`, (B, L), and with a view `view_input_ids` and `view_attention_mask`,
-            (B, L'), all on the encoder's device.
-        """
+        """Tokenise B sentences, (B, L), and with a view what the momentum encoder reads of them, `view_...` (B, L')."""
         batch = self.encoder.tokenize(rows)
         if self.view is not None:
             other = self.encoder.tokenize(viewed(rows, self.view))
@@ -118,10 +109,7 @@ class MoCo(nn.Module):
         return batch
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return `contrastive`, Eq. 4.
-
-        In training mode the batch's keys wait for `after_step` to put them into the queue.
-        """
+        """Return `contrastive`, Eq. 4. In training mode the batch's keys wait for `after_step`."""
         vectors, _ = encode_in_parts(self.encoder, batch["input_ids"], batch["attention_mask"], self.pooling)
         h = self.head(vectors)  # (B, D)
         prefix = "view_" if self.view is not None else ""

@@ -51,14 +51,11 @@ PREMISES = "premises."  # before the names of the generative loss's tensors in a
 
 
 def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
-    """Build the decoder's only view of a sentence: `[e, e~, m |e - e~|, n |e * e~|]`.
+    """Build the decoder's only view of a sentence: `[e, e~, m |e - e~|, n |e * e~|]`, (B, 4, D).
 
     Args:
         e, e_masked: vectors of the sentences, and of the same with their phrases masked, (B, D) each.
         m, n: the scales of the difference and of the product. The paper's grid search chose 10 and 10.
-
-    Returns:
-        A memory of four vectors for each sentence, (B, 4, D).
 
     Source: PaSeR, Eq. 2.
 
@@ -70,15 +67,12 @@ def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
 
 
 def generative_loss(states: Tensor, targets: Tensor, head: nn.Module) -> Tensor:
-    """Compute the mean negative log-likelihood of the phrase tokens, with logits at the labelled positions only.
+    """Compute the mean negative log-likelihood of the phrase tokens in nats, with logits at labelled positions only.
 
     Args:
         states: the decoder's output at each target position, which depends on the targets before it, (..., D).
         targets: token ids, `IGNORE` where there is none, (...).
         head: the masked-LM head, (N, D) -> (N, V) logits.
-
-    Returns:
-        A float32 scalar, in nats per target token. It is zero, with a graph, when there is no label at all.
 
     Source: PaSeR, Eq. 3, averaged over the tokens of the batch.
     """
@@ -100,19 +94,14 @@ class PaSeR(nn.Module):
         phrases: text -> its phrases without overlap, the most important first. The text is what the encoder reads of a
             sentence. RAKE is the default (Table 5).
         view: (words, random numbers) -> words, drawn anew for both copies of each sentence (Table 4). It reads a masked
-            token as "[MASK]" and must keep it, as the views with `keep` in `sentlab.text.views` do; `random_crop` and
-            `srl_guided` do not. None leaves the sentence unchanged.
+            token as "[MASK]" and must keep it, as those of `sentlab.text.views` do, but for `random_crop` and
+            `srl_guided`. None leaves the sentence unchanged.
         mlm: add the masked-language-model loss of Eq. 4.
-        decoder_heads: attention heads of the decoder. None takes as many as the encoder has.
         dropout: of the decoder, in [0, 1). None takes the encoder's.
 
     Example:
-        >>> encoder = sentlab.Encoder.from_pretrained()
-        >>> method = sentlab.methods.PaSeR(encoder, decoder_layers=2)
-
+        >>> method = sentlab.methods.PaSeR(sentlab.Encoder.from_pretrained(), decoder_layers=2)
         >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
-        >>> encoder.encode(["The old farmer sold his horse."]).shape  # the decoder is no part of it
-        (1, 128)
     """
 
     def __init__(
@@ -126,31 +115,27 @@ class PaSeR(nn.Module):
         phrases: Callable[[str], Sequence[Phrase]] = rake_phrases,
         view: View | None = None,
         mlm: bool = True,
-        decoder_heads: int | None = None,
         dropout: float | None = None,
     ):
         super().__init__()
         if encoder.lm_head is None:
             raise ValueError("this encoder's checkpoint has no masked-LM head, which the decoder needs to say words")
         config = encoder.backbone.config
-        dim = config.hidden_size
-        heads = int(config.num_attention_heads) if decoder_heads is None else decoder_heads
         dropout = max(dropout_of(encoder).values(), default=0.0) if dropout is None else dropout
-        if not (m > 0 and n > 0 and decoder_layers >= 1 and top_phrases >= 1):
-            raise ValueError(f"{m=} and {n=} must be above 0, {decoder_layers=} and {top_phrases=} at least 1")
         self.encoder, self.m, self.n, self.top_phrases, self.mlm = encoder, m, n, top_phrases, mlm
-        self.phrases, self.view, self.decoder_heads = phrases, view, heads
+        self.phrases, self.view = phrases, view
         longest = encoder.max_length + top_phrases  # a target is shorter than its sentence, but for a [SEP] a phrase
-        self.decoder = PhraseDecoder(dim, longest, layers=decoder_layers, heads=heads, dropout=dropout)
+        heads = int(config.num_attention_heads)
+        self.decoder = PhraseDecoder(config.hidden_size, longest, decoder_layers, heads, dropout)
         self.to(encoder.device)
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
-        """Tokenise B sentences, duplicate and mask (3.1.2). Views and corruption come from torch's global generator.
+        """Tokenise B sentences, duplicate and mask (3.1.2).
 
         Returns:
-            Tensors on the encoder's device. `input_ids` and `masked_ids` (B, L) with `attention_mask` and
-            `masked_attention_mask`. `targets` (B, T) are the tokens of each masked phrase with a [SEP] after it, then
-            `IGNORE`. With `mlm` also `corrupted_ids` and `chosen` (B, L).
+            `input_ids` and `masked_ids` (B, L) with `attention_mask` and `masked_attention_mask`. `targets` (B, T) are
+            the tokens of each masked phrase with a [SEP] after it, then `IGNORE`. With `mlm` also `corrupted_ids` and
+            `chosen` (B, L).
         """
         batch, phrases = self._duplicate_and_mask(rows)
         tokenizer, labels = self.encoder.tokenizer, []
@@ -203,6 +188,7 @@ class PaSeR(nn.Module):
     def after_step(self) -> None:
         """Change nothing between steps."""
 
+    @torch.no_grad()
     def reconstruct(
         self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None, *, beams: int = 1
     ) -> list[list[tuple[Phrase, str]]]:
@@ -216,16 +202,12 @@ class PaSeR(nn.Module):
         Returns:
             For each sentence its masked phrases in text order, each with the words that the decoder generates. These
             are empty where it ran out of room before that phrase.
-
-        Raises:
-            ValueError: a phrase that is not wholly within what the encoder reads of its sentence, or that overlaps
-                another.
         """
         tokenizer, closing = self.encoder.tokenizer, self.encoder.tokenizer.sep_token_id
         batch, masked_phrases = self._duplicate_and_mask(sentences, phrases)
         names = ("input_ids", "masked_ids", "attention_mask")
         ids, masked, mask = (batch[name].to(self.encoder.device) for name in names)
-        with evaluating(self), torch.no_grad():
+        with evaluating(self):
             e, e_masked = self.encoder(ids, mask), self.encoder(masked, mask)  # (B, D) each
             said, _ = self.decoder.beam_search(
                 decoding_signal(e, e_masked, self.m, self.n),
@@ -236,13 +218,11 @@ class PaSeR(nn.Module):
                 closing=closing,
                 beams=beams,
             )
-        return [
-            [
-                (phrase, str(tokenizer.decode(words)))
-                for (phrase, _), words in zip(row, split_phrases(tokens, len(row), closing), strict=True)
-            ]
-            for row, tokens in zip(masked_phrases, said.tolist(), strict=True)
-        ]
+        results = []
+        for row, tokens in zip(masked_phrases, said.tolist(), strict=True):
+            words = split_phrases(tokens, len(row), closing)
+            results.append([(phrase, str(tokenizer.decode(ids))) for (phrase, _), ids in zip(row, words, strict=True)])
+        return results
 
     def _duplicate_and_mask(
         self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None
@@ -293,7 +273,7 @@ def _copies(ids: Tensor, masked_ids: Tensor, mask: Tensor, masked_mask: Tensor, 
 class PhraseDecoder(nn.Module):
     """A pre-norm transformer decoder whose memory is the decoding signal, for targets of up to `length` tokens."""
 
-    def __init__(self, dim: int, length: int, *, layers: int, heads: int, dropout: float):
+    def __init__(self, dim: int, length: int, layers: int, heads: int, dropout: float):
         super().__init__()
         self.positions = nn.Embedding(length, dim)
         self.norm = nn.LayerNorm(dim)
@@ -331,7 +311,6 @@ class PhraseDecoder(nn.Module):
             wanted: (B,), how many phrases each sentence has. A hypothesis ends with its last `closing`.
             embeddings, head: the encoder's word embeddings and masked-LM head, (..., D) -> (..., V).
             start, closing: token ids of the decoder's first input and of a phrase's end.
-            beams: hypotheses kept for each sentence. With 1 the search is greedy.
 
         Returns:
             The best hypotheses' token ids, (B, T), `IGNORE` after their end, and their log-likelihoods, (B,). A
@@ -390,8 +369,8 @@ class SupervisedPaSeR(nn.Module):
 
     Args:
         encoder: trained in place. The paper starts from one that unsupervised PaSeR has trained.
-        alpha: weight of the generative loss, at least 0. The paper searched it and does not report the result.
-        temperature: of the contrastive loss, above 0.
+        alpha: weight of the generative loss. The paper searched it and does not report the result.
+        temperature: of the contrastive loss.
         generative: settings of `PaSeR`. Eq. 5 has no masked-LM term.
 
     Source: PaSeR, section 3.3, Eq. 5. The contrastive loss is Eq. 5 of Gao et al. (2021), see `sentlab.methods.simcse`.
@@ -403,24 +382,16 @@ class SupervisedPaSeR(nn.Module):
 
     def __init__(self, encoder: Encoder, *, alpha: float = 0.1, temperature: float = 0.05, **generative: Any):
         super().__init__()
-        if not (alpha >= 0 and temperature > 0):
-            raise ValueError(f"{alpha=} must be at least 0, {temperature=} above 0")
         self.alpha, self.temperature = alpha, temperature
         self.head = cls_head(encoder).to(encoder.device)
         self.generative = PaSeR(encoder, mlm=False, **generative)  # the one place that holds the encoder
 
     @property
     def encoder(self) -> Encoder:
-        """What is trained."""
         return self.generative.encoder
 
     def collate(self, rows: Sequence[Triple]) -> dict[str, Tensor]:
-        """Tokenise B triples.
-
-        Returns:
-            `input_ids` and `attention_mask` (3, B, L) of anchors, positives and negatives. Also the tensors of
-            `PaSeR.collate` for the anchors, whose names begin with `PREMISES`.
-        """
+        """Tokenise B triples as SimCSE does, and their anchors as `PaSeR.collate` does, under names with `PREMISES`."""
         premises = self.generative.collate([row.anchor for row in rows])
         premises = {f"{PREMISES}{name}": tensor for name, tensor in premises.items()}
         return tokenize_triples(self.encoder, rows) | premises

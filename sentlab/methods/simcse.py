@@ -33,22 +33,18 @@ class SimCSE(nn.Module):
     Args:
         encoder: trained in place. Its pooling makes the sentence vectors. With the pooling "cls", a linear and tanh
             `head` follows in training. It is no part of `encoder`.
-        temperature: above 0. Cosines are divided by it.
-        mlm: weight of an auxiliary masked-language-model loss. The default is 0, no such loss. The paper uses 0.1.
+        temperature: what cosines are divided by.
+        mlm: weight of an auxiliary masked-language-model loss. The paper uses 0.1.
         view: (words, random numbers) -> words, the second copy of a plain sentence, drawn anew each time. None leaves
             the sentence unchanged. Table 1 of the paper has crops and deletions.
 
     Example:
         >>> method = sentlab.methods.SimCSE(sentlab.Encoder.from_pretrained())
         >>> history = sentlab.fit(method, sentences, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
-        >>> method.encoder.encode(["The old farmer sold his horse."]).shape
-        (1, 128)
     """
 
     def __init__(self, encoder: Encoder, *, temperature: float = 0.05, mlm: float = 0.0, view: View | None = None):
         super().__init__()
-        if not (temperature > 0 and mlm >= 0):
-            raise ValueError(f"{temperature=} must be above 0, {mlm=} at least 0")
         if mlm and encoder.lm_head is None:
             raise ValueError("this encoder's checkpoint has no masked-LM head: pass mlm=0, or one that has a head")
         self.encoder, self.temperature, self.mlm, self.view = encoder, temperature, mlm, view
@@ -56,12 +52,11 @@ class SimCSE(nn.Module):
         self.to(encoder.device)
 
     def collate(self, rows: Sequence[Any]) -> dict[str, Tensor]:
-        """Tokenise B sentences or triples. The masked-LM corruption, if any, comes from torch's global generator.
+        """Tokenise B sentences or triples.
 
         Returns:
-            `input_ids` and `attention_mask` on the encoder's device. They are (2, B, L) for sentences, each twice, and
-            (3, B, L) for triples: anchors, positives, negatives. With `mlm` also `corrupted_ids` and `chosen`, of the
-            same shape.
+            `input_ids` and `attention_mask`, (2, B, L) for sentences, each twice, and (3, B, L) for triples: anchors,
+            positives, negatives. With `mlm` also `corrupted_ids` and `chosen`, of the same shape.
         """
         if isinstance(rows[0], Triple):
             if self.view is not None:
@@ -77,20 +72,13 @@ class SimCSE(nn.Module):
         return batch
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return `contrastive`, Eq. 4 for sentences and Eq. 5 for triples, and `mlm` where asked for.
-
-        Raises:
-            ValueError: sentences without dropout: the two views of each would be equal, and nothing would be learned.
-        """
+        """Return `contrastive`, Eq. 4 for sentences and Eq. 5 for triples, and `mlm` where asked for."""
         views, count = batch["input_ids"].shape[:2]
         ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)  # (views * B, L) each
         parts = self.encoder.backbone.modules()
         dropout = any(isinstance(part, nn.Dropout) and part.p > 0 and part.training for part in parts)
         if views == 2 and self.view is None and not dropout:
-            raise ValueError(
-                "the encoder applies no dropout, so both views of a sentence are the same vector: call "
-                "sentlab.training.set_dropout(method, 0.01), and train() on the method before loss (fit does)"
-            )
+            raise ValueError("without dropout both views of a sentence are the same: call set_dropout and train()")
         vectors, _ = encode_in_parts(self.encoder, ids, mask)  # each row gets a dropout mask of its own
         h = self.head(vectors)  # (views * B, D)
         losses = {"contrastive": info_nce(h[:count], own_first(h[count:]), self.temperature)}

@@ -87,19 +87,12 @@ def outside(units: Tensor, size: int) -> Tensor:
 def best_span_similarities(queries: Tensor, tokens: Tensor, units: Tensor, min_size: int, max_size: int) -> Tensor:
     """Compute the similarity of every query of a group to the best span of each of its passages, with a gradient.
 
-    Args:
-        queries, tokens, units, min_size, max_size: as in `find_best_spans`, but any tokens where units are -1.
+    The arguments are those of `find_best_spans`, but tokens may be anything where units are -1.
 
     Returns:
         (G, Q, P), (1 + cosine) / 2 in [0, 1]. It is 0 where a passage has no span.
 
     Source: SLICE, section 3.1, sim_true and sim_false.
-
-    Example:
-        >>> tokens = torch.eye(4)[None, None]  # a passage of four words, one token each
-        >>> query = (tokens[0, 0, 1] + tokens[0, 0, 2])[None, None]  # as its second and third
-        >>> best_span_similarities(query, tokens, torch.arange(4)[None, None], 1, 3).round(decimals=4)
-        tensor([[[1.]]])
     """
     tokens = tokens.masked_fill((units < 0).unsqueeze(-1), 0.0)
     start, end = find_best_spans(queries, tokens, units, min_size, max_size)
@@ -119,17 +112,14 @@ class SLICE(nn.Module):
     Args:
         encoder: trained in place. Its pooling must be "mean". Longer passages than its max_length are cut, and warn.
         min_size, max_size: words in a span, or tokens. The paper trains with 1 to 10 and searches 1 to 20.
-        scale: above 0. Similarities in [0, 1] are multiplied by it.
+        scale: what similarities in [0, 1] are multiplied by.
         in_batch: False is the paper's loss: a query has one negative, its own. True adds all passages of the other rows
             as negatives (InfoNCE with the same scale). This is ours.
         words: True keeps the sub-words of a word together. False takes spans of tokens.
 
-    Source: SLICE, section 3.1.
-
     Example:
         >>> method = sentlab.methods.SLICE(sentlab.Encoder.from_pretrained(pooling="mean"))
         >>> history = sentlab.fit(method, triples, sentlab.TrainConfig(steps=2, batch_size=4), progress=False)
-        >>> vectors, offsets = method.encoder.encode_tokens(["The old farmer sold his horse."], progress=False)[0]
     """
 
     def __init__(
@@ -145,8 +135,8 @@ class SLICE(nn.Module):
         super().__init__()
         if encoder.pooling != "mean":
             raise ValueError(f"SLICE takes the mean of tokens, the encoder {encoder.pooling!r}: load it with 'mean'")
-        if not (1 <= min_size <= max_size and scale > 0):
-            raise ValueError(f"it must be 1 <= {min_size=} <= {max_size=}, and {scale=} above 0")
+        if not 1 <= min_size <= max_size:
+            raise ValueError(f"it must be 1 <= {min_size=} <= {max_size=}")
         self.encoder, self.min_size, self.max_size, self.scale = encoder, min_size, max_size, scale
         self.in_batch, self.words = in_batch, words
         self.to(encoder.device)
@@ -156,11 +146,7 @@ class SLICE(nn.Module):
 
         Returns:
             `input_ids`, `attention_mask` and `units` (B, 2, L) of the passages, positive and negative. For the phrases
-            `query_input_ids`, `query_attention_mask` and `query_units` (B, L'). All are on the encoder's device.
-            `find_best_spans` explains `units`.
-
-        Raises:
-            ValueError: a phrase without a token. A passage without one is similar to nothing.
+            `query_input_ids`, `query_attention_mask` and `query_units` (B, L'). `find_best_spans` explains `units`.
         """
         queries = self._tokenize([row.anchor for row in rows])
         empty = (queries["units"] < 0).all(dim=1).nonzero()
@@ -174,11 +160,8 @@ class SLICE(nn.Module):
         """Tokenise as `Encoder.tokenize` does, and number the units: (N, L) each."""
         batch = padded(self.encoder, texts)
         if any(encoding.overflowing for encoding in batch.encodings):
-            warnings.warn(
-                f"texts are cut at max_length={self.encoder.max_length} tokens, and SLICE sees no match behind that: "
-                "load the encoder with a larger max_length, or shorten the passages",
-                stacklevel=2,
-            )
+            cut = f"texts are cut at max_length={self.encoder.max_length} tokens, and SLICE sees no match behind that"
+            warnings.warn(cut, stacklevel=2)
         tensors = {name: batch[name] for name in ("input_ids", "attention_mask")}
         tensors["units"] = torch.full_like(tensors["input_ids"], -1)
         for row, encoding, text in zip(tensors["units"], batch.encodings, texts, strict=True):

@@ -62,12 +62,11 @@ def task_rows(**corpora: Sequence[LabelledPair] | Sequence[PhrasePair]) -> Tasks
 
 
 class Negatives:
-    """Draws phrases that are not known to be paraphrases of a target.
+    """Draws `count` phrases that are not known to be paraphrases of a target.
 
     Args:
         pairs: rows whose two sides are paraphrases, in either direction. Only second sides are drawn, as a target's
             partner is one. Otherwise a negative could be known by its form, as a word among phrases.
-        count: how many are drawn for a target.
 
     Source: Universal, section 3.2; Mikolov et al. (2013).
     """
@@ -84,15 +83,7 @@ class Negatives:
         self.fingerprint = digest(pairs)  # for a checkpoint
 
     def draw(self, target: str, *known: str) -> list[str]:
-        """Draw `count` different phrases, with torch's global generator.
-
-        Args:
-            target: no paraphrase of it is drawn, among those of `pairs`.
-            known: more of its paraphrases.
-
-        Raises:
-            ValueError: too few phrases are left.
-        """
+        """Draw different phrases, with torch's global generator; `known` are further paraphrases of the target."""
         barred = {phrase.casefold() for phrase in (target, *known)} | self.known.get(target.casefold(), set())
         few = len(self.phrases) - len(barred) < self.count  # else enough are left, which takes no look at all of them
         if few and sum(phrase.casefold() not in barred for phrase in self.phrases) < self.count:
@@ -109,8 +100,8 @@ class Negatives:
 class Universal(nn.Module):
     """Trains `encoder` on rows of `task_rows`.
 
-    The heads start random, and random heads harm the encoder. Train them first with the encoder frozen, as in the
-    example.
+    The heads start random, and random heads harm the encoder. Train them first with the encoder frozen:
+    `encoder.requires_grad_(False)`, one `fit`, and `encoder.requires_grad_(True)` for the next.
 
     Args:
         encoder: trained in place. The paper pools with `mean`.
@@ -120,14 +111,8 @@ class Universal(nn.Module):
         paraphrases: the pairs that `pi` draws its negatives from. That task needs them.
 
     Example:
-        >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")
+        >>> method = Universal(sentlab.Encoder.from_pretrained(), tasks=("pi", "ptc"), paraphrases=paraphrases)
         >>> rows = task_rows(pi=paraphrases, ptc=paraphrases)
-        >>> method = Universal(encoder, tasks=("pi", "ptc"), paraphrases=paraphrases)  # No NLI here.
-
-        >>> encoder = encoder.requires_grad_(False)
-        >>> heads = sentlab.fit(method, rows, sentlab.TrainConfig(steps=4, batch_size=8), progress=False)
-
-        >>> encoder = encoder.requires_grad_(True)  # Now all is trained.
         >>> history = sentlab.fit(method, rows, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
     """
 

@@ -61,8 +61,8 @@ class Phrase:
     score: float
 
 
-def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
-    """Find the `top` phrases of a sentence, or all, most important first.
+def rake_phrases(sentence: str) -> list[Phrase]:
+    """Find the phrases of a sentence, most important first.
 
     Phrases never cross punctuation or a stopword, and never overlap. Equal scores are in text order.
 
@@ -72,7 +72,7 @@ def rake_phrases(sentence: str, top: int | None = None) -> list[Phrase]:
         >>> [phrase.text for phrase in rake_phrases("The old farmer sold his brown horse at the market.")]
         ['old farmer sold', 'brown horse', 'market']
     """
-    return list(_ranked(sentence)[:top])
+    return list(_ranked(sentence))
 
 
 @lru_cache(maxsize=2**16)

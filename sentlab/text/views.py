@@ -8,14 +8,14 @@ crops and deletion. Settings are bound with `functools.partial`, and `compose` p
     view = compose(partial(synonym_replacement, synonyms=wordnet_synonyms), random_swap)
     text = " ".join(view(split_words(sentence), Random(7)))
 
-A view with `keep` touches none of those words, such as [MASK], and no punctuation mark between spaces. A mark that is
-attached to a word moves with the word. `random_crop` and `srl_guided` choose parts of the sentence whatever its words.
+A view touches no [MASK] and no punctuation mark between spaces. A mark that is attached to a word moves with the word.
+`random_crop` and `srl_guided` choose parts of the sentence whatever its words.
 A masked token is always "[MASK]" to a view, because `viewed` translates the tokenizer's own mask token.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
 
@@ -26,7 +26,6 @@ from sentlab.text.words import MARKED_WORD
 
 View = Callable[[Sequence[str], Random], list[str]]
 MASK = "[MASK]"  # a masked token as views see it
-KEEP = (MASK,)
 ROLES = ("ARG0", "PRED", "ARGM-NEG", "ARG1")  # PropBank's names, in the order of PT-BERT
 _ATTACHED = ".,;:!?…\"'“”‘’()"
 
@@ -77,7 +76,6 @@ def synonym_replacement(
     *,
     rate: float = 0.1,
     synonyms: Callable[[str], Sequence[str]] = wordnet_synonyms,
-    keep: Container[str] = KEEP,
 ) -> list[str]:
     """Replace some content words by one of their `synonyms`, as many as `rate` of all words and at least one.
 
@@ -87,7 +85,7 @@ def synonym_replacement(
     """
     changes = _changes(words, rate)
     replaced = {i: [word] for i, word in enumerate(words)}
-    places = [i for i in _free(words, keep) if _split(words[i])[1].lower() not in STOPWORDS]
+    places = [i for i in _free(words) if _split(words[i])[1].lower() not in STOPWORDS]
     rng.shuffle(places)
     for i in places:
         if changes == 0:
@@ -99,20 +97,20 @@ def synonym_replacement(
     return [word for part in replaced.values() for word in part]
 
 
-def random_deletion(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP) -> list[str]:
+def random_deletion(words: Sequence[str], rng: Random, *, rate: float = 0.1) -> list[str]:
     """Leave out each word with probability `rate`, but never all the words that may be left out.
 
     Source: Wei and Zou (2019), section 2, "random deletion".
     """
     _changes(words, rate)
-    places = _free(words, keep)
+    places = _free(words)
     gone = {i for i in places if rng.random() < rate}
     if places and len(gone) == len(places):
         gone.remove(rng.choice(places))
     return [word for i, word in enumerate(words) if i not in gone]
 
 
-def random_swap(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP) -> list[str]:
+def random_swap(words: Sequence[str], rng: Random, *, rate: float = 0.1) -> list[str]:
     """Let two words change places, as many times as `rate` of all words and at least once.
 
     Source: Wei and Zou (2019), section 2, "random swap"; PaSeR calls it token reordering. PT-BERT (Table 3, "reorder")
@@ -122,21 +120,19 @@ def random_swap(words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: C
         >>> random_swap("The old farmer sold his horse".split(), Random(0))
         ['The', 'old', 'farmer', 'horse', 'his', 'sold']
     """
-    swapped, places = list(words), _free(words, keep)
+    swapped, places = list(words), _free(words)
     for _ in range(_changes(words, rate) if len(places) > 1 else 0):
         i, j = rng.sample(places, 2)
         swapped[i], swapped[j] = swapped[j], swapped[i]
     return swapped
 
 
-def random_duplication(
-    words: Sequence[str], rng: Random, *, rate: float = 0.1, keep: Container[str] = KEEP
-) -> list[str]:
+def random_duplication(words: Sequence[str], rng: Random, *, rate: float = 0.1) -> list[str]:
     """Double some words in place, as many as `rate` of all words and at least one.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4 and Table 3, "duplication"; the paper does not say how many words.
     """
-    changes, places = _changes(words, rate), _free(words, keep)
+    changes, places = _changes(words, rate), _free(words)
     doubled = set(rng.sample(places, min(changes, len(places))))
     return [word for i, word in enumerate(words) for _ in range(2 if i in doubled else 1)]
 
@@ -174,10 +170,9 @@ def _changes(words: Sequence[str], rate: float) -> int:
     return max(1, int(rate * len(words))) if rate > 0 else 0
 
 
-def _free(words: Sequence[str], keep: Container[str]) -> list[int]:
-    """The places of the words that a view may touch: not mere marks, and not in `keep` once their marks are gone."""
-    kept = {i for i, word in enumerate(words) if word in keep or word.strip(_ATTACHED) in keep}
-    return [i for i, word in enumerate(words) if i not in kept and _split(word)[1]]
+def _free(words: Sequence[str]) -> list[int]:
+    """The places of the words that a view may touch: not mere marks, and not [MASK] with marks or without."""
+    return [i for i, word in enumerate(words) if word.strip(_ATTACHED) != MASK and _split(word)[1]]
 
 
 def _split(word: str) -> tuple[str, str, str]:

@@ -1,7 +1,8 @@
 """A single training loop for all methods. It runs on one or several processes and resumes after interruption.
 
 A method is a torch module with `encoder`, `collate(rows)` -> batch, `loss(batch)` -> named, already weighted losses,
-and `after_step()`. `fit` minimises the sum of the named losses.
+and `after_step()`. `fit` minimises the sum of the named losses. There is no base class. A method may say
+`few_shapes = True`: its batches come in a few shapes only, see `TrainConfig.precision`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -30,19 +31,6 @@ if TYPE_CHECKING:  # slow to import
     from accelerate import Accelerator
 
 LOG_EVERY = 10  # steps over which the recorded losses are averaged
-
-
-class Method(Protocol):
-    """What `fit` asks of a method (a torch module, by composition: there is no base class).
-
-    A method may say `few_shapes = True`: its batches come in a few shapes only, see `TrainConfig.precision`.
-    """
-
-    encoder: Encoder
-
-    def collate(self, rows: Sequence[Any]) -> dict[str, Tensor]: ...
-    def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]: ...
-    def after_step(self) -> None: ...
 
 
 def schedule(step: int, steps: int, warmup: float, decay: float | None = None) -> float:
@@ -82,7 +70,7 @@ def fit(
     The same lines give the same numbers if `sentlab.set_seed` comes before the method is made.
 
     Args:
-        method: a `Method`, as those of `sentlab.methods`.
+        method: one of `sentlab.methods`, or a module like them.
         rows: what `method.collate` takes, in any iterable: a list, a `Corpus`, a pandas Series, a generator. A set is
             taken in sorted order. Of `Tasks`, a batch holds rows of one task.
         config: see `TrainConfig`.

@@ -13,13 +13,7 @@ from transformers import BertTokenizer, RobertaConfig, RobertaModel
 
 from sentlab.encoder import Encoder
 from sentlab.methods import ConSERT, consert
-from sentlab.methods.consert import (
-    dropout,
-    feature_cutoff,
-    nt_xent,
-    shuffled_positions,
-    token_cutoff,
-)
+from sentlab.methods.consert import dropout, feature_cutoff, nt_xent, shuffled_positions, token_cutoff
 
 LENGTHS = [5, 1, 9, 12, 3]
 MASK = (torch.arange(12) < torch.tensor(LENGTHS).unsqueeze(1)).long()  # (5, 12)
@@ -67,35 +61,32 @@ def test_shuffling_permutes_the_tokens_positions_and_leaves_padding() -> None:
     assert len(seen) == 6  # all orders of three tokens
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.5])
-def test_token_cutoff_zeroes_whole_tokens_and_no_padding(rate: float) -> None:
+def test_token_cutoff_zeroes_whole_tokens_and_no_padding() -> None:
     torch.manual_seed(0)
     hit = torch.zeros(5, 12)
     for _ in range(200):
         x = torch.rand(5, 12, 8) + 1
-        cut = token_cutoff(x, MASK, rate)
+        cut = token_cutoff(x, MASK, 0.5)
         zero = (cut == 0).all(2)
         assert torch.equal(cut[~zero], x[~zero])
-        assert zero.sum(1).tolist() == [int(length * rate) for length in LENGTHS]
+        assert zero.sum(1).tolist() == [int(length * 0.5) for length in LENGTHS]
         assert not zero[MASK == 0].any()
         hit += zero
-    if rate == 0.5:
-        assert (hit[2, :9] > 50).all()  # any token may fall, the first and the last too
+    assert (hit[2, :9] > 50).all()  # any token may fall, the first and the last too
 
 
-@pytest.mark.parametrize("rate", [0.0, 0.2])
-def test_feature_cutoff_zeroes_the_same_dimensions_in_all_tokens_of_a_sentence(rate: float) -> None:
+def test_feature_cutoff_zeroes_the_same_dimensions_in_all_tokens_of_a_sentence() -> None:
     torch.manual_seed(0)
     x = torch.rand(5, 12, 8) + 1
     patterns = set()
     for _ in range(50):
-        cut = feature_cutoff(x, MASK, rate)
+        cut = feature_cutoff(x, MASK, 0.2)
         zero = (cut == 0).all(1)  # (5, 8)
         assert torch.equal(cut == 0, zero.unsqueeze(1).expand_as(cut))
         assert torch.equal(cut[cut != 0], x[cut != 0])
-        assert zero.sum(1).tolist() == [int(8 * rate)] * 5
+        assert zero.sum(1).tolist() == [1] * 5
         patterns |= {tuple(row) for row in zero.tolist()}
-    assert (len(patterns) > 5) == (rate > 0)  # each sentence draws its own
+    assert len(patterns) > 5  # each sentence draws its own
 
 
 def test_dropout_zeroes_single_elements_and_scales_none() -> None:
@@ -146,15 +137,9 @@ def test_positions_of_roberta_start_behind_its_padding(
 ) -> None:
     torch.manual_seed(0)
     tokenizer = BertTokenizer.from_pretrained(small_encoder_folder)
-    config = RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=70,
-        pad_token_id=tokenizer.pad_token_id,
-    )
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    vocabulary = {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+    config = RobertaConfig(**sizes, **vocabulary, max_position_embeddings=70)
     encoder = Encoder(RobertaModel(config, add_pooling_layer=False), tokenizer, "mean", 64)
     method = ConSERT(encoder, views=("shuffle", "none"))
     monkeypatch.setattr(consert, "shuffled_positions", lambda mask: torch.arange(mask.shape[1]).expand_as(mask))

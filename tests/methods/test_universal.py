@@ -113,8 +113,3 @@ def test_a_rows_own_paraphrase_is_no_negative_of_it_where_the_drawn_pairs_lack_t
     sides = {pair.phrase_b.casefold() for pair in PHRASES}
     with pytest.raises(ValueError, match="negatives of 'a phrase of no pair' cannot be drawn"):
         universal.negatives.draw("a phrase of no pair", *sides)  # type: ignore[union-attr]
-
-
-def test_too_few_phrases_for_the_negatives() -> None:
-    with pytest.raises(ValueError, match="3 negatives of 'quick'"):
-        Negatives([PHRASES[2], PHRASES[3], PHRASES[1]], 3).draw("quick")

@@ -91,17 +91,6 @@ def test_search_is_that_of_all_spans(
             assert [(hit.text, hit.start, hit.end) for hit in hits] == [hit[1:] for hit in slow]
 
 
-def test_hits_begin_and_end_as_phrases_do(encoder: Encoder) -> None:
-    index, single = PhraseIndex(encoder, max_size=3), PhraseIndex(encoder, max_size=1)
-    for each in (index, single):
-        each.add(["of the king, (the «girl») Of a river …", "and, of THE", "$5 = 50%"])
-    words = {hit.words for hit in index.search(["king girl"], 50)[0]} - {"$", "%"}
-    assert not [each for each in words if re.search(r"(?i)^(of|and)\b|^[^\w$]|[^\w%]$|\b(of|and|the|a)$", each)]
-    assert {hit.words for hit in single.search(["king"], 50)[0]} == {"king", "girl", "river", "$", "5", "50", "%"}
-    assert [hit.words for hit in index.search([", of"], 1)[0]] == [", of"]
-    assert len(single.search(["king"], 50, trim=False)[0]) == single.words
-
-
 def test_saved_loaded_and_grown(encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     index = PhraseIndex(encoder, max_size=np.int64(3))  # as a length of NumPy is
     index.add(TEXTS)

@@ -13,8 +13,8 @@ from experiments.toy.scene import scenes
 from sentlab.text.phrases import STOPWORDS, Phrase, Tagger, chunk_phrases, mask_spans, rake_phrases
 
 
-def found(sentence: str, top: int | None = None) -> list[tuple[str, float]]:
-    return [(phrase.text, phrase.score) for phrase in rake_phrases(sentence, top)]
+def found(sentence: str) -> list[tuple[str, float]]:
+    return [(phrase.text, phrase.score) for phrase in rake_phrases(sentence)]
 
 
 def test_scores_are_degree_over_frequency_summed_over_the_words() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections.abc import Sequence
@@ -157,15 +156,6 @@ def test_schedule_rises_then_falls_to_zero() -> None:
     assert rates[9:81] == [1.0] * 72
     assert rates[90] == pytest.approx(0.5)
     assert rates[100] == 0.0
-
-
-def test_history_is_written_whole(tmp_path: Path) -> None:
-    quiet(Line(), config(), dev=closeness, folder=tmp_path)
-    written = json.loads((tmp_path / "history.json").read_text())
-    assert written["settings"]["learning_rate"] == 0.05
-    assert [row["step"] for row in written["dev"]] == [0, 5, 10, 15, 20, 23]
-    assert written["losses"][-1].keys() == {"step", "square", "pull"}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.safetensors", "history.json"]
 
 
 def test_losses_that_are_not_finite_end_the_run() -> None:

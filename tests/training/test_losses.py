@@ -116,11 +116,6 @@ HEADS = {
 UNKNOWN_HEADS = {
     "tanh": lambda: nn.Sequential(nn.Linear(16, 40), nn.Tanh()),
     "counting": lambda: CountingHead(16, 40),  # a subclass of nn.Linear
-    "mobilebert": lambda: (
-        transformers.MobileBertForMaskedLM(
-            transformers.MobileBertConfig(**SIZES, embedding_size=8, true_hidden_size=8)
-        ).cls
-    ),  # has BERT's module names, and multiplies by two matrices at its end
 }
 SIZES = {
     "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16

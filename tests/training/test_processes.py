@@ -14,8 +14,6 @@ import torch
 from shared_batch import CASES, TRAINED, gradients, in_float64, make
 from torch import Tensor
 
-from sentlab.training.processes import of_all_processes, own_first, share_of_mean
-
 FILLED = {"targets": -100, "units": -1, "query_units": -1}  # what padding holds, where it is not 0
 
 
@@ -90,10 +88,3 @@ def test_fit_on_rows_that_fill_no_whole_batches_ends_as_in_one_process(
 
 def test_rows_that_processes_cannot_share_equally_are_refused(two: list[dict[str, Any]]) -> None:
     assert [outputs["a batch of 7"] for outputs in two] == ["refused"] * 2
-
-
-def test_one_process_alone_shares_nothing() -> None:
-    rows = torch.randn(3, 2)
-    assert of_all_processes(rows)[0] is rows
-    assert torch.equal(own_first(rows), rows)
-    assert share_of_mean(5, rows.device) == 1.0
