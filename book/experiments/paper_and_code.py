@@ -22,7 +22,7 @@ import inspect
 import re
 import textwrap
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from pydoc import locate
 from typing import Any
@@ -32,15 +32,11 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from experiments import records, runs, tables
+from experiments import numbers, records, runs, tables
 
 
 class Page:
-    """What the chapter shows.
-
-    Args:
-        path: a TOML file, as explained above.
-        results: the folder of records; None: `records.folder()`.
+    """What the chapter shows, of a TOML file as explained above.
 
     Example:
         >>> page = Page("paper-and-code.toml")                                                 # doctest: +SKIP
@@ -55,15 +51,17 @@ class Page:
 
     def table(self, system: str) -> str:
         """Return the rows of a system as HTML, with links to definitions and records."""
-        released, rows = self.systems[system]["code_released"], {}
+        nothing, rows = "–" if self.systems[system]["code_released"] else "none released", {}
         for row in self.systems[system]["rows"]:
-            links = ", ".join(f'<a href="#{name}">{_short(name)}</a>' for name in row["lines"])
+            # `PaSeR.loss` of `sentlab.methods.paser.PaSeR.loss`
+            short = {name: re.sub(r"^([a-z]\w*\.)+(?=\w)", "", name.removesuffix(".__init__")) for name in row["lines"]}
+            links = ", ".join(f'<a href="#{name}">{label}</a>' for name, label in short.items())
             lines, names = changes(row, self.results)
             changed = [marked(line) for line in lines]
             changed += [f'<code class="record">{tables.linked(name, name)}</code>' for name in names]
             rows[marked(row["point"])] = {
                 "the paper": marked(row["paper"]),
-                "released code": marked(row.get("code", "–" if released else "none released")),
+                "released code": marked(row.get("code", nothing)),
                 "here": f"{marked(row['here'])}<br>{links}",
                 "what it changes, recorded": "<br>".join(changed),
             }
@@ -77,36 +75,26 @@ class Page:
     def source(self) -> str:
         """Return the definitions that the tables link to, each folded, as HTML."""
         names = {name for system in self.systems.values() for row in system["rows"] for name in row["lines"]}
-        blocks = (
+        return "".join(
             f'<details><summary id="{name}"><code>{name}</code></summary>'
             f"{highlight(definition(name), PythonLexer(), HtmlFormatter())}</details>"
             for name in sorted(names)
         )
-        return "".join(blocks)
 
     def counts(self) -> pd.DataFrame:
         """Count the points of each system, and those for which a record says what they change."""
-        points = pd.DataFrame(
-            {"system": name, "open": "Open" in row["paper"], "measured": _is_measured(row)}
-            for name, system in self.systems.items()
-            for row in system["rows"]
-        )
-        points["both"] = points["open"] & points["measured"]
-        columns = {
-            "points": ("open", "size"),
-            "the paper leaves something open": ("open", "sum"),
-            "of these measured": ("both", "sum"),
-            "measured in all": ("measured", "sum"),
-        }
-        return points.groupby("system", sort=False).agg(**columns).rename_axis(None)
+        rows = []
+        for name, system in self.systems.items():
+            for row in system["rows"]:
+                is_open = "Open" in row["paper"]
+                measured = any("text" not in entry for entry in row.get("changes", ()))
+                rows.append([name, 1, is_open, is_open and measured, measured])
+        columns = ["system", "points", "the paper leaves something open", "of these measured", "measured in all"]
+        return pd.DataFrame(rows, columns=columns).groupby("system", sort=False).sum().rename_axis(None)
 
 
 def definition(name: str) -> str:
-    """Return the source of a function or class by its dotted name, or the value of a constant.
-
-    Raises:
-        LookupError: nothing of that name is defined there.
-    """
+    """Return the source of a function or class by its dotted name, or the value of a constant."""
     thing = locate(name)
     if thing is None:
         raise LookupError(f"{name} is not defined; book/paper-and-code.toml links to it")
@@ -124,7 +112,8 @@ def differences(module: str) -> str:
 def changes(row: Mapping[str, Any], results: Path) -> tuple[list[str], list[str]]:
     """Return what a choice changes: the lines of all entries, and the names of all records, each once."""
     parts = [change(entry, results) for entry in row.get("changes", ())] or [(["not measured"], [])]
-    return _joined(lines for lines, _ in parts), _joined(names for _, names in parts)
+    lines, names = (list(dict.fromkeys(item for part in side for item in part)) for side in zip(*parts, strict=True))
+    return lines, names
 
 
 def change(entry: Mapping[str, Any], results: Path) -> tuple[list[str], list[str]]:
@@ -137,38 +126,39 @@ def change(entry: Mapping[str, Any], results: Path) -> tuple[list[str], list[str
             `rates`: the record of a sweep over learning rates, of which `ours` is one; `noise` are runs that differ in
             their seed.
             `williams`: the record of a comparison, in which `row` has spans of `ours` words, or of `others`.
+        results: the folder of records.
 
     Returns:
         Lines such as `mean +4.1`, and the names of records.
     """
     if "text" in entry:
         return [entry["text"]], []
-    noise = None
+    noise, untrained = None, False
     if "rates" in entry:
         names = [entry["rates"]]
-        sides = {"score": entry["score"], "record": entry["rates"]}
+        which = {"score": entry["score"], "record": entry["rates"]}
         rates = [run.settings.train["learning_rate"] for run in runs.runs(entry["rates"], results)]
-        by_rate = dict(zip(rates, scores(sides, results), strict=True))
+        by_rate = dict(zip(rates, scores(which, results), strict=True))
         base = by_rate.pop(entry["ours"])
         gains = {f"at {rate:g}": value - base for rate, value in by_rate.items()}
-        noise = 2 * scores({**sides, **entry["noise"]}, results).std()
+        noise = 2 * scores({**which, **entry["noise"]}, results).std()
     elif "williams" in entry:
-        names, row = [entry["williams"]], entry["row"]
+        names, sizes = [entry["williams"]], (entry["ours"], *entry["others"])
         record = records.get(entry["williams"], results)
-        sizes = (entry["ours"], *entry["others"])
-        base, *others = (float(record.results.table("spans", size).loc[row, "pearson"]) for size in sizes)
+        base, *others = (float(record.results.table("spans", size).loc[entry["row"], "pearson"]) for size in sizes)
         gains = {f"{size} words": value - base for size, value in zip(sizes[1:], others, strict=True)}
     else:
-        names = [entry["ours"]["record"], entry["other"]["record"]]
-        ours, other = (scores(entry[side], results) for side in ("ours", "other"))
+        sides = entry["ours"], entry["other"]
+        names = [side["record"] for side in sides]
+        ours, other = (scores(side, results) for side in sides)
         gains = {entry["label"]: float(other.mean() - ours.mean())}
-        if "before" in (entry["ours"].get("when"), entry["other"].get("when")):  # untrained, which has no seed
-            return [f"{entry['label']} {signed(gains[entry['label']])}"], list(dict.fromkeys(names))
+        untrained = any(side.get("when") == "before" for side in sides)  # which has no seed
         noise = noise_of_gap(ours, other, paired=entry.get("paired", False))
-    lines = [f"{label} {signed(gain)}" for label, gain in gains.items()]
-    told = "one seed" if noise is None else f"noise\u00a0{noise:.1f}"
-    lines = [f"{lines[0]} ({told})"] if len(lines) == 1 else [*lines, told]
-    return [*([f"{entry['heading']}:"] if "heading" in entry else []), *lines], list(dict.fromkeys(names))
+    lines = [f"{label} {numbers.minus(f'{gain:+.1f}')}" for label, gain in gains.items()]
+    shown = "one seed" if noise is None else f"noise\u00a0{noise:.1f}"
+    if not untrained:
+        lines = [f"{lines[0]} ({shown})"] if len(lines) == 1 else [*lines, shown]
+    return [*([f"{entry['heading']}:"] if "heading" in entry else []), *lines], names
 
 
 def scores(which: Mapping[str, Any], results: Path) -> pd.Series:
@@ -177,11 +167,12 @@ def scores(which: Mapping[str, Any], results: Path) -> pd.Series:
     Args:
         which: `record`, its name; `score`, a key of `runs.scores`; `vector`, a pooling; `when`, before or after
             training; `only`, positions of the runs that count; `where`, setting -> value of runs of a sweep that count.
+        results: the folder of records.
     """
-    chosen = runs.runs(which["record"], results, which.get("where"))
-    chosen = [chosen[i] for i in which["only"]] if "only" in which else chosen
+    several = runs.runs(which["record"], results, which.get("where"))
+    several = [several[i] for i in which.get("only", range(len(several)))]
     score, vector, when = which.get("score", "average"), which.get("vector"), which.get("when", "after")
-    return pd.Series([runs.scores(run, vector, when)[score] for run in chosen])
+    return pd.Series([runs.scores(run, vector, when)[score] for run in several])
 
 
 def noise_of_gap(ours: pd.Series, other: pd.Series, *, paired: bool = False) -> float | None:
@@ -197,25 +188,7 @@ def noise_of_gap(ours: pd.Series, other: pd.Series, *, paired: bool = False) -> 
     return float(2 * sides[0].std()) if sides else None
 
 
-def signed(number: float) -> str:
-    """Write a difference with its sign and one decimal: `+4.1`, `−0.3`."""
-    return f"{number:+.1f}".replace("-", "−")
-
-
 def marked(text: str) -> str:
     """Convert text with `code` and [links](#) to HTML."""
     text = re.sub("`(.+?)`", r"<code>\1</code>", html.escape(" ".join(text.split())))
     return re.sub(r"\[([^]]+)\]\((#.+?)\)", r'<a href="\2">\1</a>', text)
-
-
-def _is_measured(row: Mapping[str, Any]) -> bool:
-    return any("text" not in entry for entry in row.get("changes", ()))
-
-
-def _joined(parts: Iterable[list[str]]) -> list[str]:
-    return list(dict.fromkeys(item for part in parts for item in part))
-
-
-def _short(name: str) -> str:
-    """`PaSeR.loss` of `sentlab.methods.paser.PaSeR.loss`."""
-    return re.sub(r"^([a-z]\w*\.)+(?=\w)", "", name.removesuffix(".__init__"))

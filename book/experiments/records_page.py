@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from html import escape
+from itertools import groupby
 from urllib.parse import quote
 
 import pandas as pd
@@ -38,15 +39,9 @@ for (const row of document.querySelectorAll('#all-records .record')) {
 
 
 def kinds(entries: Sequence[Entry]) -> pd.DataFrame:
-    """Return a table with one row per kind of record: what it is, and how many there are.
-
-    Args:
-        entries: `plan.entries` of the folder of records.
-    """
-    counted = pd.DataFrame(
-        {"kind": entry.record.kind, "records": 1, "with results": bool(entry.runs)} for entry in entries
-    )
-    table = counted.groupby("kind").sum().loc[list(KINDS)]
+    """Return a table with one row per kind of record: what it is, and how many there are."""
+    rows = [{"kind": entry.record.kind, "records": 1, "with results": bool(entry.runs)} for entry in entries]
+    table = pd.DataFrame(rows).groupby("kind").sum().loc[list(KINDS)]
     table.insert(0, "what", list(KINDS.values()))
     return table
 
@@ -77,12 +72,10 @@ def listing(entries: Sequence[Entry]) -> str:
     at `results/`.
     """
     ids: set[str] = set()  # each is given once, though sweeps share runs
-    body, group = "", None
-    for entry in sorted(entries, key=lambda entry: (entry.at_paper_scale, _group(entry))):
-        if _group(entry) != group:
-            group = _group(entry)
-            body += f"<tbody><tr><th colspan='5'>{escape(group)}</th></tr></tbody>"
-        body += _record(entry, ids)
+    body = ""
+    for group, of_group in groupby(sorted(entries, key=lambda entry: (entry.at_paper_scale, _group(entry))), _group):
+        body += f"<tbody><tr><th colspan='5'>{escape(group)}</th></tr></tbody>"
+        body += "".join(_record(entry, ids) for entry in of_group)
     heads = "".join(f"<th>{head}</th>" for head in ("record", "what", "dev", "test", "time, date, device"))
     return (
         f"<input id='find' type='search' oninput=\"{escape(FIND)}\""
@@ -92,8 +85,8 @@ def listing(entries: Sequence[Entry]) -> str:
     )
 
 
-def main_scores(run: RunRecord) -> tuple[float, str, float]:
-    """Return the dev score of a run, the name of its main test, and the score there; NaN where there is none."""
+def _main_scores(run: RunRecord) -> tuple[float, str, float]:
+    """The dev score of a run, the name of its main test, and the score there; NaN where there is none."""
     scores, tests = runs.scores(run), run.settings.test[:1]
     wanted = ["average", *tests, *(f"{name} {run.settings.setups[0]} spearman" for name in tests)]
     test = next((name for name in [*wanted, *(f"{name} map" for name in tests)] if name in scores), "")
@@ -124,10 +117,10 @@ def _record(entry: Entry, ids: set[str]) -> str:
 def _run(entry: Entry, run: RunRecord, ids: set[str]) -> str:
     names = [*entry.record.settings.over, *(["train.seed"] if entry.record.kind == "search" else [])]
     label = ", ".join(f"{name}={value}" for name, value in varied(run.settings, names).items())
-    dev, test, score = main_scores(run)
+    dev, test, score = _main_scores(run)
     step = "" if run.results.kept_step is None else f" (step {run.results.kept_step})"
-    told = [f"dev {dev:.1f}{step}", *([f"{test} {score:.1f}"] if test else []), _time([run])]
-    return f"<li{_anchor(run.name, ids)}>{_link(run.home or run.name, label)}: {escape(', '.join(told))}</li>"
+    parts = [f"dev {dev:.1f}{step}", *([f"{test} {score:.1f}"] if test else []), _time([run])]
+    return f"<li{_anchor(run.name, ids)}>{_link(run.home or run.name, label)}: {escape(', '.join(parts))}</li>"
 
 
 def _what(entry: Entry) -> str:
@@ -144,8 +137,7 @@ def _what(entry: Entry) -> str:
     if over:
         what += f"; over {', '.join(name.split('.')[-1] for name in over)}"
     if record.kind == "search" and record.results and record.results.chosen:
-        chosen = [f"{name.split('.')[-1]}={value}" for name, value in record.results.chosen.items()]
-        what += f"; chosen: {', '.join(chosen)}"
+        what += "; chosen: " + ", ".join(f"{k.split('.')[-1]}={value}" for k, value in record.results.chosen.items())
     parts = [what, f"{settings.encoder.source} ({settings.encoder.pooling})"]
     if settings.method:
         parts.append(", ".join(dict.fromkeys(map(str, settings.corpora))))
@@ -165,7 +157,7 @@ def _results(entry: Entry) -> tuple[str, str, str]:
     made = f"{_time(timed)}<br>{max(run.source.date for run in entry.runs)}<br>{escape(devices)}"
     if _run_settings(entry.record) is None:
         return "–", "–", made
-    devs, tests, scores = zip(*map(main_scores, entry.runs), strict=True)
+    devs, tests, scores = zip(*map(_main_scores, entry.runs), strict=True)
     differ = entry.record.kind == "sweep" and set(entry.record.settings.over) != {"train.seed"}
     return _spread(devs, differ), f"{_spread(scores, differ)}<br>{escape(tests[0])}", made
 
