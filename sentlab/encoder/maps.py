@@ -252,8 +252,9 @@ def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[
         >>> white.dim
         32
     """
-    result = copy.copy(encoder)
-    result.post, result.prompts = None, dict(encoder.prompts)
+    result = copy.copy(encoder)  # shares the parts, and gets another `post`
+    result._modules, result.prompts = dict(encoder._modules), dict(encoder.prompts)
+    result.post = None
     vectors = torch.from_numpy(result.encode(sentences, normalize=False, precision="float32"))  # (N, D)
     result.post = copy.deepcopy(kind).fit(vectors.to(encoder.device))
     return result

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import pickle
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy, deepcopy
 from pathlib import Path
-from threading import Event, Thread, current_thread
 from typing import Any
 
 import numpy as np
@@ -182,23 +176,6 @@ def test_the_default_prompt_goes_before_each_text(small_encoder_folder: Path) ->
         assert np.array_equal(offsets, places)
 
 
-@pytest.mark.parametrize("used", [False, True])
-def test_an_encoder_can_be_pickled_and_copied(small_encoder_folder: Path, used: bool) -> None:
-    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
-    vectors = encoder.encode(TEXTS) if used else None
-    buffer = io.BytesIO()
-    torch.save(encoder, buffer)
-    buffer.seek(0)
-    copies = [pickle.loads(pickle.dumps(encoder)), torch.load(buffer, weights_only=False), deepcopy(encoder)]
-    expected = encoder.encode(TEXTS) if vectors is None else vectors
-    for again in copies:
-        assert np.array_equal(again.encode(TEXTS), expected)
-        assert again.word_embeddings.weight.data_ptr() != encoder.word_embeddings.weight.data_ptr()
-        assert again.lm_head is not None  # tied weights are still tied
-        assert again.lm_head.predictions.decoder.weight is again.word_embeddings.weight
-    assert np.array_equal(encoder.encode(TEXTS), expected)
-
-
 def test_encode_changes_no_state(small_encoder_folder: Path) -> None:
     encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
     encoder.train()
@@ -216,38 +193,6 @@ def test_encode_changes_no_state(small_encoder_folder: Path) -> None:
     assert np.array_equal(np.random.get_state()[1], numpy_state)  # noqa: NPY002
     assert all(torch.equal(value, weights[name]) for name, value in encoder.state_dict().items())
     assert encoder(**encoder.tokenize(TEXTS)).requires_grad
-
-
-@pytest.mark.parametrize("shared", [lambda encoder: encoder, copy])
-def test_threads_that_encode_at_once_see_no_dropout_and_give_back_the_modes(
-    small_encoder_folder: Path, shared: Callable[[Encoder], Encoder]
-) -> None:
-    encoder = Encoder.from_pretrained(small_encoder_folder, pooling="mean", device="cpu")
-    expected = encoder.encode(TEXTS)
-    encoder.train()
-    other = shared(encoder)
-    began, both, ended = Event(), Event(), Event()
-
-    def wait(*_: object) -> None:  # so that the second begins during the first, and ends after it
-        own, next_event = (began, both) if current_thread() is first else (both, ended)
-        own.set()
-        assert next_event.wait(timeout=60)
-
-    def encode_and_end() -> None:
-        encoder.encode(TEXTS)
-        ended.set()
-
-    first = Thread(target=encode_and_end)
-    hook = encoder.backbone.embeddings.register_forward_pre_hook(wait)
-    first.start()
-    try:
-        assert began.wait(timeout=60)
-        vectors = other.encode(TEXTS)
-    finally:
-        hook.remove()
-        first.join()
-    assert np.array_equal(vectors, expected)
-    assert all(module.training for each in (encoder, other) for module in each.modules())
 
 
 def test_threads_change_nothing_and_are_given_back(encoder: Encoder) -> None:
@@ -366,15 +311,3 @@ def test_threads_take_turns_at_the_tokenizer(encoder: Encoder, monkeypatch: pyte
         for done in [pool.submit(each) for each in calls * 2]:
             done.result()
     assert most == 1
-
-
-def test_a_pickled_encoder_works_in_a_process_that_has_loaded_none(small_encoder_folder: Path, tmp_path: Path) -> None:
-    encoder = Encoder.from_pretrained(small_encoder_folder, pooling="first_last")
-    (tmp_path / "encoder.pickle").write_bytes(pickle.dumps(encoder))
-    lines = "import pickle, sys, numpy\nencoder = pickle.load(open(sys.argv[1], 'rb'))\n"
-    lines += "numpy.save(sys.argv[2], encoder.encode(['A dog runs.', 'A cat sleeps.']))"
-    command = [sys.executable, "-c", lines, str(tmp_path / "encoder.pickle"), str(tmp_path / "vectors.npy")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    own = encoder.encode(["A dog runs.", "A cat sleeps."])
-    np.testing.assert_allclose(np.load(tmp_path / "vectors.npy"), own, atol=1e-6)

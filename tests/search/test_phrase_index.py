@@ -105,7 +105,7 @@ def test_saved_loaded_and_grown(encoder: Encoder, tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     loaded = PhraseIndex.load("deep/index", encoder)
     assert list(loaded) == TEXTS
-    for each in (index, loaded, copy.copy(loaded), pickle.loads(pickle.dumps(index))):
+    for each in (index, loaded, copy.copy(loaded)):
         assert each.search(["the dog", "café"], 4) == hits
     monkeypatch.chdir("/")
     loaded.add(["the dog runs"])  # is written where it is
