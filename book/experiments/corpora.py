@@ -6,7 +6,7 @@
 - `paraphrases`: `ppdb-bigrams` and `ppdb-synonyms`, each pair once. `paraphrase-triples`: each of them with a phrase of
   another pair.
 - `lexical-relations`: pairs out of NLTK's WordNet in three relations, a stand-in for PPDB's labels where there is no
-  `ppdb`. `balanced` draws as many of each from `ppdb`.
+  `ppdb`.
 - `sts12-hard` .. `sts16-hard`, `toy-sts-hard`: the pairs whose lengths mislead.
 - `stsb-context`: `stsb` with the second texts set into passages. `triples-in-context`: such triples of `stsb` train
   from a gold of 4 on, and of entailments of `nli` dev. `triples-in-context-bm25`: their negatives are among the 100
@@ -19,20 +19,19 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
-from itertools import chain, combinations, cycle, islice, pairwise, product
+from itertools import combinations, cycle, islice, pairwise, product
 from pathlib import Path
 from random import Random
-from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sentlab import data
 from sentlab.data import Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple, WordPair, readers
 from sentlab.data.catalog import CATALOG, YEARS, Entry, Folder, Joined, chained, public_set
 from sentlab.data.readers import MAX_WORDS, Read
-from sentlab.data.rows import POSITIVE, added_up, check_rows
+from sentlab.data.rows import POSITIVE, added_up
 from sentlab.text.words import BM25
 
 if TYPE_CHECKING:
@@ -43,14 +42,9 @@ if TYPE_CHECKING:
 
 def read_captions(path: str | Path) -> Read[str]:
     """Read captions of pictures, `Flickr8k.token.txt`: `picture.jpg#0`, white space and a caption."""
-
-    def caption(line: str) -> str:
-        if parts := re.fullmatch(r"\S+#\d+\s+(.+)", line):
-            return parts[1]
-        raise ValueError(f"expected `picture.jpg#0`, a tab and a caption, found {line[:40]!r}")
-
     lines = (((line,), f"{path}:{n}") for n, line in enumerate(readers.lines_of(path), 1))
-    return readers.sentences(readers.rows_of(lines, caption).rows)
+    parts = readers.rows_of(lines, partial(re.fullmatch, r"\S+#\d+\s+(.+)"))
+    return readers.sentences(match[1] for match in parts.rows)
 
 
 def read_wikiqa(*paths: str | Path) -> Read[Triple]:
@@ -82,7 +76,8 @@ def read_ppdb_bigrams(path: str | Path) -> Read[PhrasePair]:
 
     Three lines an item: both words of the phrase, each with its tag, and the single word. Source: Yu and Dredze (2015).
     """
-    return readers.rows_of(readers.tagged_items(path, 3), lambda *item: _equivalence(*readers.phrase_and_word(*item)))
+    items = readers.tagged_items(path, 3)
+    return readers.rows_of(items, lambda *item: PhrasePair(*readers.phrase_and_word(*item), "equivalence", math.nan))
 
 
 def read_ppdb_synonyms(path: str | Path) -> Read[PhrasePair]:
@@ -90,11 +85,8 @@ def read_ppdb_synonyms(path: str | Path) -> Read[PhrasePair]:
 
     Source: Mrkšić et al. (2016).
     """
-    return distinct(readers.rows_of(readers.columns_of(path, 2, separator=None), _equivalence).rows)
-
-
-def _equivalence(a: str, b: str) -> PhrasePair:
-    return PhrasePair(a, b, "equivalence", math.nan)
+    words = readers.columns_of(path, 2, separator=None)
+    return distinct(PhrasePair(*pair, "equivalence", math.nan) for pair, _ in words)
 
 
 # --- Pairs of phrases
@@ -113,28 +105,7 @@ def distinct(pairs: Iterable[PhrasePair]) -> Read[PhrasePair]:
     return Read(list(rows.values()), dict(left_out))
 
 
-def balanced(pairs: Sequence[PhrasePair], seed: int = 0, most: int | None = None) -> Read[PhrasePair]:
-    """Draw as many pairs of each relation as the rarest one has, at random without replacement; keep their given order.
-
-    Args:
-        pairs: rows or a corpus.
-        seed: of the draw.
-        most: not more than this of each; the Universal paper has 354,000.
-
-    Source: Li and Zhao (2020), section 3.1.
-    """
-    places: dict[str, list[int]] = {}
-    for place, pair in enumerate(pairs):
-        places.setdefault(pair.relation, []).append(place)
-    sizes = [len(group) for group in places.values()]
-    size = min(sizes if most is None else [*sizes, most], default=0)
-    rng = Random(seed)
-    drawn = sorted(place for relation in sorted(places) for place in rng.sample(places[relation], size))
-    surplus = {f"surplus of {relation}": len(group) - size for relation, group in places.items() if len(group) > size}
-    return Read([pairs[place] for place in drawn], surplus)
-
-
-def relations(wordnet: Any, seed: int = 0, most: int = 20_000) -> Read[PhrasePair]:
+def relations(wordnet: Any, most: int = 20_000) -> Read[PhrasePair]:
     """Draw pairs of lemmas, equally many of each relation, no pair twice, without scores.
 
     - `equivalence`: two lemmas of one sense.
@@ -151,27 +122,37 @@ def relations(wordnet: Any, seed: int = 0, most: int = 20_000) -> Read[PhrasePai
 
     Args:
         wordnet: a WordNet reader of NLTK's.
-        seed: of the draws.
-        most: pairs of each relation.
+        most: pairs of each relation; the paper has 354,000.
     """
     lemmas, left_out = _first_senses(wordnet)
-    rng = Random(seed)
-    pairs_of = {
-        "equivalence": (pair for phrases in lemmas.values() for pair in combinations(phrases, 2)),
-        "entailment": _hypernyms(lemmas),
-        "independent": chain(_opposites(lemmas), _siblings(lemmas, rng)),
-    }
-    once = distinct(PhrasePair(*pair, relation, math.nan) for relation, pairs in pairs_of.items() for pair in pairs)
-    drawn = balanced(once.rows, seed, most)
-    return Read(drawn.rows, added_up(left_out, once.left_out, drawn.left_out))
+    pairs: dict[str, list[tuple[str, str]]] = {"equivalence": [], "entailment": [], "independent": []}
+    below: dict[Any, list[Any]] = {}  # by what is above, which need not have a usable lemma itself
+    for sense, phrases in lemmas.items():
+        pairs["equivalence"] += combinations(phrases, 2)
+        for above in sorted(sense.hypernyms()):  # NLTK keeps them in a set
+            pairs["entailment"] += product(phrases, lemmas.get(above, ()))
+            below.setdefault(above, []).append(sense)
+        for phrase, lemma in phrases.items():
+            for opposite in sorted(lemma.antonyms()):
+                others = lemmas.get(opposite.synset(), {})
+                pairs["independent"] += [(phrase, other) for other, there in others.items() if there == opposite]
+    siblings = Random(0)
+    for senses in below.values():  # in random order, each with the next; all pairs would be over a million
+        siblings.shuffle(senses)
+        pairs["independent"] += pairwise(siblings.choice(list(lemmas[sense])) for sense in senses)
+    once = distinct(PhrasePair(*pair, relation, math.nan) for relation, few in pairs.items() for pair in few)
+    places: dict[str, list[int]] = {}
+    for place, row in enumerate(once.rows):
+        places.setdefault(row.relation, []).append(place)
+    size, draw = min(most, *map(len, places.values())), Random(0)
+    drawn = sorted(place for relation in sorted(places) for place in draw.sample(places[relation], size))
+    surplus = {f"surplus of {relation}": len(group) - size for relation, group in places.items()}
+    return Read([once.rows[place] for place in drawn], added_up(left_out, once.left_out, surplus))
 
 
-Lemmas = dict[Any, dict[str, Any]]  # sense -> phrase -> lemma; only senses and lemmas in use
-Pairs = Iterator[tuple[str, str]]
-
-
-def _first_senses(wordnet: Any) -> tuple[Lemmas, dict[str, int]]:
-    kept: Lemmas = {}
+def _first_senses(wordnet: Any) -> tuple[dict[Any, dict[str, Any]], dict[str, int]]:
+    """Sense -> phrase -> lemma, of the senses and lemmas in use; and why how many lemmas are not."""
+    kept: dict[Any, dict[str, Any]] = {}
     left_out: Counter[str] = Counter()
     for sense in wordnet.all_synsets():
         for lemma in sense.lemmas():
@@ -183,31 +164,6 @@ def _first_senses(wordnet: Any) -> tuple[Lemmas, dict[str, int]]:
             else:
                 kept.setdefault(sense, {})[phrase] = lemma
     return kept, dict(left_out)
-
-
-def _hypernyms(lemmas: Lemmas) -> Pairs:
-    for sense, phrases in lemmas.items():
-        for above in sorted(sense.hypernyms()):  # NLTK keeps them in a set
-            yield from product(phrases, lemmas.get(above, ()))
-
-
-def _opposites(lemmas: Lemmas) -> Pairs:
-    for phrases in lemmas.values():
-        for phrase, lemma in phrases.items():
-            for opposite in sorted(lemma.antonyms()):
-                others = lemmas.get(opposite.synset(), {})
-                yield from ((phrase, other) for other, lemma_there in others.items() if lemma_there == opposite)
-
-
-def _siblings(lemmas: Lemmas, rng: Random) -> Pairs:
-    """Of the senses directly below one, in random order, each with the next; all pairs would be over a million."""
-    below: dict[Any, list[Any]] = {}  # by what is above, which need not have a usable lemma itself
-    for sense in lemmas:
-        for above in sorted(sense.hypernyms()):  # NLTK keeps them in a set
-            below.setdefault(above, []).append(sense)
-    for senses in below.values():
-        rng.shuffle(senses)
-        yield from pairwise(rng.choice(list(lemmas[sense])) for sense in senses)
 
 
 # --- Hard pairs
@@ -232,34 +188,27 @@ def hard_pairs(corpus: Corpus[ScoredPair]) -> Corpus[ScoredPair]:
 
     Source: PT-BERT, section 3.1 and Tables 1 and 5(c).
     """
-    check_rows(corpus, ScoredPair)
-    rows = tuple(pair for pair in corpus if _is_hard(pair))
+
+    def is_hard(pair: ScoredPair) -> bool:
+        apart = abs(len(pair.text_a.split()) - len(pair.text_b.split()))
+        return (pair.score >= POSITIVE and apart > LONGER) or (pair.score <= NEGATIVE and apart < ALIKE)
+
+    rows = tuple(filter(is_hard, corpus))
     left_out = added_up(corpus.left_out, {"neither": len(corpus) - len(rows)})
     return Corpus(f"{corpus.name}-hard", corpus.split, rows, f"hard pairs of {corpus.source}", left_out)
-
-
-def _is_hard(pair: ScoredPair) -> bool:
-    apart = abs(len(pair.text_a.split()) - len(pair.text_b.split()))
-    return (pair.score >= POSITIVE and apart > LONGER) or (pair.score <= NEGATIVE and apart < ALIKE)
 
 
 # --- Phrases in contexts: each set verbatim into a longer passage
 #
 # "STS-B in context" asks for the second sentence of a pair where it stands inside a passage, and for how similar it is
-# to the first, whatever surrounds it. SLICE (section 4.2) has GPT-3.5-Turbo write the passages; here any text generator
-# may, and without one the phrase goes into a template, a passage with a gap.
+# to the first, whatever surrounds it. SLICE (section 4.2) has GPT-3.5-Turbo write the passages; here the phrase goes
+# into a template, a passage with a gap.
 #
 # Verbatim means character by character but for two things, which the phrase may lose where it is no longer a sentence
 # of its own: the case of its first letter, and a final full stop.
 #
 # Differs from the paper: nobody reads the passages to see if they change what the phrase means (it drops 3% for that).
 
-PROMPT = (  # SLICE, section 4.2
-    "Please provide a context to the given phrase, insert it into a long sentence, place it as part of the larger "
-    "sentence and use the phrase verbatim. The sentence should also start with the letter {letter} the phrase is: "
-    "{phrase}"
-)
-TRIES = 3  # texts asked for until one holds the phrase
 CANDIDATES = 100  # of BM25, one of which is the negative of a mined triple
 LOWERED = frozenset(
     "a an the some one two three four many several people men women he she it they we you there this that".split()
@@ -269,153 +218,23 @@ _TRAIN, _TEST = (
     for name in ("train", "test")
 )
 CARRIERS = {"train": _TRAIN, "dev": _TEST, "test": _TEST}
-Write = Callable[[str], str]  # a prompt -> the text that a generator writes
+CARRIED = "carriers, seed 0, around second texts of"
 
 
-class Passage(NamedTuple):
-    """A text and where a phrase stands in it: `text[start:end]`."""
+def in_context(phrases: Sequence[str], split: str) -> list[tuple[str, int, int]]:
+    """Set each phrase verbatim (see above) into the gap of a template, drawn for each: passage, start and end in it.
 
-    text: str
-    start: int
-    end: int
-
-
-def in_context(
-    phrases: Sequence[str], write: Write | None = None, *, seed: int = 0, split: str = "test"
-) -> list[Passage | None]:
-    """Set each phrase verbatim (see above) into a longer passage.
+    A phrase keeps its capital unless its first word has none inside a sentence.
 
     Args:
-        phrases: n phrases or sentences.
-        write: a text generator, asked up to `TRIES` times a phrase with the paper's prompt, its letter drawn anew each
-            time. None: a template drawn for each phrase.
-        seed: of the templates and of the letters.
         split: whose templates: those of `train` are others than those of `dev` and `test`.
-
-    Returns:
-        A passage for each phrase, in order; None where the generator's texts do not hold it.
-
-    Source: SLICE, section 4.2.
     """
-    rng = Random(f"contexts {seed}")
-    if write is None:
-        return [_carried(phrase, rng.choice(CARRIERS[split])) for phrase in phrases]
-    return [_written(phrase, write, rng) for phrase in phrases]
-
-
-def stsb_in_context(
-    corpus: Corpus[ScoredPair], write: Write | None = None, *, seed: int = 0
-) -> Corpus[PhraseInContext]:
-    """Set the second text of scored pairs into a passage: the first is the phrase to look for, the gold is the same.
-
-    Args:
-        corpus: scored pairs; its split chooses the templates.
-        write, seed: as in `in_context`.
-
-    Returns:
-        The rows in order, as a corpus named `<name>-context`. Pairs whose text the generator does not set into a
-        passage verbatim are left out and counted, as the paper does (23%).
-
-    Source: SLICE, section 4.2.
-    """
-    check_rows(corpus, ScoredPair)
-    passages = in_context([pair.text_b for pair in corpus], write, seed=seed, split=corpus.split)
-    rows = tuple(
-        PhraseInContext(pair.text_a, passage.text, passage.start, passage.end, pair.score)
-        for pair, passage in zip(corpus, passages, strict=True)
-        if passage
-    )
-    left_out = added_up(corpus.left_out, {"not verbatim in its passage": len(corpus) - len(rows)})
-    return Corpus(f"{corpus.name}-context", corpus.split, rows, _source(write, seed, corpus.source), left_out)
-
-
-def triples_in_context(
-    *corpora: Corpus[ScoredPair] | Corpus[LabelledPair],
-    write: Write | None = None,
-    seed: int = 0,
-    mined: int | None = None,
-) -> Corpus[Triple]:
-    """Make triples to train on out of paraphrases: a gold of `POSITIVE` or more, or an entailment.
-
-    The first text of a pair is the phrase, a passage with the second is the positive, and the negative is the passage
-    of another pair that shares no text with this one. Templates are those of training, whatever the splits.
-
-    Args:
-        corpora: scored or labelled pairs.
-        write, seed: as in `in_context`.
-        mined: a negative is drawn from the so many passages that BM25 ranks first for the phrase, as in MS MARCO, on
-            which the paper trains. None, or where BM25 scores no passage above 0: from all.
-
-    Returns:
-        The triples in order, as a corpus named `triples-in-context` (mined: `triples-in-context-bm25`), split `train`;
-        other pairs are left out, counted.
-
-    Raises:
-        ValueError: there is no other pair to take a negative from.
-
-    Source: SLICE, section 3.1, the triplets (q, p_true, p_false).
-    """
-    pairs = [row for corpus in corpora for row in corpus if _says_the_same(row)]
-    passages = in_context([pair.text_b for pair in pairs], write, seed=seed, split="train")
-    placed = [(pair, passage.text) for pair, passage in zip(pairs, passages, strict=True) if passage]
-    texts = [{_core(text).casefold() for text in (pair.text_a, pair.text_b)} for pair, _ in placed]
-    rng, rows = Random(f"negatives in context {seed}"), list[Triple]()
-    index = None if mined is None else BM25([positive for _, positive in placed])
-    for (pair, positive), both in zip(placed, texts, strict=True):
-        place = _draw(both, texts, rng, index.scores(pair.text_a) if index else None, mined)
-        if place is None:
-            raise ValueError(f"all of the {len(placed)} pairs share a text with this one: {pair.text_a!r}; give others")
-        rows.append(Triple(pair.text_a, positive, placed[place][1]))
-    left_out = {
-        "pair that does not say the same": sum(map(len, corpora)) - len(pairs),
-        "not verbatim in its passage": len(pairs) - len(placed),
-    }
-    left_out = added_up(*(corpus.left_out for corpus in corpora), left_out)
-    of = "; ".join(f"{corpus.name} {corpus.split}: {corpus.source}" for corpus in corpora)
-    name = "triples-in-context" + ("" if mined is None else "-bm25")
-    return Corpus(name, "train", tuple(rows), _source(write, seed, of), left_out)
-
-
-def _draw(
-    both: set[str], texts: list[set[str]], rng: Random, scores: np.ndarray | None, mined: int | None
-) -> int | None:
-    """Draw the place of a pair that shares none of `both` texts; None if there is none.
-
-    With scores it is one of the `mined` highest above 0, if there are such.
-    """
-    if scores is not None:
-        ranked = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores > 0)].tolist()
-        if best := list(islice((place for place in ranked if both.isdisjoint(texts[place])), mined)):
-            return rng.choice(best)
-    first = rng.randrange(len(texts))
-    others = (place % len(texts) for place in range(first, first + len(texts)))
-    return next((place for place in others if both.isdisjoint(texts[place])), None)
-
-
-def _says_the_same(row: ScoredPair | LabelledPair) -> bool:
-    return row.score >= POSITIVE if isinstance(row, ScoredPair) else row.label == "entailment"
-
-
-def _carried(phrase: str, carrier: str) -> Passage:
-    """The phrase in the gap of a template; it keeps its capital unless its first word has none inside a sentence."""
-    core = _core(phrase)
-    if core.split()[0].lower() in LOWERED:
-        core = core[0].lower() + core[1:]
-    before, after = carrier.split("{}")
-    return Passage(before + core + after, len(before), len(before) + len(core))
-
-
-def _written(phrase: str, write: Write, rng: Random) -> Passage | None:
-    """The first of the generator's texts that holds the phrase and more, of `TRIES`."""
-    core = _core(phrase)
-    first = "".join({core[0], core[0].lower(), core[0].upper()})
-    verbatim = re.compile(rf"(?<!\w)[{re.escape(first)}]{re.escape(core[1:])}(?!\w)")
-    for _ in range(TRIES):
-        text = write(PROMPT.format(letter=rng.choice(ascii_uppercase), phrase=phrase.strip())).strip()
-        match = verbatim.search(text)
-        if match and any(letter.isalpha() for letter in text[: match.start()] + text[match.end() :]):
-            return Passage(text, *match.span())
-    return None
+    draw, passages = Random("contexts 0"), []
+    for phrase in map(_core, phrases):
+        before, after = draw.choice(CARRIERS[split]).split("{}")
+        inside = phrase[0].lower() + phrase[1:] if phrase.split()[0].lower() in LOWERED else phrase
+        passages.append((before + inside + after, len(before), len(before) + len(inside)))
+    return passages
 
 
 def _core(phrase: str) -> str:
@@ -425,9 +244,67 @@ def _core(phrase: str) -> str:
     return phrase[:-1].rstrip() if last.endswith(".") and "." not in last[:-1] else phrase
 
 
-def _source(write: Write | None, seed: int, of: str) -> str:
-    author = "carriers" if write is None else f"texts by {getattr(write, '__name__', type(write).__name__)}"
-    return f"{author}, seed {seed}, around second texts of {of}"
+def stsb_in_context(corpus: Corpus[ScoredPair]) -> Corpus[PhraseInContext]:
+    """Set the second text of scored pairs into a passage: the first is the phrase to look for, the gold is the same.
+
+    Args:
+        corpus: scored pairs; its split chooses the templates.
+
+    Returns:
+        The rows in order, as a corpus named `<name>-context`.
+
+    Source: SLICE, section 4.2.
+    """
+    passages = in_context([pair.text_b for pair in corpus], corpus.split)
+    rows = (PhraseInContext(pair.text_a, *passage, pair.score) for pair, passage in zip(corpus, passages, strict=True))
+    source = f"{CARRIED} {corpus.source}"
+    return Corpus(f"{corpus.name}-context", corpus.split, tuple(rows), source, corpus.left_out)
+
+
+def triples_in_context(*corpora: Corpus[ScoredPair] | Corpus[LabelledPair], mined: int | None = None) -> Corpus[Triple]:
+    """Make triples to train on out of paraphrases: a gold of `POSITIVE` or more, or an entailment.
+
+    The first text of a pair is the phrase, a passage with the second is the positive, and the negative is the passage
+    of another pair that shares no text with this one. Templates are those of training, whatever the splits.
+
+    Args:
+        corpora: scored or labelled pairs.
+        mined: a negative is drawn from the so many passages that BM25 ranks first for the phrase, as in MS MARCO, on
+            which the paper trains. None, or where BM25 scores no passage above 0: from all.
+
+    Returns:
+        The triples in order, as a corpus named `triples-in-context` (mined: `triples-in-context-bm25`), split `train`;
+        other pairs are left out, counted.
+
+    Source: SLICE, section 3.1, the triplets (q, p_true, p_false).
+    """
+
+    def same(row: ScoredPair | LabelledPair) -> bool:
+        return row.score >= POSITIVE if isinstance(row, ScoredPair) else row.label == "entailment"
+
+    pairs = [row for corpus in corpora for row in corpus if same(row)]
+    passages = [passage for passage, _, _ in in_context([pair.text_b for pair in pairs], "train")]
+    texts = [{_core(text).casefold() for text in (pair.text_a, pair.text_b)} for pair in pairs]
+    draw, rows = Random("negatives in context 0"), list[Triple]()
+    index = None if mined is None else BM25(passages)
+    for pair, passage, both in zip(pairs, passages, texts, strict=True):
+        best = list[int]()
+        if index:
+            scores = index.scores(pair.text_a)
+            ranked = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores > 0)].tolist()
+            best = list(islice((place for place in ranked if both.isdisjoint(texts[place])), mined))
+        if best:
+            other = draw.choice(best)
+        else:
+            first = draw.randrange(len(texts))
+            places = (place % len(texts) for place in range(first, first + len(texts)))
+            other = next(place for place in places if both.isdisjoint(texts[place]))
+        rows.append(Triple(pair.text_a, passage, passages[other]))
+    unlike = {"pair that does not say the same": sum(map(len, corpora)) - len(pairs)}
+    left_out = added_up(*(corpus.left_out for corpus in corpora), unlike)
+    of = "; ".join(f"{corpus.name} {corpus.split}: {corpus.source}" for corpus in corpora)
+    name = "triples-in-context" + ("" if mined is None else "-bm25")
+    return Corpus(name, "train", tuple(rows), f"{CARRIED} {of}", left_out)
 
 
 # --- The catalog
@@ -496,7 +373,7 @@ def _men_halves(split: str, folder: Folder) -> Corpus[WordPair]:
     return Corpus("men-halves", split, rows, whole.source, whole.left_out)
 
 
-def _triples_in_context(split: str, folder: Folder, mined: int | None = None) -> Corpus[Triple]:
+def _triples(split: str, folder: Folder, mined: int | None = None) -> Corpus[Triple]:
     return triples_in_context(load("stsb", "train", folder), load("nli", "dev", folder), mined=mined)
 
 
@@ -543,10 +420,8 @@ ALL: dict[str, Entry] = {
     "paraphrase-triples": Joined(_TRAIN_ONLY, Triple, "paraphrases", _paraphrase_triples),
     "lexical-relations": Joined(_TRAIN_ONLY, PhrasePair, "NLTK's WordNet", lambda split, folder: _lexical_relations()),
     "stsb-context": Joined(("train", "dev", "test"), PhraseInContext, "stsb", _of("stsb", stsb_in_context)),
-    "triples-in-context": Joined(_TRAIN_ONLY, Triple, "stsb and nli", _triples_in_context),
-    "triples-in-context-bm25": Joined(
-        _TRAIN_ONLY, Triple, "stsb and nli", partial(_triples_in_context, mined=CANDIDATES)
-    ),
+    "triples-in-context": Joined(_TRAIN_ONLY, Triple, "stsb and nli", _triples),
+    "triples-in-context-bm25": Joined(_TRAIN_ONLY, Triple, "stsb and nli", partial(_triples, mined=CANDIDATES)),
     "men-halves": Joined(("dev", "test"), WordPair, "men", _men_halves),
     **{f"{name}-hard": Joined(("test",), ScoredPair, name, _of(name, hard_pairs)) for name in (*YEARS, "toy-sts")},
 }
