@@ -12,11 +12,11 @@ from sentlab.data import Corpus
 from sentlab.evaluation import Evaluation, gold_of
 from sentlab.evaluation.mining import Setup
 
+from experiments.peers import load
 from experiments.probes import evaluate
 from experiments.records import Typed, alone, get, read_items, trained_by, write_items
 from experiments.run import RunRecord, RunSettings, fingerprint_now
 from experiments.search import Experiment, runs_of
-from experiments.static import load
 
 
 class RowSettings(Typed):

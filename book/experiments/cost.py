@@ -27,9 +27,9 @@ from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 from tqdm import tqdm
 
 from experiments.compared import RowSettings, encoders_of, settings_of, there
+from experiments.peers import load
 from experiments.records import Notes, Number, Record, Typed
 from experiments.run import EncoderSettings, RunSettings, build_method, training_rows
-from experiments.static import load
 
 WARM = 3  # first steps, which reserve memory
 STATUS = Path("/proc/self/status")

@@ -5,27 +5,66 @@ python -m experiments dropout NAME ... [--again]
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 import torch
 from pydantic import Field
-from sentlab.data import Corpus, ScoredPair
 from sentlab.encoder import Encoder
+from sentlab.encoder.inference import checked
 from sentlab.evaluation import evaluate_sts
 from sentlab.methods import MaskedLM
 from sentlab.training import randomness
+from sentlab.training.randomness import set_dropout
 from tqdm import tqdm
 
 from experiments.records import Notes, Number, Record, Typed
 from experiments.run import EncoderSettings
-from experiments.under_dropout import UnderDropout
 
 BATCH = 64
+
+
+class UnderDropout:
+    """Encodes with dropout on, as a training step does, so that one can see what is left of the vectors.
+
+    An encoder that was pre-trained without dropout may lose nearly all that it knows. Training at that rate then
+    starts from the worse vectors.
+
+    Args:
+        encoder: stays as it is; a copy is used.
+        p: the probability of every dropout, at least 0 and below 1.
+        seed: of the dropout masks. The same seed gives the same vectors.
+
+    Example:
+        >>> noisy = UnderDropout(sentlab.Encoder.from_pretrained(), 0.1)
+        >>> result = sentlab.evaluate_sts(noisy, pairs, progress=False)
+    """
+
+    def __init__(self, encoder: Encoder, p: float, *, seed: int = 0) -> None:
+        self.encoder, self.seed = copy.deepcopy(encoder), seed
+        set_dropout(self.encoder, p)
+
+    def encode(self, texts: Sequence[str], **_: Any) -> np.ndarray:
+        """Encode texts to vectors (N, D), float32, in order, each after the encoder's default prompt.
+
+        Further arguments of `Encoder.encode` are ignored.
+        """
+        texts = checked(texts)
+        self.encoder.train()
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        vectors = np.zeros((len(texts), self.encoder.dim), dtype=np.float32)
+        with randomness.kept(), torch.no_grad():
+            randomness.set_seed(self.seed)
+            for start in range(0, len(order), BATCH):
+                rows = order[start : start + BATCH]
+                batch = self.encoder.tokenize(self.encoder.prompt + texts[i] for i in rows)
+                vectors[rows] = self.encoder(batch["input_ids"], batch["attention_mask"]).float().cpu().numpy()
+        return vectors
 
 
 class DropoutSettings(Typed):
@@ -68,7 +107,7 @@ class DropoutRecord(Record):
 def dropout(record: DropoutRecord) -> DropoutRecord:
     """Score each encoder at each rate, and write the scores into the record."""
     notes, began, settings = Notes(), time.monotonic(), record.settings
-    corpus: Corpus[ScoredPair] = notes.load(settings.corpus, "dev")
+    corpus = notes.load(settings.corpus, "dev")
     texts = list(dict.fromkeys(pair.text_a for pair in corpus))
     measured = {}
     for name, source in tqdm(settings.encoders.items(), desc="encoders", unit=" encoders"):
@@ -76,13 +115,10 @@ def dropout(record: DropoutRecord) -> DropoutRecord:
         scores: dict[str, dict[float, list[Number]]] = {}
         for pooling in settings.poolings:
             encoder.pooling = pooling
-            scores[pooling] = {
-                p: [
-                    round(evaluate_sts(UnderDropout(encoder, p, seed=seed), corpus, progress=False).average, 3)
-                    for seed in settings.seeds
-                ]
-                for p in settings.rates
-            }
+            for p in settings.rates:
+                noisy = [UnderDropout(encoder, p, seed=seed) for seed in settings.seeds]
+                averages = [evaluate_sts(one, corpus, progress=False).average for one in noisy]
+                scores.setdefault(pooling, {})[p] = [round(average, 3) for average in averages]
         losses = [masked_lm(encoder, texts, seed) for seed in settings.seeds] if encoder.lm_head is not None else None
         measured[name] = EncoderUnderDropout(masked_lm=losses, scores=scores)
     return record.finish(DropoutResults(encoders=measured), notes, began)

@@ -37,6 +37,7 @@ from sentlab.text.phrases import Phrase
 from sentlab.training import History, TrainConfig, fit, set_dropout, set_seed
 
 from experiments import controls, published, toy
+from experiments.peers import BagOfWords, StaticEncoder, load
 from experiments.probes import evaluate, evaluate_relatedness
 from experiments.records import (
     ENCODER,
@@ -51,7 +52,6 @@ from experiments.records import (
     get,
     write_items,
 )
-from experiments.static import BagOfWords, StaticEncoder, load
 
 MAPS: dict[str, type] = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
 METHODS: dict[str, type] = {name: getattr(methods, name) for name in methods.__all__} | MAPS

@@ -25,8 +25,8 @@ from sentlab.text.words import BM25
 from tqdm import tqdm
 
 from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, there
+from experiments.peers import WordVectors
 from experiments.records import Notes, Number, Record, Typed
-from experiments.word_vectors import WordVectors
 
 
 class WilliamsRow(Typed):

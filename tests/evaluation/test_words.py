@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.word_vectors import WordVectors
+from experiments.peers import WordVectors
 from scipy import stats
 
 from sentlab.data.rows import Corpus, PhrasePair, WordPair

@@ -16,12 +16,11 @@ import pytest
 from experiments import compared, corpora, published, records
 from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation
 from experiments.leaderboard import compare_rows, leaderboard
+from experiments.peers import BagOfWords, WordVectors
 from experiments.scorecard import Printed, at_start, has_run, printed_effect, scorecard, verdicts
 from experiments.search import runs_of, sweep
 from experiments.significance import Estimate, resample
-from experiments.static import BagOfWords
 from experiments.williams import bm25, williams, williams_tests
-from experiments.word_vectors import WordVectors
 
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder

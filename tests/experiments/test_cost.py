@@ -1,4 +1,4 @@
-"""What rows cost, and what dropout leaves: only what no noise of the machine changes is asked for."""
+"""What rows cost: only what no noise of the machine changes is asked for."""
 
 from __future__ import annotations
 
@@ -9,13 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import cost, records
-from experiments.dropout import dropout, masked_lm
 from experiments.run import RunSettings
-from experiments.under_dropout import UnderDropout
-
-from sentlab import data
-from sentlab.encoder import Encoder
-from sentlab.evaluation import evaluate_sts
 
 on_linux = pytest.mark.skipif(not cost.STATUS.exists(), reason="memory is measured on Linux only")
 
@@ -75,18 +69,3 @@ def test_the_training_of_heads_counts(settings: dict[str, Any]) -> None:
     found = cost.training(RunSettings.model_validate(settings | changes), 3, 1)
     assert found.seconds_a_step
     assert found.minutes > 100 * 2 * found.seconds_a_step / 60
-
-
-def test_a_record_of_dropout_holds_what_the_evaluation_finds(tmp_path: Path) -> None:
-    encoder = {"source": "tiny", "pooling": "cls", "max_length": 32}
-    settings = {"encoders": {"tiny": encoder}, "poolings": ["cls", "mean"], "rates": [0.0, 0.3], "seeds": [0, 1]}
-    results = dropout(write(tmp_path, "start", "dropout", settings | {"corpus": "toy-sts"})).results
-    assert results is not None
-    assert records.get("start", tmp_path).results == results
-    found = results.encoders["tiny"]
-    tiny, corpus = Encoder.from_pretrained("tiny", pooling="mean", max_length=32), data.load("toy-sts", "dev")
-    expected = evaluate_sts(UnderDropout(tiny, 0.3, seed=1), corpus, progress=False).average
-    assert found.scores["mean"][0.3][1] == pytest.approx(expected, abs=1e-3)
-    assert found.scores["cls"][0.0][0] == found.scores["cls"][0.0][1] > found.scores["cls"][0.3][0]
-    assert found.masked_lm is not None
-    assert found.masked_lm[1] == pytest.approx(masked_lm(tiny, list(dict.fromkeys(p.text_a for p in corpus)), 1))

@@ -1,13 +1,19 @@
-"""Encoding with dropout on, as a training step does."""
+"""Encoding with dropout on, as a training step does, and the record of what it leaves."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from experiments.under_dropout import UnderDropout
+from experiments import records
+from experiments.dropout import UnderDropout, dropout, masked_lm
 
+from sentlab import data
 from sentlab.encoder import Encoder
+from sentlab.evaluation import evaluate_sts
 from sentlab.training.randomness import dropout_of, set_dropout
 
 TEXTS = ["A man plays a guitar.", "It rains.", "Two dogs run over a wide green field in the sun.", "It rains."]
@@ -51,3 +57,20 @@ def test_one_step_of_training_sees_the_same_vectors(encoder: Encoder) -> None:
     with torch.no_grad():
         expected = own.encoder.train()(batch["input_ids"], batch["attention_mask"])
     assert own.encode(TEXTS[:1]) == pytest.approx(expected.numpy(), abs=1e-6)
+
+
+def test_a_record_of_dropout_holds_what_the_evaluation_finds(tmp_path: Path) -> None:
+    encoder = {"source": "tiny", "pooling": "cls", "max_length": 32}
+    settings = {"encoders": {"tiny": encoder}, "poolings": ["cls", "mean"], "rates": [0.0, 0.3], "seeds": [0, 1]}
+    settings = {"kind": "dropout", "settings": settings | {"corpus": "toy-sts"}}
+    (tmp_path / "start.json").write_text(json.dumps(settings))
+    results = dropout(records.get("start", tmp_path)).results
+    assert results is not None
+    assert records.get("start", tmp_path).results == results
+    found = results.encoders["tiny"]
+    tiny, corpus = Encoder.from_pretrained("tiny", pooling="mean", max_length=32), data.load("toy-sts", "dev")
+    expected = evaluate_sts(UnderDropout(tiny, 0.3, seed=1), corpus, progress=False).average
+    assert found.scores["mean"][0.3][1] == pytest.approx(expected, abs=1e-3)
+    assert found.scores["cls"][0.0][0] == found.scores["cls"][0.0][1] > found.scores["cls"][0.3][0]
+    assert found.masked_lm is not None
+    assert found.masked_lm[1] == pytest.approx(masked_lm(tiny, list(dict.fromkeys(p.text_a for p in corpus)), 1))

@@ -1,0 +1,149 @@
+"""Peers that read no context: averaged word vectors, static embeddings of word pieces, and counts of common words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sentlab.data.readers import lines_of
+from sentlab.encoder import Encoder
+from sentlab.encoder.inference import checked
+from sentlab.text.words import tokens
+
+WORDS = "words"
+
+
+def load(source: Mapping[str, Any]) -> Encoder | StaticEncoder | BagOfWords:
+    """Load a `BagOfWords` for the source "words", static embeddings for a folder of model2vec, else an `Encoder`.
+
+    Args:
+        source: arguments of `Encoder.from_pretrained`. Of static embeddings only the folder counts: they read whole
+            texts, and take their mean.
+    """
+    if source["source"] == WORDS:
+        return BagOfWords()
+    modules = Path(source["source"]).expanduser() / "modules.json"
+    if modules.is_file() and json.loads(modules.read_text(encoding="utf-8"))[0]["type"].endswith(".StaticEmbedding"):
+        return StaticEncoder(modules.parent)
+    return Encoder.from_pretrained(**source)
+
+
+@dataclass(frozen=True, repr=False)
+class WordVectors:
+    """A text as the mean of its words' GloVe, word2vec or FastText vectors: the oldest baseline."""
+
+    places: dict[str, int]  # word -> row of `vectors`
+    vectors: np.ndarray  # float32 (V, D)
+    source: str  # where they come from, in words
+
+    @classmethod
+    def read(cls, path: str | Path) -> WordVectors:
+        """Read GloVe's text format (`word v1 ... vD`) or FastText's and word2vec's (first a line `count D`).
+
+        A word may hold spaces, as some of GloVe's 840B do: the last D fields of a line are the vector. D is the
+        header's, or else what the first line has. Of lines with the same word the first counts.
+
+        Args:
+            path: the file, plain, .gz or .xz.
+
+        Raises:
+            ValueError: a line has too few values, or one that is no finite number, or the file is cut off.
+        """
+        path = Path(path).expanduser()
+        first = next(lines_of(path)).rstrip()
+        header = re.fullmatch(r"(\d+) (\d+)", first)
+        dim = int(header[2]) if header else first.count(" ")
+        rows: dict[str, np.ndarray] = {}
+        number = 0
+        for number, line in enumerate(lines_of(path), 0 if header else 1):
+            if number:
+                word, *values = line.rstrip(" \r").rsplit(" ", dim)
+                if word not in rows:
+                    rows[word] = np.array(values, dtype=np.float32)
+                    if len(values) < dim or not np.isfinite(rows[word]).all():
+                        raise ValueError(f"{path}: expected a word and {dim} finite values: {line:.60}")
+        if header and int(header[1]) != number:
+            raise ValueError(f"{path}: the header promises {header[1]} words, but {number} follow; get the file anew")
+        return cls({word: place for place, word in enumerate(rows)}, np.stack(list(rows.values())), path.name)
+
+    def encode(self, texts: Iterable[str]) -> np.ndarray:
+        """Average the vectors of each text's known words (`tokens`), every occurrence counting.
+
+        Returns:
+            float32 (n, D), in order. A text without a known word is a zero vector, whose cosine with any other is 0 in
+            `sentlab.evaluate_sts`.
+        """
+        texts = checked(texts)
+        result = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
+        for i, text in enumerate(texts):
+            if rows := [self.places[word] for word in tokens(text) if word in self.places]:
+                result[i] = self.vectors[rows].mean(axis=0)
+        return result
+
+
+class StaticEncoder:
+    """A model of model2vec, a peer for speed. It has no token vectors in context, and no method trains it.
+
+    Args:
+        folder: which `StaticModel.save_pretrained` has written.
+
+    Example:
+        >>> encoder = StaticEncoder("runs/static/minilm")                                      # doctest: +SKIP
+        >>> sentlab.evaluate_sts(encoder, "stsb").average                                      # doctest: +SKIP
+    """
+
+    pooling = "mean"
+
+    def __init__(self, folder: str | Path) -> None:
+        from model2vec import StaticModel
+
+        self.model = StaticModel.from_pretrained(str(folder))
+        self.dim = int(self.model.dim)
+
+    def encode(self, texts: Sequence[str], *, progress: bool | None = None) -> np.ndarray:
+        """Return one vector for each text, float32 (n, D), in one process. One without a known piece gets zeros."""
+        plain = {
+            "normalize": False,
+            "max_length": None,
+            "use_multiprocessing": False,
+            "show_progress_bar": bool(progress),
+        }
+        return np.asarray(self.model.encode(texts, **plain), dtype=np.float32)
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Return all numbers that decide a vector."""
+        values = {name: getattr(self.model, name, None) for name in ("embedding", "weights", "token_mapping")}
+        return {name: np.asarray(value) for name, value in values.items() if value is not None}
+
+
+class BagOfWords:
+    """Which words a text has: the baseline that knows nothing but spelling.
+
+    Case and order do not count, nor how often a word is there. The cosine of two texts is the number of words that both
+    have, divided by the geometric mean of the numbers of their words. A word's place in the vector is a hash of it; of
+    1,000 words, some 60 share theirs.
+
+    Example:
+        >>> one, other = BagOfWords().encode(["The dog runs.", "The dog sleeps."])
+        >>> float(one @ other)  # two words of three
+        2.0
+    """
+
+    pooling = "mean"
+    dim = 2**14
+
+    def encode(self, texts: Sequence[str], *, progress: bool | None = None) -> np.ndarray:
+        """Return one vector for each text, float32 (n, D): 1 where it has the word, else 0."""
+        from sklearn.feature_extraction.text import HashingVectorizer
+
+        plain = {"binary": True, "norm": None, "alternate_sign": False, "token_pattern": r"(?u)\w+"}
+        return HashingVectorizer(n_features=self.dim, dtype=np.float32, **plain).transform(texts).toarray()
+
+    def state_dict(self) -> dict[str, int]:
+        """Return all numbers that decide a vector."""
+        return {"dim": self.dim}
