@@ -1,8 +1,9 @@
-"""Small heads trained on frozen vectors: graded relatedness of two sentences, and whether two phrases mean the same.
+"""Evaluations of the records alone: small heads trained on frozen vectors, and words in their contexts.
 
 Universal (section 4) reports STS-B and SICK-R "first trained as a regression task", as SentEval does (Conneau and Kiela
 2018, after Tai et al. 2015), and the accuracy on SemEval-2013 task 5(a) (Korkontzelos et al. 2013). The encoder itself
-is never trained here.
+is never trained here. It encodes the words of SCWS alone; `evaluate_in_context` lets their contexts tell a word's
+senses apart, for which Huang et al. (2012) made the set.
 
 Differs from SentEval (`senteval/tools/relatedness.py`, `sick.py` and `sts.py`):
 
@@ -18,30 +19,32 @@ uses. Here, for all encoders alike, it is a logistic regression on frozen vector
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair, WordPairInContext
 from sentlab.encoder import Encoder
+from sentlab.encoder.inference import tokenized
 from sentlab.evaluation import Evaluation, metrics
 from sentlab.evaluation import evaluate as evaluate_rows
-from sentlab.evaluation.sts import Rows, TextEncoder, encode_pairs, one_corpus
+from sentlab.evaluation.sts import TextEncoder, encode_pairs
+from sentlab.evaluation.words import SimilarityResult, similarity_result, unknown_words
+from sentlab.text.words import token_starts, word_places
 from sentlab.training.losses import pair_features
 from torch import Tensor
 
 from experiments.corpora import load
-from experiments.words_in_context import evaluate_in_context
 
-SPLITS = ("train", "dev", "test")
 BINS = 5  # of a score, at 1, 2, ... 5
 BATCH = 64
 EPOCHS_PER_CHECK, LAST_CHECK_AFTER, FAILED_CHECKS = 50, 1000, 4  # epochs, epochs, checks without a new best
 STRENGTHS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # C of the logistic regression, the inverse of its L2 penalty
 FOLDS = 5
+CHUNK = 256  # contexts whose token vectors are in memory at once
 
 
 @dataclass(frozen=True)
@@ -58,23 +61,6 @@ class Relatedness:
     spearman: float
     dev_pearson: float
     epochs: int
-
-
-@dataclass(frozen=True, eq=False)
-class Identification:
-    """What `evaluate_identification` found.
-
-    Args:
-        accuracy: share of the test pairs whose label is predicted, x 100.
-        train_accuracy: x 100, mean over the folds of the training pairs. It chose the strength.
-        strength: C of the logistic regression. A small one keeps its weights near 0.
-        right: whether each test pair's label is predicted, bool (n,), in order.
-    """
-
-    accuracy: float
-    train_accuracy: float
-    strength: float
-    right: np.ndarray
 
 
 def evaluate(encoder: TextEncoder, corpus: Corpus[Any], **options: Any) -> Evaluation:
@@ -95,17 +81,12 @@ def evaluate(encoder: TextEncoder, corpus: Corpus[Any], **options: Any) -> Evalu
         if isinstance(corpus[0], WordPairInContext) and isinstance(encoder, Encoder):
             result.scores[f"{corpus.name} in context"] = evaluate_in_context(encoder, corpus).scores[corpus.name]
         return result
-    labelled = evaluate_identification(encoder, load(corpus.name, "train"), corpus, progress=options.get("progress"))
-    return Evaluation({corpus.name: labelled.accuracy}, 100.0 * labelled.right, None, None, dict(corpus.left_out))
+    right = evaluate_identification(encoder, load(corpus.name, "train"), corpus)
+    return Evaluation({corpus.name: 100 * float(right.mean())}, 100.0 * right, None, None, dict(corpus.left_out))
 
 
 def evaluate_relatedness(
-    encoder: TextEncoder,
-    corpora: str | Sequence[Corpus[ScoredPair]],
-    *,
-    seed: int = 0,
-    folder: str | Path | None = None,
-    progress: bool | None = None,
+    encoder: TextEncoder, corpora: str | Sequence[Corpus[ScoredPair]], *, seed: int = 0
 ) -> Relatedness:
     """Train a head on graded pairs of sentences and correlate what it predicts with human scores.
 
@@ -113,18 +94,17 @@ def evaluate_relatedness(
     on the train split, chosen by Pearson's correlation on the dev split, and reported on the test split.
 
     Args:
-        encoder, folder, progress: as in `evaluate_sts`.
+        encoder: as in `evaluate_sts`.
         corpora: `stsb` or `sick`, or three corpora: train, dev, test.
         seed: of the head's first weights and the pairs' order.
 
     Source: Conneau and Kiela (2018), "SentEval", section 3; Tai et al. (2015), section 4.2.
     """
     if isinstance(corpora, str):
-        corpora = [load(corpora, split, folder) for split in SPLITS]
-    corpora = [one_corpus(corpus, ScoredPair) for corpus in corpora]
+        corpora = [load(corpora, split) for split in ("train", "dev", "test")]
     golds = [np.array([pair.score for pair in corpus]) for corpus in corpora]
     targets = torch.from_numpy(relatedness_targets(golds[0]))
-    features = _features(encoder, corpora, "|u-v|,u*v", progress)
+    features = _features(encoder, corpora, "|u-v|,u*v")
     # a last feature of 1 makes the last weight the bias
     train, dev, test = (torch.nn.functional.pad(part, (0, 1), value=1.0) for part in features)
     weights, dev_pearson, epochs = _train_head(train, targets, dev, golds[1], torch.Generator().manual_seed(seed))
@@ -155,7 +135,7 @@ def relatedness_targets(scores: Any) -> np.ndarray:
         >>> relatedness_targets([3.5]).tolist()
         [[0.0, 0.0, 0.5, 0.5, 0.0]]
     """
-    scores = metrics.as_array(scores).astype(np.float64)
+    scores = np.asarray(scores, np.float64)
     lower = np.floor(scores).astype(int)
     shares = np.zeros((len(scores), BINS + 2))  # of 0, 1, ... 6
     rows = np.arange(len(scores))
@@ -165,16 +145,19 @@ def relatedness_targets(scores: Any) -> np.ndarray:
 
 
 def evaluate_identification(
-    encoder: TextEncoder, train: Rows, test: Rows, *, progress: bool | None = None
-) -> Identification:
-    """Train a logistic regression on labelled pairs and count how many of the test pairs it labels as they are.
+    encoder: TextEncoder, train: Corpus[LabelledPair], test: Corpus[LabelledPair]
+) -> np.ndarray:
+    """Train a logistic regression on labelled pairs, and return which of the test pairs it labels as they are.
 
     It sees `[u; v; |u - v|; u * v]`, standardised to mean 0 and variance 1 on the training pairs. Its strength is the
     one of `STRENGTHS` that is best in a cross validation of five folds of the training pairs, the smallest of equals.
 
     Args:
-        encoder, progress: as in `evaluate_sts`.
-        train, test: LabelledPair rows with two labels, each label at least five times in `train`.
+        encoder: as in `evaluate_sts`.
+        train, test: rows with two labels, each label at least five times in `train`.
+
+    Returns:
+        bool (n,).
 
     Source: Korkontzelos et al. (2013), "SemEval-2013 Task 5: Evaluating Phrasal Semantics", for the task.
     """
@@ -183,18 +166,14 @@ def evaluate_identification(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    train, test = (one_corpus(corpus, LabelledPair) for corpus in (train, test))
-    labels, gold = [pair.label for pair in train], [pair.label for pair in test]
-    train_features, test_features = _features(encoder, [train, test], "u,v,|u-v|,u*v", progress)
+    train_features, test_features = _features(encoder, [train, test], "u,v,|u-v|,u*v")
     search = GridSearchCV(  # its pipeline standardises on what is not held out, and refits on all at the end
         make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         {"logisticregression__C": STRENGTHS},
         cv=StratifiedKFold(FOLDS, shuffle=True, random_state=0),
     )
-    search.fit(train_features.numpy(), labels)
-    right = search.predict(test_features.numpy()) == np.array(gold)
-    strength = float(search.best_params_["logisticregression__C"])
-    return Identification(100 * float(right.mean()), 100 * float(search.best_score_), strength, right)
+    search.fit(train_features.numpy(), [pair.label for pair in train])
+    return np.asarray(search.predict(test_features.numpy()) == np.array([pair.label for pair in test]))
 
 
 @torch.no_grad()
@@ -239,12 +218,101 @@ def _predict(weights: Tensor, features: Tensor) -> np.ndarray:
     return (shares @ torch.arange(1, BINS + 1, dtype=torch.float64)).numpy()
 
 
-def _features(
-    encoder: TextEncoder, corpora: Sequence[Corpus[Any]], features: str, progress: bool | None
-) -> list[Tensor]:
+def _features(encoder: TextEncoder, corpora: Sequence[Corpus[Any]], features: str) -> list[Tensor]:
     """For each corpus of n pairs its features on the CPU, float32 (n, F)."""
 
     def tensor(vectors: np.ndarray) -> Tensor:
         return torch.from_numpy(metrics.as_rows(vectors.astype(np.float32)))
 
-    return [pair_features(tensor(u), tensor(v), features) for u, v in encode_pairs(encoder, corpora, progress)]
+    return [pair_features(tensor(u), tensor(v), features) for u, v in encode_pairs(encoder, corpora)]
+
+
+def evaluate_in_context(encoder: Encoder, corpus: Corpus[WordPairInContext]) -> SimilarityResult:
+    """Score an encoder on pairs of words in their contexts, by `vectors_in_context` (Huang et al. 2012).
+
+    Args:
+        encoder: its last layer is used, whatever its pooling. A fitted `post` does not apply to tokens.
+
+    Returns:
+        `unknown` counts the pairs in which a word has no token, so that its vector is zero, or the token [UNK].
+    """
+    a, unknown_a = vectors_in_context(encoder, [row.context_a for row in corpus], [row.span_a for row in corpus])
+    b, unknown_b = vectors_in_context(encoder, [row.context_b for row in corpus], [row.span_b for row in corpus])
+    return similarity_result({corpus.name: corpus}, [(a, b)], [unknown_a | unknown_b])
+
+
+def vectors_in_context(
+    encoder: Encoder, contexts: Sequence[str], spans: Sequence[tuple[int, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Average the last layer's vectors of each word's own tokens, in as much of its context as the encoder takes.
+
+    A context that is too long is cut to whole words, as many before the marked one as behind it or, near an end of the
+    context, all there are on that side and more on the other.
+
+    Args:
+        contexts: n texts.
+        spans: n character spans (start, end): `context[start:end]` is the word.
+
+    Returns:
+        float32 (n, D), and bool (n,): where the encoder does not know the word. Then a token is [UNK], or the vector is
+        zero, as the word has no token among the first `max_length` ones of its window.
+    """
+    vectors = np.zeros((len(contexts), encoder.model.config.hidden_size), np.float32)
+    for first in range(0, len(contexts), CHUNK):
+        some = slice(first, first + CHUNK)
+        windows = _windows(encoder, contexts[some], spans[some])
+        texts = [context[slice(*window)] for context, window in zip(contexts[some], windows, strict=True)]
+        tokens = encoder.encode_tokens(texts, progress=False, precision="float32")
+        for i, ((start, _), (of_tokens, offsets)) in enumerate(zip(windows, tokens, strict=True), first):
+            inside = _inside(offsets + start, spans[i])
+            if inside.any():
+                vectors[i] = of_tokens[inside].mean(axis=0)
+    words = [context[slice(*span)] for context, span in zip(contexts, spans, strict=True)]
+    return vectors, unknown_words(encoder, words, vectors)
+
+
+def _windows(encoder: Encoder, contexts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """For each context the character span of the part that fits the encoder, in whole words around the marked one."""
+    budget = encoder.max_length - encoder.tokenizer.num_special_tokens_to_add()
+    # not verbose, or it warns of texts longer than the model takes, which is why they are cut here
+    batch = tokenized(encoder, list(contexts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+    starts = [
+        token_starts(context, np.array(offsets, np.int64).reshape(-1, 2))
+        for context, offsets in zip(contexts, batch["offset_mapping"], strict=True)
+    ]
+    windows = [_window(*parts, budget) for parts in zip(contexts, spans, starts, strict=True)]
+    rooms = dict.fromkeys(range(len(windows)), budget)
+    while rooms:  # cut off from its neighbours a window may have a token more, so it is measured again
+        cut = [contexts[i][slice(*windows[i])] for i in rooms]
+        counts = map(len, tokenized(encoder, cut, add_special_tokens=False, verbose=False)["input_ids"])
+        less = {i: room - (count - budget) for (i, room), count in zip(rooms.items(), counts, strict=True)}
+        smaller = {i: _window(contexts[i], spans[i], starts[i], room) for i, room in less.items() if room < rooms[i]}
+        rooms = {i: less[i] for i, window in smaller.items() if window != windows[i]}
+        windows = [smaller.get(i, window) for i, window in enumerate(windows)]
+    return windows
+
+
+def _window(context: str, span: tuple[int, int], starts: np.ndarray, budget: int) -> tuple[int, int]:
+    """The widest window of at most `budget` tokens, which begin at starts (t,), with equally many words on both sides.
+
+    At an end of the context one side has fewer.
+    """
+    words = np.array([word.span() for word in re.finditer(r"\S+", context)], np.int64).reshape(-1, 2)
+    marked = np.flatnonzero(_inside(words, span))
+    if not len(marked):  # the span holds nothing but spaces, so no token can be its own
+        return span
+    before = np.searchsorted(starts, [*words[:, 0], len(context)])  # tokens before each word, and all
+    if before[marked[-1] + 1] - before[marked[0]] > budget:  # as where a script has no spaces: in smaller words
+        words = word_places(context)
+        marked = np.flatnonzero(_inside(words, span))
+        before = np.searchsorted(starts, [*words[:, 0], len(context)])
+    reach = np.arange(len(words))
+    low, high = np.maximum(marked[0] - reach, 0), np.minimum(marked[-1] + reach, len(words) - 1)
+    fits = before[high + 1] - before[low] <= budget
+    widest = max(int(fits.sum()) - 1, 0)
+    return int(words[low[widest], 0]), int(words[high[widest], 1])
+
+
+def _inside(parts: np.ndarray, span: tuple[int, int]) -> np.ndarray:
+    """Which of the spans (n, 2) share a character with `span`."""
+    return (parts[:, 0] < span[1]) & (parts[:, 1] > span[0])
