@@ -7,8 +7,7 @@ from itertools import product
 
 from sentlab.data.toy import WORLD
 
-from experiments.toy.corpora import NAMES, load
-from experiments.toy.scene import SPLITS
+from experiments.toy.corpora import NAMES, SPLITS, load
 
 with lzma.open(WORLD, "wt", encoding="utf-8", preset=9 | lzma.PRESET_EXTREME) as file:
     for name, split in product(NAMES, SPLITS):

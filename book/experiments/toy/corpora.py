@@ -7,6 +7,7 @@ none. Results on these corpora are to be called what they are: results on the to
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import combinations, cycle
@@ -14,7 +15,6 @@ from random import Random
 from typing import Any
 
 from sentlab.data import rows
-from sentlab.data.rows import Corpus
 
 from experiments.toy import edits
 from experiments.toy.grammar import Sentence, ask, asked, frame, render
@@ -22,47 +22,33 @@ from experiments.toy.lexicon import FRAMES, SENSES, ancestors, article
 from experiments.toy.scene import SPLITS, UNSAID, WEIGHTS, Scene, attributes, draw, scenes, score, similarity, split_of
 
 SIZES = {  # name: rows of train, dev, test
-    "toy-sentences": (20_000, 2_000, 2_000),
-    "toy-sts": (5_000, 1_000, 1_500),
-    "toy-nli": (5_000, 500, 1_000),
-    "toy-nli-pairs": (6_000, 900, 1_500),
-    "toy-phrases": (6_000, 600, 1_200),
-    "toy-words": (1_500, 200, 300),
-    "toy-duplicates": (3_000, 500, 1_000),
-    "toy-reranking": (1_000, 100, 200),
-    "toy-contexts": (2_000, 300, 600),
-}
+    "toy-sentences": (20_000, 2_000, 2_000), "toy-sts": (5_000, 1_000, 1_500), "toy-nli": (5_000, 500, 1_000),
+    "toy-nli-pairs": (6_000, 900, 1_500), "toy-phrases": (6_000, 600, 1_200), "toy-words": (1_500, 200, 300),
+    "toy-duplicates": (3_000, 500, 1_000), "toy-reranking": (1_000, 100, 200), "toy-contexts": (2_000, 300, 600),
+}  # fmt: skip
 NAMES = tuple(SIZES)
 QUESTIONS = ("how", "how", "who", "where", "when", "why")  # how twice: it is asked most
 
 
-def load(name: str, split: str = "test", *, seed: int = 0, size: int | None = None) -> Corpus[Any]:
+def load(name: str, split: str = "test", *, seed: int = 0, size: int | None = None) -> rows.Corpus[Any]:
     """Make one corpus of the toy world; equal arguments give equal rows everywhere.
 
     Args:
         name: one of `NAMES`.
-        split: `train`, `dev` or `test`.
         seed: another seed gives other rows of the same kind; the splits stay apart over all seeds.
         size: number of rows; by default the one of `SIZES`.
-
-    Raises:
-        ValueError: there are not that many different rows.
     """
     usual = SIZES[name][SPLITS.index(split)]
     different: dict[Any, None] = {}
     for row in _MAKERS[name](split, seed, Random(f"{name} {split} {seed}")):
         different[row] = None
         if len(different) == (size or usual):
-            return Corpus(name, split, tuple(different), f"toy world, seed {seed}")
-    raise ValueError(f"{name} has only {len(different)} rows in {split!r}; ask for no more than that")
+            return rows.Corpus(name, split, tuple(different), f"toy world, seed {seed}")
+    raise ValueError(f"{name} has only {len(different)} rows in {split!r}")
 
 
 def roles(sentence: str) -> list[dict[str, str]]:
-    """Return who does what to whom in a sentence of `toy-sentences` (any split, seed 0, usual size), by construction.
-
-    Returns:
-        One frame, as `grammar.frame` has it: the words of PRED, and of ARG0, ARGM-NEG and ARG1 if they are said.
-    """
+    """Return the `grammar.frame` of a sentence of `toy-sentences` (any split, seed 0, usual size), by construction."""
     return [dict(_roles()[sentence])]
 
 
@@ -81,10 +67,6 @@ def _roles() -> dict[str, dict[str, str]]:
 
 def _sentences(split: str, seed: int, rng: Random) -> Iterator[str]:
     return (render(scene, rng).text for scene in scenes(split, seed))
-
-
-def _positive(split: str, seed: int, name: str) -> Iterator[Scene]:
-    return (scene for scene in scenes(split, f"{seed} {name}") if not scene.negated)
 
 
 def _beside(first: Sentence, close: bool, scene: Scene, rng: Random) -> str:
@@ -136,7 +118,7 @@ def _sts_pair(scene: Scene, names: tuple[str, ...], band: int, split: str, rng: 
 
 def _nli(split: str, seed: int, rng: Random) -> Iterator[rows.Triple]:
     """An anchor, what follows from it, and a contradiction or a scene that differs in what matters."""
-    for scene in _positive(split, seed, "toy-nli"):
+    for scene in (scene for scene in scenes(split, f"{seed} toy-nli") if not scene.negated):
         follows, contrary = (edits.apply(scene, split, rng, edit) for edit in (edits.ENTAILED, edits.NOT_ENTAILED))
         if follows and contrary:
             anchor = render(scene, rng)
@@ -148,7 +130,7 @@ def _nli_pairs(split: str, seed: int, rng: Random) -> Iterator[rows.LabelledPair
     """Premise and hypothesis, the three labels in turn; either may leave out details, so that length tells little."""
     labels = cycle(("entailment", "contradiction", "neutral"))
     label = next(labels)
-    for scene in _positive(split, seed, "toy-nli-pairs"):
+    for scene in (scene for scene in scenes(split, f"{seed} toy-nli-pairs") if not scene.negated):
         premise, hypothesis = edits.apply(scene, split, rng, edits.MAYBE_SHORT), None
         if label == "neutral":
             premise = edits.apply(scene, split, rng, edits.either(edits.short, edits.general))
@@ -323,14 +305,13 @@ def _phrases(split: str, seed: int, rng: Random) -> Iterator[rows.PhrasePair]:
 
 def _words(split: str, seed: int, rng: Random) -> Iterator[rows.WordPair]:
     """Yield pairs of single words with gold of 0 to 10: one pair of each degree in turn, while any are left."""
-    senses = [s for s in SENSES.values() if s.id[0] in "nva" and any(" " not in w for w in s.words)]
-    degrees: dict[float, list[tuple[str, str]]] = {}
-    for one, two in [(s, s) for s in senses] + list(combinations(senses, 2)):
-        if one.id[0] != two.id[0] or split_of(f"{one.id}/{two.id}") != split:
-            continue
-        first, second = ([w for w in s.words if " " not in w] for s in (one, two))
-        pairs = list(combinations(first, 2)) if one is two else [(rng.choice(first), rng.choice(second))]
-        degrees.setdefault(similarity(one.id, two.id), []).extend(pairs)
+    single = {sense.id: [word for word in sense.words if " " not in word] for sense in SENSES.values()}
+    names = [name for name, words in single.items() if words and name[0] in "nva"]
+    degrees = defaultdict[float, list[tuple[str, str]]](list)
+    for one, two in [*zip(names, names, strict=True), *combinations(names, 2)]:
+        if one[0] == two[0] and split_of(f"{one}/{two}") == split:
+            pairs = combinations(single[one], 2) if one == two else [(rng.choice(single[one]), rng.choice(single[two]))]
+            degrees[similarity(one, two)] += pairs
     for pairs in degrees.values():
         rng.shuffle(pairs)
     while any(degrees.values()):
@@ -352,7 +333,7 @@ def _parts(scene: Scene, sentence: Sentence) -> Iterator[tuple[Phrase, int, int]
         start = end - len(re.sub("^(the|an?|some) ", "", text, flags=re.IGNORECASE))
         nouns[role] = ((attr, filler) if said else (filler,), start, end)
     yield from nouns.values()
-    if "event" in spans and "theme" in nouns and spans["theme"][0] == spans["event"][1] + 1 and not scene.negated:
+    if "theme" in nouns and spans["theme"][0] == spans["event"][1] + 1 and not scene.negated:
         phrase, _, end = nouns["theme"]
         yield (scene.event, *phrase), spans["event"][0], end
 
@@ -371,10 +352,10 @@ def _contexts(split: str, seed: int, rng: Random) -> Iterator[rows.PhraseInConte
         phrase = target if rng.random() < 0.4 else _vary_phrase(target, rng)
         if rng.random() < 0.3:
             phrase = _vary_phrase(phrase, rng)
-        grades = sorted((phrase_similarity(phrase, other_phrase) for other_phrase, _, _ in parts), reverse=True)
-        best = phrase_similarity(phrase, target)
         said = _say_phrase(phrase, rng, text[start:end])
-        if best == grades[0] and best > grades[1] and said != text[start:end]:
+        best = phrase_similarity(phrase, target)
+        rivals = sorted(phrase_similarity(phrase, part) for part, _, _ in parts)[-2:]
+        if rivals[0] < best == rivals[1] and said != text[start:end]:
             yield rows.PhraseInContext(said, text, start, end, round(5 * best, 1))
 
 

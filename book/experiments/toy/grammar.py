@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from experiments.toy.lexicon import SENSES, Sense, article, inflect, plural
-from experiments.toy.scene import Scene, is_animate, is_person, refill
+from experiments.toy.lexicon import SENSES, ancestors, article, asset, inflect, plural
+from experiments.toy.scene import Scene, refill
 
-Chunks = list[tuple[str, str]]  # (role or nothing, words), in the order in which they are said
+Chunks = list[str | tuple[str, str]]  # words, or a role and its words, in the order in which they are said
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def forms(scene: Scene) -> tuple[str, ...]:
         "there is": positive and not scene.past and SENSES[scene.agent].mark != "!",
         "relative agent": positive and scene.agent_attr,
         "cleft theme": positive and theme,
-        "what": positive and theme and not is_animate(scene.theme),
+        "what": positive and theme and {"n/#person", "n/#animal"}.isdisjoint(ancestors(scene.theme)),
         "relative theme": positive and theme and scene.theme_attr,
     }
     return tuple(form for form, fits in possible.items() if fits)
@@ -95,148 +95,146 @@ class Speaker:
         self.progressive, self.postnominal = self.definite[3:]
         self.words: list[str] = []
 
-    def word(self, sense: str) -> str:
-        return self.choose(SENSES[sense].words)
-
     def choose(self, options: tuple[str, ...]) -> str:
         kept = tuple(w for w in options if w in self.keep)
         fresh = tuple(w for w in options if w not in self.avoid)
         self.words.append(self.rng.choice(kept or fresh or options))
         return self.words[-1]
 
+    def word(self, role: str) -> tuple[str, str]:
+        """Name a role and put its filler into words, without article and the like; nothing for an empty role."""
+        filler = getattr(self.scene, role)
+        return role, self.choose(SENSES[filler].words) if filler else ""
+
+    def verbs(self, passive: bool) -> tuple[str, ...]:
+        """List the verbs of the event, or those that have a passive."""
+        words = SENSES[self.scene.event].words
+        return tuple(verb for verb in words if verb not in self.frame.active_only) if passive else words
+
     def is_plural(self, role: str) -> bool:
         return bool(role == "agent" and self.scene.count) or SENSES[getattr(self.scene, role)].mark == "+"
 
-    def noun(self, role: str, *, definite: bool | None = None, bare: bool = False, ends: bool = False) -> str:
-        """Build the noun phrase of a role.
-
-        `bare`: its attribute is said elsewhere; `ends`: the phrase begins or ends its clause, so that its attribute may
-        follow as a relative clause.
-        """
-        sense = SENSES[getattr(self.scene, role)]
-        attr = "" if bare or role not in ("agent", "theme") else getattr(self.scene, f"{role}_attr")
-        if definite is None:
-            definite = role != "tool" and self.definite[("agent", "theme", "recipient").index(role)]
-        noun = self.word(sense.id)
-        adjective = self.word(attr) if attr else ""
-        tail = ""
-        if adjective and self.postnominal and ends and sense.mark != "-":
-            tail = f" {self.pronoun(role)} {be(self.scene.past, self.is_plural(role))} {adjective}"
-            adjective = ""
-        if role == "agent" and self.scene.count:
-            noun = plural(noun)
-        phrase = f"{adjective} {noun}".strip()
-        return self.determiner(role, sense, phrase, definite) + phrase + tail
-
-    def determiner(self, role: str, sense: Sense, phrase: str, definite: bool) -> str:
-        if role == "agent" and self.scene.count:
-            return self.word(self.scene.count) + " "
-        if sense.mark == "-":
-            return ""
-        if definite or sense.mark == "!":
-            return "the "
-        if sense.mark in ("*", "+"):
-            return self.rng.choice(("some ", "")) if role != "tool" else ""
-        return article(phrase) + " "
+    def be(self, past: bool, role: str = "") -> str:
+        many = bool(role) and self.is_plural(role)
+        return ("were" if many else "was") if past else ("are" if many else "is")
 
     def pronoun(self, role: str) -> str:
-        return "who" if is_person(getattr(self.scene, role)) else "that"
+        return "who" if "n/#person" in ancestors(getattr(self.scene, role)) else "that"
 
-    def verb(self, many: bool, plain: bool, passive: bool, converse: bool) -> tuple[str, str]:
-        """Return the auxiliary, `not` included, and the main verb; `plain` leaves out verbs without a passive."""
-        usable = tuple(
-            v for v in SENSES[self.scene.event].words if not (plain or passive) or v not in self.frame.active_only
-        )
-        verb = self.choose(self.frame.converse if converse else usable)
+    def noun(self, role: str, definite: bool | None = None, bare: bool = False, ends: bool = False) -> tuple[str, str]:
+        """Name a role and build its noun phrase.
+
+        `bare`: its attribute is said elsewhere. `ends`: the phrase begins or ends its clause, so that its attribute may
+        follow as a relative clause.
+        """
+        mark = SENSES[getattr(self.scene, role)].mark
+        if definite is None:
+            definite = role != "tool" and self.definite[("agent", "theme", "recipient").index(role)]
+        counted = role == "agent" and self.scene.count
+        noun = self.word(role)[1]
+        adjective = "" if bare or role not in ("agent", "theme") else self.word(f"{role}_attr")[1]
+        tail = ""
+        if adjective and self.postnominal and ends and mark != "-":
+            tail = f" {self.pronoun(role)} {self.be(self.scene.past, role)} {adjective}"
+            adjective = ""
+        phrase = f"{adjective} {plural(noun) if counted else noun}".strip()
+        if counted:
+            determiner = self.word("count")[1]
+        elif mark == "-":
+            determiner = ""
+        elif definite or mark == "!":
+            determiner = "the"
+        elif mark in ("*", "+"):
+            determiner = self.rng.choice(("some", "")) if role != "tool" else ""
+        else:
+            determiner = article(phrase)
+        return role, f"{determiner} {phrase}{tail}".strip()
+
+    def verb(self, subject: str, mode: str = "active") -> Chunks:
+        """Return the auxiliary, `not` included, an adverb in the middle if there is one, and the verb.
+
+        `mode` is `active`, `passive`, `converse`, or `clause`, which is active but leaves out verbs without a passive.
+        """
+        verb = self.choose(self.frame.converse if mode == "converse" else self.verbs(mode in ("passive", "clause")))
         negation = " not" if self.scene.negated else ""
         past, progressive = self.scene.past, self.progressive and not self.scene.past
-        if passive:
-            return be(past, many) + negation + (" being" if progressive else ""), inflect(verb, "participle")
-        if progressive:
-            return be(past, many) + negation, inflect(verb, "ing")
-        if negation:
-            return ("did" if past else "do" if many else "does") + negation, verb
-        return "", inflect(verb, "past" if past else "base" if many else "s")
-
-    def phrase(self, many: bool, *, plain: bool = False, passive: bool = False, converse: bool = False) -> Chunks:
-        """Return the auxiliary, an adverb in the middle if there is one, and the verb."""
-        auxiliary, main = self.verb(many, plain, passive, converse)
-        middle = [("manner", self.manner)] if self.middle else []
-        return [("", auxiliary), *middle, ("event", main)]
+        many = self.is_plural(subject)
+        auxiliary, form = "", "past" if past else "base" if many else "s"
+        if mode == "passive":
+            auxiliary, form = self.be(past, subject) + negation + (" being" if progressive else ""), "participle"
+        elif progressive:
+            auxiliary, form = self.be(past, subject) + negation, "ing"
+        elif negation:
+            auxiliary, form = ("did" if past else "do" if many else "does") + negation, "base"
+        return [auxiliary, *([self.manner] if self.middle else []), ("event", inflect(verb, form))]
 
     def objects(self, *, theme: bool = True, dative: bool = False, last: bool = False) -> Chunks:
         """Return what follows an active verb: theme and recipient, or, with `dative`, recipient and theme."""
         to = self.scene.recipient
-        chunks: Chunks = [("theme", self.noun("theme", ends=last and not to))] if theme and self.scene.theme else []
+        chunks: Chunks = [self.noun("theme", ends=last and not to)] if theme and self.scene.theme else []
         if not to:
             return chunks
-        recipient = ("recipient", self.noun("recipient"))
-        return [recipient, *chunks] if dative else [*chunks, ("", self.frame.preposition), recipient]
+        recipient = self.noun("recipient")
+        return [recipient, *chunks] if dative else [*chunks, self.frame.preposition, recipient]
 
     def by(self) -> Chunks:
-        return [("", "by"), ("agent", self.noun("agent"))] if self.scene.agent else []
+        return ["by", self.noun("agent")] if self.scene.agent else []
 
     def adjuncts(self, front: bool) -> tuple[Chunks, Chunks]:
         """Return what stands before the sentence and what follows it: tool, manner, then place or time."""
-        rng, scene = self.rng, self.scene
-        after: Chunks = [(role, self.word(getattr(scene, role))) for role in ("place", "time") if getattr(scene, role)]
-        rng.shuffle(after)
-        before = [after.pop(0), ("", ",")] if front else []
-        if scene.manner and not self.middle:
-            after.insert(0, ("manner", self.manner))
-        if scene.tool:
-            after[:0] = [("", rng.choice(("with", "using"))), ("tool", self.noun("tool"))]
+        after: Chunks = [self.word(role) for role in ("place", "time") if getattr(self.scene, role)]
+        self.rng.shuffle(after)
+        before = [after.pop(0), ","] if front else []
+        if self.manner[1] and not self.middle:
+            after.insert(0, self.manner)
+        if self.scene.tool:
+            after[:0] = [self.rng.choice(("with", "using")), self.noun("tool")]
         return before, after
 
     def say(self, form: str) -> Sentence:
         """Build the sentence in one of the forms that fit its scene."""
-        scene, rng = self.scene, self.rng
-        self.manner = self.word(scene.manner) if scene.manner else ""
-        self.middle = self.manner.endswith("ly") and form != "there is" and rng.random() < 0.6
+        scene = self.scene
+        self.manner = self.word("manner")
+        self.middle = self.manner[1].endswith("ly") and form != "there is" and self.rng.random() < 0.6
         before, after = self.adjuncts(form.startswith("fronted"))
-        is_ = ("", be(scene.past, False))
-        chunks = before
-        many, many_themes = bool(scene.count), bool(scene.theme) and self.is_plural("theme")
+        end: Chunks = []
         if form in ("active", "fronted", "dative"):
-            chunks += [("agent", self.noun("agent", ends=True)), *self.phrase(many)]
-            chunks += [*self.objects(dative=form == "dative", last=not after), *after]
+            chunks = [self.noun("agent", ends=True), *self.verb("agent")]
+            chunks += self.objects(dative=form == "dative", last=not after)
         elif form in ("passive", "fronted passive"):
-            chunks += [("theme", self.noun("theme", ends=True)), *self.phrase(many_themes, passive=True)]
-            chunks += [*self.objects(theme=False), *self.by(), *after]
+            chunks = [self.noun("theme", ends=True), *self.verb("theme", "passive")]
+            chunks += [*self.objects(theme=False), *self.by()]
         elif form == "recipient passive":
-            chunks += [("recipient", self.noun("recipient")), *self.phrase(False, passive=True)]
-            chunks += [("theme", self.noun("theme")), *self.by(), *after]
+            chunks = [self.noun("recipient"), *self.verb("recipient", "passive"), self.noun("theme"), *self.by()]
         elif form == "converse":
-            chunks += [("recipient", self.noun("recipient")), *self.phrase(False, converse=True)]
-            chunks += [("theme", self.noun("theme")), ("", self.frame.converse_preposition), *self.by()[1:], *after]
+            chunks = [self.noun("recipient"), *self.verb("recipient", "converse"), self.noun("theme")]
+            chunks += [self.frame.converse_preposition, self.noun("agent")]
         elif form == "there is":
-            chunks += [("", "there " + be(False, many)), ("agent", self.noun("agent", definite=False))]
-            verb = inflect(self.word(scene.event), "ing")
-            chunks += [("event", verb), *self.objects(last=not after), *after]
+            chunks = ["there", self.be(False, "agent"), self.noun("agent", False)]
+            chunks += [("event", inflect(self.word("event")[1], "ing")), *self.objects(last=not after)]
         elif form == "cleft agent":
-            chunks += [("", "it"), is_, ("agent", self.noun("agent")), ("", self.pronoun("agent"))]
-            chunks += [*self.phrase(many), *self.objects(), *after]
+            chunks = ["it", self.be(scene.past), self.noun("agent"), self.pronoun("agent")]
+            chunks += [*self.verb("agent"), *self.objects()]
         elif form == "relative agent":
-            chunks += [("agent", self.noun("agent", definite=True, bare=True)), ("", self.pronoun("agent"))]
-            chunks += [*self.phrase(many), *self.objects(), *after, ("", be(scene.past, many))]
-            chunks += [("agent_attr", self.word(scene.agent_attr))]
+            chunks = [self.noun("agent", True, bare=True), self.pronoun("agent")]
+            chunks += [*self.verb("agent"), *self.objects()]
+            end = [self.be(scene.past, "agent"), self.word("agent_attr")]
         else:
-            definite = None if form == "what" else True
-            theme = ("theme", self.noun("theme", definite=definite, bare=form == "relative theme"))
-            clause = [("agent", self.noun("agent")), *self.phrase(many, plain=True), *self.objects(theme=False), *after]
+            theme = self.noun("theme", None if form == "what" else True, bare=form == "relative theme")
+            clause = [self.noun("agent"), *self.verb("agent", "clause"), *self.objects(theme=False)]
             if form == "cleft theme":
-                chunks += [("", "it"), is_, theme, ("", "that"), *clause]
+                chunks = ["it", self.be(scene.past), theme, "that", *clause]
             elif form == "what":
-                chunks += [("", "what"), *clause, is_, theme]
+                chunks, end = ["what", *clause], [self.be(scene.past), theme]
             else:
-                chunks += [theme, ("", "that"), *clause, ("", be(scene.past, many_themes))]
-                chunks += [("theme_attr", self.word(scene.theme_attr))]
-        return self.join(chunks, form, ".")
+                chunks, end = [theme, "that", *clause], [self.be(scene.past, "theme"), self.word("theme_attr")]
+        return self.join([*before, *chunks, *after, *end], form, ".")
 
     def join(self, chunks: Chunks, form: str, end: str) -> Sentence:
         """Join the chunks into a text with capital and final mark, and give the span of every role in it."""
         text, spans = "", []
-        for role, part in chunks:
+        for chunk in chunks:
+            role, part = ("", chunk) if isinstance(chunk, str) else chunk
             if part:
                 text += " " if text and part != "," else ""
                 spans += [(role, len(text), len(text) + len(part))] if role else []
@@ -244,23 +242,9 @@ class Speaker:
         return Sentence(text[0].upper() + text[1:] + end, form, frozenset(self.words), self.definite, tuple(spans))
 
 
-def be(past: bool, many: bool) -> str:
-    """Return `is`, `are`, `was` or `were`."""
-    return ("were" if many else "was") if past else ("are" if many else "is")
-
-
-_TELL = ("Do you know {}", "Can you tell me {}", "Does anyone know {}", "Could somebody tell me {}")
-OPENERS: dict[str, dict[str, tuple[str, ...]]] = {
-    "how": {"to": ("How do I", "How can I", "How should I", "What is the best way to", "What is a good way to",
-                   "Can anyone explain how to", "Could you tell me how to", "Does anyone know how to")},
-    "who": {"direct": ("Who", "Who was it that", "Which person"),
-            "clause": tuple(t.format("who") for t in _TELL),
-            "passive": ("By whom",)},
-    "where": {"direct": ("Where", "In which place"), "clause": tuple(t.format("where") for t in _TELL)},
-    "when": {"direct": ("When", "At what time"), "clause": tuple(t.format("when") for t in _TELL)},
-    "why": {"direct": ("Why", "For what reason"),
-            "clause": (*(t.format("why") for t in _TELL), "What was the reason why")},
-}  # fmt: skip
+OPENERS: dict[str, dict[str, tuple[str, ...]]] = {}  # kind of question: style: wordings
+for _kind, _style, _wordings in (line.split(maxsplit=2) for line in asset("questions.txt")):
+    OPENERS.setdefault(_kind, {})[_style.rstrip(":")] = tuple(_wordings.split(" | "))
 
 
 def asked(scene: Scene, kind: str) -> Scene | None:
@@ -281,40 +265,26 @@ def asked(scene: Scene, kind: str) -> Scene | None:
 
 
 def ask(scene: Scene, kind: str, rng: Random, *, unlike: Sentence | None = None) -> Sentence:
-    """Ask a question about a scene.
-
-    Args:
-        scene: what `asked(scene, kind)` returns.
-        kind: `how`, `who`, `where`, `when` or `why`.
-        unlike: a wording that is avoided where possible.
-    """
+    """Ask a question about a scene that `asked` returned for this kind; see `render` for `unlike`."""
     speaker = Speaker(scene, rng, None, unlike)
     speaker.definite = (True, kind != "how", kind != "how" or speaker.definite[2], False, False)
-    speaker.progressive = speaker.postnominal = False
+    speaker.progressive = speaker.postnominal = speaker.middle = False
     passive = bool(scene.theme) and "nopassive" not in scene.frame.options
     styles = tuple(OPENERS[kind]) if passive or kind != "who" else ("direct", "clause")
     voices = ("", "passive ") if passive and kind not in ("how", "who") else ("",)
     possible = tuple(voice + style for voice in voices for style in styles)
     form = rng.choice(tuple(f for f in possible if not unlike or f != unlike.form) or possible)
     opener = speaker.choose(OPENERS[kind][form.split()[-1]])
-    return speaker.join([("", opener), *_question_clause(speaker, kind, form)], form, "?")
-
-
-def _question_clause(speaker: Speaker, kind: str, form: str) -> Chunks:
-    """What follows the opener."""
-    scene = speaker.scene
-    speaker.manner, speaker.middle = speaker.word(scene.manner) if scene.manner else "", False
-    _, after = speaker.adjuncts(False)
-    passive = "passive" in form
-    verbs = SENSES[scene.event].words
-    verb = speaker.choose(tuple(v for v in verbs if not passive or v not in speaker.frame.active_only))
-    if kind == "how":
-        return [("event", verb), *speaker.objects(), *after]
-    if passive:
-        theme, was = ("theme", speaker.noun("theme")), ("", be(True, speaker.is_plural("theme")))
-        end = [("event", inflect(verb, "participle")), *speaker.objects(theme=False), *speaker.by(), *after]
-        return [theme, was, *end] if "clause" in form else [was, theme, *end]
-    agent: Chunks = [("agent", speaker.noun("agent"))] if kind != "who" else []
-    if form == "direct" and kind != "who":
-        return [("", "did"), *agent, ("event", verb), *speaker.objects(), *after]
-    return [*agent, ("event", inflect(verb, "past")), *speaker.objects(), *after]
+    speaker.manner = speaker.word("manner")
+    after = speaker.adjuncts(False)[1]
+    verb = speaker.choose(speaker.verbs("passive" in form))
+    if "passive" in form:
+        theme, was = speaker.noun("theme"), speaker.be(True, "theme")
+        chunks: Chunks = [theme, was] if "clause" in form else [was, theme]
+        chunks += [("event", inflect(verb, "participle")), *speaker.objects(theme=False), *speaker.by()]
+    else:
+        agent: Chunks = [speaker.noun("agent")] if kind not in ("how", "who") else []
+        plain = kind == "how" or (form == "direct" and kind != "who")
+        chunks = ["did"] if plain and agent else []
+        chunks += [*agent, ("event", verb if plain else inflect(verb, "past")), *speaker.objects()]
+    return speaker.join([opener, *chunks, *after], form, "?")

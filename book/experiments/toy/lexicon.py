@@ -8,7 +8,6 @@ to be edited. A sense is named by a letter for its kind and its first word: `n/c
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator
 from configparser import ConfigParser, SectionProxy
 from dataclasses import dataclass
@@ -51,7 +50,8 @@ class Frame:
     options: frozenset[str]
 
 
-def _lines(name: str) -> list[str]:
+def asset(name: str) -> list[str]:
+    """Read the lines of a word file that are neither blank nor a comment."""
     lines = (ASSETS / name).read_text(encoding="utf-8").splitlines()
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
@@ -63,7 +63,7 @@ def _items(text: str) -> tuple[str, ...]:
 def _senses(letter: str) -> Iterator[Sense]:
     """The senses of one word file; a heading in square brackets is the hypernym of its lines."""
     section, parent, kinds = "", "", tuple[str, ...]()
-    for line in _lines(WORD_FILES[letter]):
+    for line in asset(WORD_FILES[letter]):
         if line[0] in "[(":
             heading, rest = re.split(r"[\])]", line[1:], maxsplit=1)
             name, _, above = (part.strip() for part in heading.partition("<"))
@@ -124,7 +124,7 @@ _BLOCKS.read(ASSETS / "frames.ini", encoding="utf-8")
 SENSES = {sense.id: sense for letter in WORD_FILES for sense in _senses(letter)}
 SENSES |= {sense.id: sense for sense in _events(_BLOCKS)}
 FRAMES = {f"v/{name}": _frame(name, _BLOCKS[name]) for name in _BLOCKS.sections()}
-IRREGULAR = {(kind, word): forms for kind, word, *forms in map(str.split, _lines("irregular.txt"))}
+IRREGULAR = {(kind, word): forms for kind, word, *forms in map(str.split, asset("irregular.txt"))}
 for _sense in SENSES.values():
     if _sense.opposite:  # the other's, too, unless it has its own
         SENSES[_sense.opposite].opposite = SENSES[_sense.opposite].opposite or _sense.id
@@ -182,25 +182,23 @@ def article(phrase: str) -> str:
     return IRREGULAR.get(("article", phrase.split(" ")[0]), [regular])[0]
 
 
+@cache
 def synonyms(word: str) -> tuple[str, ...]:
     """Return the words that the toy world uses in the same sense as `word`, in the same form; some have several words.
 
     Nothing for a word that it does not know. A word that is two forms, as "cut" and "mailed" are, gets those of both.
     """
-    return _synonyms().get(word, ())
+    others = (other for group in _groups() if word in group for other in group if other != word)
+    return tuple(dict.fromkeys(others))
 
 
 @cache
-def _synonyms() -> dict[str, tuple[str, ...]]:
-    """For every word in every form the words of its senses in that form, base forms first."""
+def _groups() -> list[tuple[str, ...]]:
+    """The words of every sense, then those of the verbs and nouns in each of their other forms."""
     groups = [sense.words for sense in SENSES.values()]
     for sense in SENSES.values():
         if sense.id[0] == "v":
             groups += [tuple(inflect(w, form) for w in sense.words) for form in ("s", "ing", "past", "participle")]
         elif sense.id[0] == "n" and not sense.mark:
             groups.append(tuple(plural(w) for w in sense.words))
-    others = defaultdict[str, list[str]](list)
-    for group in groups:
-        for word in group:
-            others[word] += [other for other in group if other != word]
-    return {word: tuple(dict.fromkeys(words)) for word, words in others.items()}
+    return groups

@@ -21,7 +21,6 @@ OPPOSITE, UNSAID, FLIPPED = 0.1, 0.6, 2.0
 CORE = ("event", "agent", "theme", "recipient")
 ADJUNCTS = ("tool", "manner", "place", "time")
 NEW = ("color", "size", "material", "interest", "beauty")  # adjectives that suit a thing in the making
-EVENTS = tuple(FRAMES)
 NUMBERS = tuple(s.id for s in SENSES.values() if s.section == "number" and s.words)  # two and more
 _TIMES = [s for s in SENSES.values() if s.section in ("time of day", "mealtime", "past time") and s.words]
 TIMES = {past: tuple(s.id for s in _TIMES if past or s.mark != "<") for past in (False, True)}  # those of a tense
@@ -60,7 +59,6 @@ class Scene:
 
     @property
     def frame(self) -> Frame:
-        """The frame of the event."""
         return FRAMES[self.event]
 
 
@@ -98,7 +96,7 @@ def draw(rng: Random, split: str = "") -> Scene:
     past = rng.random() < 0.5
     extra = {role: pick(rng, frame.fillers.get(role, ()), 0.4) for role in ADJUNCTS[:3]}
     extra["time"] = pick(rng, TIMES[past], 0.35)
-    if agent and not is_person(agent):
+    if agent and "n/#person" not in ancestors(agent):
         extra["tool"] = ""
     if all(extra.values()):
         extra[rng.choice(ADJUNCTS)] = ""
@@ -117,7 +115,7 @@ def draw(rng: Random, split: str = "") -> Scene:
 
 def _participants(rng: Random) -> Scene:
     """An event with its core roles; now and then nobody says who did it."""
-    frame = FRAMES[rng.choice(EVENTS)]
+    frame = FRAMES[rng.choice(tuple(FRAMES))]
     theme = pick(rng, frame.fillers["theme"])
     unsaid = theme and "nopassive" not in frame.options and not frame.converse and rng.random() < 0.05
     agent = "" if unsaid else rng.choice(frame.fillers["agent"])
@@ -135,18 +133,6 @@ def scenes(split: str, seed: int | str = 0, size: int | None = None) -> Iterator
         if scene.meaning not in seen:
             seen.add(scene.meaning)
             yield scene
-
-
-@cache
-def is_animate(noun: str) -> bool:
-    """Return whether a noun is a person or an animal."""
-    return bool(noun) and not {"n/#person", "n/#animal"}.isdisjoint(ancestors(noun))
-
-
-@cache
-def is_person(noun: str) -> bool:
-    """Return whether a noun is a person."""
-    return bool(noun) and "n/#person" in ancestors(noun)
 
 
 @cache
