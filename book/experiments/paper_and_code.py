@@ -1,18 +1,6 @@
-"""The tables of the chapter "Paper and code": what paper, released code and sentlab make of a point, read from TOML.
+"""The tables of the chapter "Paper and code": what paper, released code and sentlab make of a point.
 
-[systems.PaSeR]
-code_released = true
-
-[[systems.PaSeR.rows]]
-point = "Scales"
-paper = "10 and 10 (Appendix A)."
-code = "1 and 1."                                  # absent: a dash
-here = "10 and 10."
-lines = ["sentlab.methods.paser.PaSeR.__init__"]   # what defines it
-changes = [{ ... }]                                # see `change`
-
-[baselines]
-SimCSE = "sentlab.methods.simcse"                  # the notes of its docstring on paper and code are shown
+`book/paper-and-code.toml` holds them and says how it is written.
 """
 
 from __future__ import annotations

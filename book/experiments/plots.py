@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from textwrap import fill
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -18,11 +19,11 @@ from sentlab.plots.geometry import label_apart
 from sentlab.plots.style import GREY, PALETTE, RANKS, Picture, canvas
 
 from experiments.leaderboard import BoardColumn
-from experiments.scorecard import NOT_RUN, UNTESTED, ClaimResult
+from experiments.scorecard import NOT_RUN, SIGNIFICANT, UNTESTED, ClaimResult
 
-MARKERS = "o^sDv"
+LOOKS: Any = [{"color": colour, "marker": marker} for colour, marker in zip(PALETTE, "o^sDv", strict=False)]
+BELOW: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}  # a legend below the panels
 COLOURED = 4  # topics, the first ones
-SIGNIFICANT = 0.05  # the level of a test
 # the colours of the verdicts of a scorecard, with a contrast of 4.5 to white, also when the dark page inverts them
 VERDICTS = {"holds": "#00704d", "undecided": "#8a6d00", "fails": "#b8431c", NOT_RUN: "#a3a3a3", UNTESTED: "#ffffff"}
 
@@ -35,9 +36,8 @@ def leaderboard(columns: Mapping[str, BoardColumn], score: str, beside: Sequence
         score: what is measured, for the axis, such as `Spearman × 100`.
         beside: rows that do not compete; they are grey, and stand below the others.
     """
-    rows = max(len(column.rows) for column in columns.values())
-    size = {"width": 5.4, "height": 0.9 + 0.26 * rows}
-    with canvas(len(columns), **size, columns=1, sharex=True, sharey=False) as (figure, panels):
+    height = 0.9 + 0.26 * max(len(column.rows) for column in columns.values())
+    with canvas(len(columns), 5.4, height, columns=1, sharex=True, sharey=False) as (figure, panels):
         for axes, (name, column) in zip(panels, columns.items(), strict=True):
             best_first = sorted(column.rows.items(), key=lambda item: (item[0] in beside, -item[1].score))
             for place, (row, result) in enumerate(best_first):
@@ -62,26 +62,24 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
         encoder: such as `tiny`.
     """
     tested = [(claim, claim.found[encoder]) for claim in claims if encoder in claim.found]
-    shown = [(claim, found) for claim, found in tested if found.difference is not None]
-    with canvas(1, width=5.6, height=1.3 + 0.56 * len(shown)) as (figure, (axes,)):
-        for place, (claim, found) in enumerate(shown):
-            colour = VERDICTS[found.verdict]
-            axes.text(
-                0, place - 0.42, claim.text, transform=axes.get_yaxis_transform(), va="center", fontsize=10,
-                bbox={"color": "white", "pad": 0.5}, zorder=1.5,
-            )  # fmt: skip
-            if found.low is not None:
-                axes.plot([found.low, found.high], [place] * 2, color=colour, lw=2, zorder=2)
-            axes.scatter(found.difference, place, s=38, color=colour, zorder=3)
+    rows = [(claim, effect) for claim, effect in tested if effect.difference is not None]
+    with canvas(1, 5.6, 1.3 + 0.56 * len(rows)) as (figure, (axes,)):
+        beside = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 10}
+        for place, (claim, effect) in enumerate(rows):
+            colour = VERDICTS[effect.verdict]
+            axes.text(0, place - 0.42, claim.text, bbox={"color": "white", "pad": 0.5}, zorder=1.5, **beside)
+            if effect.low is not None:
+                axes.plot([effect.low, effect.high], [place] * 2, color=colour, lw=2, zorder=2)
+            axes.scatter(effect.difference, place, s=38, color=colour, zorder=3)
             if claim.printed is not None:
                 axes.scatter(claim.printed, place, s=44, marker="D", color="white", ec=GREY, zorder=2)
         axes.axvline(0, color=GREY, lw=1, zorder=1)
-        axes.set(xlabel="difference of the scores × 100, 95% interval", ylim=(len(shown) - 0.6, -0.75), yticks=[])
+        axes.set(xlabel="difference of the scores × 100, 95% interval", ylim=(len(rows) - 0.6, -0.75), yticks=[])
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x", alpha=0.3)
-        said = dict.fromkeys(found.verdict for _, found in shown)
-        marks = [Line2D([], [], color=VERDICTS[verdict], marker="o", lw=2, label=verdict) for verdict in said]
-        if any(claim.printed is not None for claim, _ in shown):
+        verdicts = dict.fromkeys(effect.verdict for _, effect in rows)
+        marks = [Line2D([], [], color=VERDICTS[verdict], marker="o", lw=2, label=verdict) for verdict in verdicts]
+        if any(claim.printed is not None for claim, _ in rows):
             marks.append(Line2D([], [], color="white", marker="D", mec=GREY, ls="", label="in the paper"))
         axes.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
     return figure
@@ -95,25 +93,23 @@ def effects_by_size(claims: Sequence[ClaimResult], sizes: Mapping[str, float]) -
             left out.
         sizes: encoder -> millions of parameters, from small to large. The last one is the paper's.
     """
-    ours = list(sizes)[:-1]
-    shown = [
-        claim
-        for claim in claims
-        if claim.printed is not None and any(name in claim.found and claim.found[name].low is not None for name in ours)
-    ]
-    with canvas(len(shown), width=1.9, height=2.2, columns=4, sharex=True, sharey=False) as (figure, panels):
-        for axes, claim in zip(panels, shown, strict=True):
-            both = [(place, claim.found[name]) for place, name in enumerate(ours) if name in claim.found]
-            tested = [(place, found) for place, found in both if found.low is not None]
-            for place, found in tested:
-                axes.plot([place] * 2, [found.low, found.high], color=VERDICTS[found.verdict], lw=2, zorder=2)
-                axes.scatter(place, found.difference, s=38, color=VERDICTS[found.verdict], zorder=3)
-            axes.scatter(len(ours), claim.printed, s=44, marker="D", color="white", ec=GREY, zorder=3)
+    last = len(sizes) - 1
+    rows = []
+    for claim in claims:
+        both = [(place, claim.found[name]) for place, name in enumerate([*sizes][:-1]) if name in claim.found]
+        tested = [(place, effect) for place, effect in both if effect.low is not None]
+        if claim.printed is not None and tested:
+            rows.append((claim, tested))
+    with canvas(len(rows), 1.9, 2.2, columns=4, sharex=True, sharey=False) as (figure, panels):
+        for axes, (claim, tested) in zip(panels, rows, strict=True):
+            for place, effect in tested:
+                axes.plot([place] * 2, [effect.low, effect.high], color=VERDICTS[effect.verdict], lw=2, zorder=2)
+                axes.scatter(place, effect.difference, s=38, color=VERDICTS[effect.verdict], zorder=3)
+            axes.scatter(last, claim.printed, s=44, marker="D", color="white", ec=GREY, zorder=3)
             axes.axhline(0, color=GREY, lw=1, ls=":", zorder=1)
             axes.set_title(fill(claim.text, 19), fontsize=10)
-            ticks = [f"{name}\n{size:g}" for name, size in sizes.items()]
-            axes.set_xticks(range(len(sizes)), ticks, fontsize=10)
-            axes.set(xlim=(-0.5, len(ours) + 0.5))
+            axes.set_xticks(range(len(sizes)), [f"{name}\n{size:g}" for name, size in sizes.items()], fontsize=10)
+            axes.set(xlim=(-0.5, last + 0.5))
             axes.margins(y=0.15)
         for axes in panels[::4]:
             axes.set_ylabel("effect × 100")
@@ -128,19 +124,15 @@ def verdict_counts(counts: pd.DataFrame) -> Picture:
     Args:
         counts: one row per paper and one column per verdict (`ScorecardResults.counts`).
     """
-    with canvas(1, width=6.4, height=1.4 + 0.45 * len(counts)) as (figure, (axes,)):
-        left = np.zeros(len(counts))
+    counts = counts.loc[:, counts.any()]
+    with canvas(1, 6.4, 1.4 + 0.45 * len(counts)) as (figure, (axes,)):
+        left = counts.cumsum(axis=1) - counts
         for verdict, numbers in counts.items():
-            colour = VERDICTS[str(verdict)]
-            if not numbers.any():
-                continue
             edge = {"ec": GREY, "hatch": "////"} if verdict == UNTESTED else {"ec": "white"}
-            axes.barh(counts.index, numbers, left=left, color=colour, height=0.62, label=verdict, **edge)
-            for place, (number, start) in enumerate(zip(numbers, left, strict=True)):
-                ink = "black" if verdict in (NOT_RUN, UNTESTED) else "white"
-                if number:
-                    axes.text(start + number / 2, place, str(number), ha="center", va="center", color=ink)
-            left += numbers.to_numpy()
+            look = {"color": VERDICTS[str(verdict)], "height": 0.62, "label": verdict, **edge}
+            bars = axes.barh(counts.index, numbers, left=left[verdict], **look)
+            ink = "black" if verdict in (NOT_RUN, UNTESTED) else "white"
+            axes.bar_label(bars, [number or "" for number in numbers], label_type="center", color=ink)
         axes.invert_yaxis()
         axes.set(xlabel="claims")
         axes.xaxis.get_major_locator().set_params(integer=True)
@@ -154,9 +146,10 @@ def agreement(table: pd.DataFrame, x: str, y: str, hue: str) -> Picture:
     """Draw each row as a point over two tests, Spearman × 100, which shows how far they rank the rows alike.
 
     Args:
+        table: one row per point.
         x, y, hue: names of columns; `hue` chooses colour and marker.
     """
-    with canvas(1, width=5.4, height=4.0) as (figure, (axes,)):
+    with canvas(1, 5.4, 4.0) as (figure, (axes,)):
         sns.scatterplot(table, x=x, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()], s=60)
         axes.set(xlabel=f"{x}, Spearman × 100", ylabel=f"{y}, Spearman × 100")
         axes.legend(title=None, loc="best")
@@ -172,36 +165,28 @@ def map_of_meanings(planes: Mapping[str, np.ndarray], table: pd.DataFrame) -> Pi
         planes: encoder -> its points (n, 2), from UMAP for instance.
         table: one row per text, with the columns `meaning` and `level`.
     """
-    centres, dots = [], []
-    with canvas(len(planes), width=3.9, height=4.2, sharey=False) as (figure, panels):
+    meanings, levels = (table.groupby(name, sort=False).indices for name in ("meaning", "level"))
+    stars = []
+    with canvas(len(planes), 3.9, 4.2, sharey=False) as (figure, panels):
         for axes, (name, points) in zip(panels, planes.items(), strict=True):
             places = (points - points.min(axis=0)) / np.ptp(points, axis=0)  # its scale means nothing
-            meanings = table.groupby("meaning", sort=False).indices
-            middles = {name: places[texts].mean(axis=0) for name, texts in meanings.items()}
-            rays = [(middles[name], place) for name, texts in meanings.items() for place in places[texts]]
+            middles = {meaning: places[texts].mean(axis=0) for meaning, texts in meanings.items()}
+            rays = [(middles[meaning], place) for meaning, texts in meanings.items() for place in places[texts]]
             axes.add_collection(LineCollection(rays, colors=GREY, linewidths=0.6, zorder=1))
-            centres.append(middles)
-            dots.append(places)
-            for (level, texts), colour, marker in zip(
-                table.groupby("level", sort=False).indices.items(), cycle(PALETTE), cycle(MARKERS), strict=False
-            ):
-                axes.scatter(*places[texts].T, s=34, color=colour, marker=marker, linewidths=0, label=level, zorder=3)
+            stars.append((axes, list(middles), list(middles.values()), places))
+            for (level, texts), look in zip(levels.items(), cycle(LOOKS), strict=False):
+                axes.scatter(*places[texts].T, s=34, linewidths=0, label=level, zorder=3, **look)
             axes.set(title=name, xticks=[], yticks=[])
             axes.spines[:].set(visible=True, color="0.8")
-        handles = panels[0].get_legend_handles_labels()
-        figure.legend(*handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3)
+        figure.legend(*panels[0].get_legend_handles_labels(), **BELOW, ncols=3)
         figure.tight_layout()  # before labels find their places
-        for axes, middles, places in zip(panels, centres, dots, strict=True):
-            label_apart(axes, list(middles), list(middles.values()), places)
+        for star in stars:
+            label_apart(*star)
     return figure
 
 
 def topic_planes(
-    planes: Mapping[str, np.ndarray],
-    topics: Sequence[str],
-    scenes: Sequence[int],
-    *,
-    columns: int,
+    planes: Mapping[str, np.ndarray], topics: Sequence[str], scenes: Sequence[int], *, columns: int
 ) -> Picture:
     """Draw sentences in planes, one panel each: four topics have a colour and a marker, lines join wordings of a scene.
 
@@ -215,29 +200,20 @@ def topic_planes(
     names, topic, scene = list(dict.fromkeys(topics))[:COLOURED], np.array(topics), np.array(scenes)
     coloured = np.isin(topic, names)
     size = 7.6 / columns
-    with canvas(len(planes), width=size, height=size, columns=columns, sharey=False) as (figure, panels):
+    with canvas(len(planes), size, size, columns=columns, sharey=False) as (figure, panels):
         for axes, (title, points) in zip(panels, planes.items(), strict=True):
             axes.scatter(*points[~coloured].T, s=12 / columns, color="0.75", linewidths=0, zorder=0)
             groups = [points[scene == number] for number in np.unique(scene[coloured])]
             axes.add_collection(LineCollection(groups, colors="0.6", linewidths=0.6, zorder=1))
-            for i, name in enumerate(names):
-                of_topic, marker = points[topic == name], MARKERS[i % len(MARKERS)]
-                axes.scatter(
-                    *of_topic.T,
-                    s=64 / columns,
-                    color=PALETTE[i % len(PALETTE)],
-                    marker=marker,
-                    linewidths=0,
-                    label=name,
-                )
+            for name, look in zip(names, LOOKS, strict=False):
+                axes.scatter(*points[topic == name].T, s=64 / columns, linewidths=0, label=name, **look)
             axes.set_title(title, fontsize=11 if columns < 4 else 10)
             axes.set(xticks=[], yticks=[], aspect="equal", adjustable="datalim")
             axes.spines[:].set(visible=True, color="0.8")
         handles, labels = panels[0].get_legend_handles_labels()
         if not coloured.all():
-            handles.append(panels[0].collections[0])
-            labels.append("other topics")
-        figure.legend(handles, labels, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=5, markerscale=columns**0.5)
+            handles, labels = [*handles, panels[0].collections[0]], [*labels, "other topics"]
+        figure.legend(handles, labels, **BELOW, ncols=5, markerscale=columns**0.5)
     return figure
 
 
@@ -256,7 +232,7 @@ def pair_planes(
         right: classifier -> share of pairs that it has right, in %.
     """
     columns = 2 if len(planes) == 4 else len(planes)
-    with canvas(len(planes), width=2.9, height=3.1, columns=columns, sharex=True) as (figure, panels):
+    with canvas(len(planes), 2.9, 3.1, columns=columns, sharex=True) as (figure, panels):
         for axes, (name, plane) in zip(panels, planes.items(), strict=True):
             axes.imshow(plane, extent=(-1, 1, -1, 1), origin="lower", cmap=RANKS, vmin=0, vmax=1.25)
             axes.contour(plane, levels=[0.5], extent=(-1, 1, -1, 1), colors="black", linewidths=1.2)
@@ -269,6 +245,5 @@ def pair_planes(
         for axes in panels[::columns]:
             axes.set(ylabel="v")
         shade = Patch(facecolor=plt.get_cmap(RANKS)(0.8), label="the classifier says alike")
-        handles = [*panels[0].get_legend_handles_labels()[0], shade]
-        figure.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=3)
+        figure.legend(handles=[*panels[0].get_legend_handles_labels()[0], shade], **BELOW, ncols=3)
     return figure

@@ -4,7 +4,7 @@
 
 FOLDER holds plain text (`*.txt` or `*.txt.xz`, a paragraph a line). Toy-world sentences of the training split are
 added. There is no objective on sentences, so that whatever a sentence vector is good for comes from elsewhere.
-Source: Devlin et al. (2019), without next-sentence prediction; see the model card for what differs.
+Source: Devlin et al. (2019), without next-sentence prediction.
 """
 
 from __future__ import annotations
@@ -16,48 +16,35 @@ import lzma
 import math
 import random
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from sentlab import data, plots
+from sentlab import methods
 from sentlab.data import toy
 from sentlab.data.readers import SENTENCE_END
 from sentlab.encoder import Encoder
-from sentlab.evaluation.sts import evaluate_sts
-from sentlab.files import replacing, write_json
-from sentlab.training import History, TrainConfig, checkpoint, fit, set_dropout, set_seed
+from sentlab.files import write_json
+from sentlab.training import TrainConfig, checkpoint, fit, set_dropout, set_seed
 from sentlab.training.losses import corrupt, masked_lm_loss
 from tokenizers.implementations import BertWordPieceTokenizer
-from torch import Tensor, nn
+from torch import Tensor
 from tqdm import tqdm
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 SHEET = 1024  # default tokens of one optimiser step
 # A sheet is cut into blocks of one of these lengths, in turn; from the short ones attention is learned soonest.
 LENGTHS = (32, 64, 32, 128, 32, 64, 32, 256)
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # ids 0 to 4
 METHOD_DROPOUT = 0.02  # what the saved configuration names: sentence vectors of these encoders bear no more
-CARD = Path(__file__).parent / "assets" / "model-card.md"  # its numbers come from the run, or are measured then
-LICENCES = {
-    "wikipedia-core": "English Wikipedia, core articles; CC BY-SA 4.0",
-    "english-novels": "English novels of 1838 to 1930; public domain",
-    "openstax-biology": "Biology, OpenStax; CC BY 3.0",
-}
 
 
-class MaskedLM(nn.Module):
+class MaskedLM(methods.MaskedLM):
     """The masked-LM objective on sheets of token ids (each row a `(n, length)` array, special tokens in place)."""
 
     few_shapes = True  # one for each of LENGTHS, so that bfloat16 on a CPU is cheap
 
-    def __init__(self, encoder: Encoder):
-        super().__init__()
-        self.encoder = encoder
-
-    def collate(self, rows: Sequence[np.ndarray]) -> dict[str, Tensor]:
+    def collate(self, rows: Sequence[np.ndarray]) -> dict[str, Tensor]:  # type: ignore[override]
         labels = torch.from_numpy(np.concatenate(rows).astype(np.int64))  # (B, L)
         corrupted, chosen = corrupt(labels, self.encoder.tokenizer)
         batch = {"input_ids": corrupted, "labels": labels, "chosen": chosen}
@@ -66,11 +53,7 @@ class MaskedLM(nn.Module):
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         ids = batch["input_ids"]
         hidden = self.encoder.hidden_states(ids, torch.ones_like(ids))[-1]  # (B, L, D)
-        assert self.encoder.lm_head is not None
         return {"mlm": masked_lm_loss(self.encoder.lm_head, hidden, batch["labels"], batch["chosen"])}
-
-    def after_step(self) -> None:
-        pass
 
 
 class Sheets(Sequence[np.ndarray]):
@@ -80,8 +63,7 @@ class Sheets(Sequence[np.ndarray]):
     """
 
     def __init__(self, ids: np.ndarray, starts: np.ndarray, cls_id: int, sep_id: int, size: int = SHEET):
-        if size < 1 or size % max(LENGTHS):
-            raise ValueError(f"a sheet must be a multiple of {max(LENGTHS)} tokens, got {size}")
+        assert size % max(LENGTHS) == 0, f"a sheet must be a multiple of {max(LENGTHS)} tokens, got {size}"
         self.ids, self.starts, self.cls_id, self.sep_id, self.size = ids, starts, cls_id, sep_id, size
         self.blocks: list[np.ndarray] = []  # of each sheet, the place of its blocks' first tokens
         place = 0
@@ -108,14 +90,9 @@ class Sheets(Sequence[np.ndarray]):
         return sheet
 
 
-def text_files(folder: Path) -> list[Path]:
-    """List the text files in `folder`, all that training reads."""
-    return sorted([*folder.glob("*.txt"), *folder.glob("*.txt.xz")])
-
-
-def documents(folder: Path) -> Iterator[str]:
-    """Yield the paragraphs of all text files in `folder`, long ones in pieces of about a hundred sentences."""
-    for path in text_files(folder):
+def documents(files: Sequence[Path]) -> Iterator[str]:
+    """Yield the paragraphs of text files, long ones in pieces of about a hundred sentences."""
+    for path in files:
         with lzma.open(path, "rt", encoding="utf-8") if path.suffix == ".xz" else path.open(encoding="utf-8") as lines:
             for line in lines:
                 if line.strip():
@@ -126,15 +103,12 @@ def documents(folder: Path) -> Iterator[str]:
 def tokenise(texts: Sequence[str], tokenizer: BertTokenizer) -> tuple[np.ndarray, np.ndarray]:
     """Tokenise all texts into one array of ids, and return it with the places where sentences start."""
     ids: list[np.ndarray] = []
-    starts: list[int] = []
-    place = 0
     for i in tqdm(range(0, len(texts), 500), desc="tokenise"):
         sentences = [s for text in texts[i : i + 500] for s in SENTENCE_END.split(text) if s]
-        for pieces in tokenizer(sentences, add_special_tokens=False)["input_ids"]:
-            starts.append(place)
-            place += len(pieces)
-            ids.append(np.asarray(pieces, dtype=np.uint16))
-    return np.concatenate(ids), np.asarray(starts, dtype=np.int64)
+        pieces = tokenizer(sentences, add_special_tokens=False)["input_ids"]
+        ids += [np.array(of_sentence, dtype=np.uint16) for of_sentence in pieces]  # raises where an id does not fit
+    ends = np.cumsum([len(of_sentence) for of_sentence in ids])
+    return np.concatenate(ids), np.append(0, ends[:-1])
 
 
 def prepare(text: Path, work: Path, vocabulary: str, seed: int) -> tuple[BertTokenizer, np.ndarray, np.ndarray]:
@@ -143,37 +117,31 @@ def prepare(text: Path, work: Path, vocabulary: str, seed: int) -> tuple[BertTok
     `vocabulary` is a number of pieces, or the saved encoder whose vocabulary to take.
 
     Raises:
-        ValueError: `work` holds those of other texts or settings, or ids do not fit into 16 bits.
+        ValueError: `work` holds those of other texts or settings.
     """
-    done = work / "prepared.json"
-    files = {path.name: path.stat().st_size for path in text_files(text)}
-    about = {"text": files, "vocabulary": vocabulary, "seed": seed}
-    if done.exists():
-        known = json.loads(done.read_text(encoding="utf-8"))
-        if any(known.get(key) != value for key, value in about.items()):
-            raise ValueError(f"{work} was prepared from other text or settings; choose another --work folder")
-    else:
+    done, files = work / "prepared.json", sorted([*text.glob("*.txt"), *text.glob("*.txt.xz")])
+    about = {"text": {path.name: path.stat().st_size for path in files}, "vocabulary": vocabulary, "seed": seed}
+    if not done.exists():
         work.mkdir(parents=True, exist_ok=True)
         sentences = toy.load("toy-sentences", "train")
-        texts = [*documents(text), *(" ".join(sentences[i : i + 20]) for i in range(0, len(sentences), 20))]
+        texts = [*documents(files), *(" ".join(sentences[i : i + 20]) for i in range(0, len(sentences), 20))]
         random.Random(seed).shuffle(texts)
         if vocabulary.isdigit():
             source: Any = BertWordPieceTokenizer(lowercase=True)
             limits: dict[str, Any] = {"vocab_size": int(vocabulary), "min_frequency": 5, "limit_alphabet": 120}
-            source.train_from_iterator(iter(texts[::8]), special_tokens=[*SPECIAL], show_progress=False, **limits)
+            special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # ids 0 to 4
+            source.train_from_iterator(iter(texts[::8]), special_tokens=special, show_progress=False, **limits)
         else:
             source = Encoder.from_pretrained(vocabulary).tokenizer
         words = dict(sorted(source.get_vocab().items(), key=lambda item: item[1]))
-        if len(words) > np.iinfo(np.uint16).max:
-            raise ValueError(f"the vocabulary has {len(words):,} pieces; ids are kept in 16 bits: choose a smaller one")
-        write_json(work / "vocabulary.json", words)
         ids, starts = tokenise(texts, BertTokenizer(vocab=words, do_lower_case=True))
-        for name, array in (("ids", ids), ("starts", starts)):
-            with replacing(work / f"{name}.npy") as temporary, temporary.open("wb") as file:
-                np.save(file, array)
-        write_json(done, about | {"toy": sentences.fingerprint, "tokens": len(ids), "sentences": len(starts)})
-    words = json.loads((work / "vocabulary.json").read_text(encoding="utf-8"))
-    tokenizer = BertTokenizer(vocab=words, do_lower_case=True)
+        np.save(work / "ids.npy", ids)
+        np.save(work / "starts.npy", starts)
+        write_json(done, about | {"toy": sentences.fingerprint, "words": words})  # the last, so that all is there
+    prepared = json.loads(done.read_text(encoding="utf-8"))
+    if any(prepared[key] != value for key, value in about.items()):
+        raise ValueError(f"{work} was prepared from other text or settings; choose another --work folder")
+    tokenizer = BertTokenizer(vocab=prepared["words"], do_lower_case=True)
     return tokenizer, np.load(work / "ids.npy", mmap_mode="r"), np.load(work / "starts.npy")
 
 
@@ -216,53 +184,6 @@ def export(encoder: Encoder, out: Path) -> None:
     encoder.tokenizer.save_pretrained(out)
 
 
-def write_card(folder: Path, work: Path, history: History) -> None:
-    """Write README.md and loss.png into the model's folder; STS needs SENTLAB_DATA or the hub.
-
-    Args:
-        folder: the exported model.
-        work: where pre-training kept its state (`prepared.json`).
-        history: of the pre-training.
-    """
-    prepared = json.loads((work / "prepared.json").read_text(encoding="utf-8"))
-    encoder = Encoder.from_pretrained(folder, max_length=64)
-    losses = np.array([row["mlm"] for row in history.losses])
-    texts = [f"- `{name}`: {LICENCES.get(name.split('.')[0], 'see its source')}" for name in prepared["text"]]
-    cuda = torch.cuda.is_available()
-    content = CARD.read_text(encoding="utf-8").format(
-        name=folder.name,
-        config=encoder.backbone.config,
-        settings=history.settings,
-        prepared=prepared,
-        parameters=sum(weight.numel() for weight in encoder.parameters()),
-        texts="\n".join(texts),
-        hours=history.seconds / 3600,
-        device=torch.cuda.get_device_name() if cuda else f"{torch.get_num_threads()} CPU thread(s)",
-        torch=torch.__version__,
-        transformers=version("transformers"),
-        first=losses[0],
-        last=losses[-10:].mean(),
-        scores=sts_table(encoder),
-    )
-    plots.training_losses(history.losses, ["mlm"], "masked-LM loss").savefig(folder / "loss.png", bbox_inches="tight")
-    with replacing(folder / "README.md") as temporary:
-        temporary.write_text(content, encoding="utf-8")
-
-
-def sts_table(encoder: Encoder) -> str:
-    """Measure STS scores for a card, or say why there are none: a lacking test set costs no hours of training."""
-    tasks = [*data.STS_TASKS, "toy-sts"]
-    lines = [f"| pooling | {' | '.join(tasks)} |", "|---" * 9 + "|"]
-    try:
-        for pooling in ("cls", "mean"):
-            encoder.pooling = pooling
-            scores = evaluate_sts(encoder, tasks).scores
-            lines.append(f"| {pooling} | {' | '.join(f'{scores[task]:.2f}' for task in tasks)} |")
-    except FileNotFoundError as error:
-        return f"Not measured, because a test set was not at hand: {str(error).splitlines()[0]}"
-    return "\n".join(lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.pretrain", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
@@ -290,7 +211,7 @@ def main() -> None:
     set_seed(arguments.seed)
     if arguments.start:
         encoder = Encoder.from_pretrained(arguments.start, max_length=max(LENGTHS))
-        if encoder.tokenizer.get_vocab() != tokenizer.get_vocab():
+        if encoder.tokenizer.get_vocab() != tokenizer.get_vocab():  # ids would mean other words, in silence
             raise ValueError(f"{arguments.start} has another vocabulary: pass --vocabulary {arguments.start}")
     else:
         encoder = new_encoder(tokenizer, arguments.layers, arguments.width, arguments.work / "untrained")
@@ -313,7 +234,6 @@ def main() -> None:
     history.settings |= {name: getattr(arguments, name) for name in ("sheet", "dropout", "layers", "width")}
     history.settings |= {"start": arguments.start.name if arguments.start else None, "lengths": LENGTHS}
     history.save(arguments.out / "pretraining.json")
-    write_card(arguments.out, arguments.work, history)
     print(f"{arguments.out}: masked-LM loss {history.losses[-1]['mlm']:.3f} after {history.kept_step:,} steps")
 
 

@@ -34,11 +34,7 @@ def linked(text: str, name: str) -> str:
 
 
 def origin(runs: Sequence[Any]) -> str:
-    """Return the name that a number of these runs links to: the run's own, or for several that of their sweep.
-
-    Args:
-        runs: one or more, of one sweep, or none of a sweep and of names that follow each other.
-    """
+    """Return the name that a number of these runs, of one record, links to: the run's own, or that of their sweep."""
     sweep = runs[0].sweep if len(runs) > 1 else ""
     return sweep or runs[0].name
 
@@ -52,11 +48,11 @@ def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Any] = ()) -> pd.S
     """
 
     def text(task: pd.Series) -> str:
-        number = f"{task['mean']:.1f}" + (f" ± {task['std']:.1f}" if task["std"] > 0 else "")
+        spread = task.std(skipna=False)
+        number = f"{task.mean(skipna=False):.1f}" + (f" ± {spread:.1f}" if spread > 0 else "")
         return linked(number, origin(runs)) if runs else number
 
-    table = pd.DataFrame(rows)
-    return pd.DataFrame({"mean": table.mean(skipna=False), "std": table.std(skipna=False)}).T.apply(text)
+    return pd.DataFrame(rows).apply(text)
 
 
 def side_by_side(parts: Mapping[str, pd.DataFrame], caption: str, *, best: Sequence[str] = ()) -> Any:
