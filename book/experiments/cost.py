@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,15 +47,15 @@ class CostSettings(Typed):
 
 
 class TrainingCost(Typed):
-    """Training without evaluation; memory is what it adds to the process at its peak."""
+    """Training without evaluation."""
 
     seconds_a_step: Number | None = None
     minutes: Number
-    mib: Number
+    mib: Number  # that it adds to the process at its peak
 
 
 class EncodingCost(Typed):
-    """Encoding in the fastest pass, and the memory that it adds at its peak."""
+    """Encoding in the fastest pass."""
 
     sentences_a_second: Number
     mib: Number
@@ -70,7 +71,6 @@ class CostResults(Typed):
 class CostRecord(Record):
     """Time and memory."""
 
-    kind: Literal["cost"] = "cost"
     settings: CostSettings
     results: CostResults | None = None
 
@@ -85,16 +85,14 @@ class SpeedSettings(Typed):
 class SpeedRow(Typed):
     """Some work, how fast it is done here, and how fast by others."""
 
-    work: str  # what is done
+    work: str
     threads: PositiveInt  # of the CPU
     unit: str  # of the figures
     figures: dict[str, Number]  # name -> speed or time. `sentlab` comes first.
-    # how many times as fast as the first of the others. None where there is nothing to compare with.
-    ratio: Number | None = None
-    goal: str  # what was wanted
-    met: bool  # whether that was reached
-    # MiB that the work adds to the peak of a process; of `make`, the peak of its largest process. None where it was not
-    # measured.
+    ratio: Number | None = None  # how many times as fast as the first of the others, if there are any
+    goal: str
+    met: bool  # whether the goal was reached
+    # MiB that the work adds to the peak of a process; of `make`, the peak of its largest process
     memory: Number | None = None
 
 
@@ -130,30 +128,23 @@ class LibrarySettings(Typed):
     threads: PositiveInt
 
 
-class SpanHit(Typed):
-    """A span that the index found, with the text around it."""
+class Hit(Typed):
+    """A span that the index found, with the text around it; of other ways the beginning of a paragraph."""
 
-    similarity: Number
+    similarity: Number | None = None  # of a span
+    score: Number | None = None  # of a paragraph
     words: str
-    before: str
-    after: str
-    file: str
-
-
-class ParagraphHit(Typed):
-    """The beginning of a paragraph that was found."""
-
-    score: Number
-    words: str
+    before: str | None = None
+    after: str | None = None
     file: str
 
 
 class LibraryHits(Typed):
     """What each way finds for a phrase."""
 
-    index: list[SpanHit]
-    paragraphs: ParagraphHit
-    bm25: ParagraphHit
+    index: list[Hit]
+    paragraphs: Hit
+    bm25: Hit
 
 
 class LibraryResults(Typed):
@@ -182,21 +173,20 @@ def cost(record: CostRecord) -> CostRecord:
     notes, began, settings, place = Notes(), time.monotonic(), record.settings, record.folder
     torch.set_num_threads(settings.threads)  # here for the provenance alone
     texts = list(dict.fromkeys(pair.text_a for pair in notes.load(settings.corpus, "dev")))
-    spent: dict[str, TrainingCost] = {}
-    encoded: dict[str, EncodingCost] = {}
+    results = CostResults(training={}, encoding={})
     pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1)
     with TemporaryDirectory() as scratch, pool as child:
         for name, row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
             run = settings_of(row, place)
             if run.method:
-                spent[name] = child.submit(training, run, settings.steps, settings.threads).result()
-                source = {"source": str(Path(scratch) / str(len(encoded)))}
+                results.training[name] = child.submit(training, run, settings.steps, settings.threads).result()
+                source = {"source": str(Path(scratch) / str(len(results.encoding)))}
                 child.submit(write_untrained, run, source["source"]).result()
             else:
                 source = there(encoders_of(row, place, first=True)[0])
             work = child.submit(encoding, source, row.pooling, texts, settings.passes, settings.threads)
-            encoded[name] = work.result()
-    return record.finish(CostResults(training=spent, encoding=encoded), notes, began)
+            results.encoding[name] = work.result()
+    return record.finish(results, notes, began)
 
 
 def training(settings: RunSettings, steps: int, threads: int) -> TrainingCost:
@@ -205,7 +195,6 @@ def training(settings: RunSettings, steps: int, threads: int) -> TrainingCost:
     What `frozen_first` asks for counts too; `seconds_a_step` is of the training behind it.
 
     Args:
-        settings: of a run, with a method.
         steps: that are timed. The median of their seconds counts. Of a map the whole fit is timed.
     """
     torch.set_num_threads(threads)
@@ -217,24 +206,21 @@ def training(settings: RunSettings, steps: int, threads: int) -> TrainingCost:
     trained = method(encoder)
     if settings.dropout is not None:
         set_dropout(trained, settings.dropout)
+    minutes = seconds = most = 0.0
+    first = [] if settings.frozen_first is None else [{**settings.train, **settings.frozen_first}]
+    for part in [*first, settings.train]:
+        if first:
+            trained.encoder.requires_grad_(part is settings.train)
+        full, times = TrainConfig(**part), [0.0]
 
-    def timed(full: TrainConfig) -> tuple[float, float, float]:  # seconds a step, minutes of all, MiB
-        times = [0.0]
+        def note(*_: Any, times: list[float] = times) -> None:
+            times.append(time.perf_counter())
+
         config = replace(full, steps=WARM + steps, eval_every=None, keep="last")
-        _, memory = _measured(
-            lambda: fit(trained, corpus, config, progress=False, on_step=lambda *_: times.append(time.perf_counter()))
-        )
-        seconds = float(np.median(np.diff(times)[WARM:]))
-        return seconds, seconds * full.steps_over(len(corpus)) / 60, memory
-
-    before, most = 0.0, 0.0
-    if settings.frozen_first is not None:
-        trained.encoder.requires_grad_(False)
-        _, before, most = timed(TrainConfig(**{**settings.train, **settings.frozen_first}))
-        trained.encoder.requires_grad_(True)
-    seconds, minutes, memory = timed(TrainConfig(**settings.train))
-    minutes, memory = before + minutes, max(most, memory)
-    return TrainingCost(seconds_a_step=round(seconds, 3), minutes=round(minutes, 2), mib=round(memory))
+        _, memory = _measured(partial(fit, trained, corpus, config, progress=False, on_step=note))
+        seconds, most = float(np.median(np.diff(times)[WARM:])), max(most, memory)
+        minutes += seconds * full.steps_over(len(corpus)) / 60
+    return TrainingCost(seconds_a_step=round(seconds, 3), minutes=round(minutes, 2), mib=round(most))
 
 
 def write_untrained(settings: RunSettings, folder: str) -> None:

@@ -9,7 +9,7 @@ import copy
 import time
 from collections.abc import Sequence
 from statistics import fmean
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -99,7 +99,6 @@ class DropoutResults(Typed):
 class DropoutRecord(Record):
     """What dropout leaves of encoders."""
 
-    kind: Literal["dropout"] = "dropout"
     settings: DropoutSettings
     results: DropoutResults | None = None
 

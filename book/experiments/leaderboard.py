@@ -12,11 +12,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any
 
 import numpy as np
 import torch
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt
 from sentlab.data import Corpus
 from sentlab.evaluation import Evaluation
 from tqdm import tqdm
@@ -38,14 +38,6 @@ class LeaderboardSettings(Typed):
     seed: int  # of what is drawn
     threads: PositiveInt | None = None  # CPU threads
 
-    @model_validator(mode="after")
-    def _beside_are_some_rows(self) -> Self:
-        if unknown := [name for name in self.beside if name not in self.rows]:
-            raise ValueError(f"beside names {', '.join(unknown)}, which is no row; there is {', '.join(self.rows)}")
-        if self.rows.keys() <= set(self.beside):
-            raise ValueError("beside names all rows, and a column needs one that can be its best")
-        return self
-
 
 class Apart(Typed):
     """How much one row is above another, with the 95% interval and p; None where one seed cannot say.
@@ -58,25 +50,16 @@ class Apart(Typed):
     high: Number | None = None
     p: Number | None = None
 
-    def reversed(self) -> Apart:
-        """Return how much the other row is above this one."""
-        low, high = (None if end is None else -end for end in (self.high, self.low))
-        return Apart(value=-self.value, low=low, high=high, p=self.p)
-
 
 class BoardRow(Typed):
-    """A row of a column: mean over tests and seeds, spread over seeds, 95% interval, difference from the best.
-
-    There is no interval and no p where a trained row has one seed only. Holm's method adjusts p for all pairs of a
-    column.
-    """
+    """A row of a column: mean over tests and seeds with 95% interval, spread over seeds, difference from the best."""
 
     score: Number
     low: Number | None = None
     high: Number | None = None
     spread: Number | None = None
     difference: Number | None = None
-    p: Number | None = None
+    p: Number | None = None  # of the difference
 
 
 class BoardColumn(Typed):
@@ -88,7 +71,11 @@ class BoardColumn(Typed):
 
     def between(self, a: str, b: str) -> Apart:
         """Return how much row `a` is above row `b`."""
-        return self.differences[a][b] if b in self.differences[a] else self.differences[b][a].reversed()
+        if b in self.differences[a]:
+            return self.differences[a][b]
+        apart = self.differences[b][a]
+        low, high = (None if end is None else -end for end in (apart.high, apart.low))
+        return Apart(value=-apart.value, low=low, high=high, p=apart.p)
 
 
 class LeaderboardResults(Typed):
@@ -101,7 +88,6 @@ class LeaderboardResults(Typed):
 class LeaderboardRecord(Record):
     """Records on the same tests."""
 
-    kind: Literal["leaderboard"] = "leaderboard"
     settings: LeaderboardSettings
     results: LeaderboardResults | None = None
 
@@ -114,13 +100,13 @@ def leaderboard(record: LeaderboardRecord) -> LeaderboardRecord:
     tests = {str(test): test for column in settings.columns.values() for test in column}
     corpora = {name: notes.load(name, "test") for name in dict.fromkeys(test.corpus for test in tests.values())}
     kept = {name: kept_places(test, corpora[test.corpus], notes) for name, test in tests.items()}
-    scored: dict[str, dict[str, list[Evaluation]]] = {name: {} for name in tests}
+    scored: dict[str, dict[str, list[Evaluation]]] = {name: {row: [] for row in settings.rows} for name in tests}
     for name, row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
         for run in encoders_of(row, place):
             for title, test in tests.items():
-                corpus = corpora[test.corpus]
-                items = kept_evaluation(run, row.pooling, test, corpus, settings.max_length, chosen=kept[title])
-                scored[title].setdefault(name, []).append(items)
+                corpus, chosen = corpora[test.corpus], kept[title]
+                items = kept_evaluation(run, row.pooling, test, corpus, settings.max_length, chosen=chosen)
+                scored[title][name].append(items)
     scores = {
         title: {row: np.round(finite(seeds, f"{row} on {title}"), 2).tolist() for row, seeds in rows.items()}
         for title, rows in scored.items()
@@ -149,33 +135,26 @@ def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> Boar
     estimates = [estimate(drawn[row], drawn[other]) for row, other in pairs]
     differences: dict[str, dict[str, Apart]] = {row: {} for row in drawn}
     for (row, other), apart, p in zip(pairs, estimates, holm([one.p for one in estimates]), strict=True):
-        low, high = (None if end is None else round(end, 2) for end in (apart.low, apart.high))
-        differences[row][other] = Apart(value=round(apart.value, 2), low=low, high=high, p=rounded_p(p))
+        value, low, high = apart.rounded()
+        differences[row][other] = Apart(value=value, low=low, high=high, p=None if p is None else round(p, 5))
     column = BoardColumn(rows={}, best=best, differences=differences)
-    rows = {}
-    for row, own in drawn.items():
-        score = estimate(own)
-        values = {"score": score.value, "low": score.low, "high": score.high}
-        if len(own.seeds) > 1:
-            values["spread"] = float(own.seeds.std(ddof=1))
-        rounded: dict[str, Any] = {name: None if value is None else round(value, 2) for name, value in values.items()}
+    for row, of_row in drawn.items():
+        score, low, high = estimate(of_row).rounded()
+        cells: dict[str, Any] = {"score": score, "low": low, "high": high}
+        if len(of_row.seeds) > 1:
+            cells["spread"] = round(float(of_row.seeds.std(ddof=1)), 2)
         if row != best:
             gap = column.between(row, best)
-            rounded |= {"difference": gap.value, "p": gap.p}
-        rows[row] = BoardRow(**rounded)
-    return column.model_copy(update={"rows": rows})
+            cells |= {"difference": gap.value, "p": gap.p}
+        column.rows[row] = BoardRow(**cells)
+    return column
 
 
-def finite(seeds: Sequence[Evaluation], what: str) -> np.ndarray:
-    """Return the score of each seed.
-
-    Args:
-        what: names them in the error.
-    """
-    scores = np.array([seed.score() for seed in seeds])
+def finite(seeds: Sequence[Evaluation], what: str) -> list[float]:
+    """Return the score of each seed; where all items have the same value there is none, which `what` must not hide."""
+    scores = [seed.score() for seed in seeds]
     if not np.isfinite(scores).all():
-        lost = scores[~np.isfinite(scores)][0]
-        raise ValueError(f"{what}: the score is {lost}, as where all items get the same value: leave it out")
+        raise ValueError(f"{what}: the scores are {scores}, as where all items get the same value: leave it out")
     return scores
 
 
@@ -183,13 +162,8 @@ def kept_places(test: TestSettings, corpus: Corpus[Any], notes: Notes) -> np.nda
     """Find the items of a test that are scored: those whose pair the dev split of `test.without` does not have."""
     if test.without is None:
         return slice(None)
-    known, own = items_of(notes.load(test.without, "dev")), items_of(corpus)
-    if known is None or own is None:
+    left_out, items = items_of(notes.load(test.without, "dev")), items_of(corpus)
+    if left_out is None or items is None:
         raise ValueError(f"{test}: only pairs with scores can be left out, and only of such pairs")
-    left_out = set(known)
-    return np.flatnonzero([item not in left_out for item in own])
-
-
-def rounded_p(p: float | None) -> float | None:
-    """Round a p-value as a record keeps it."""
-    return None if p is None else round(p, 5)
+    known = set(left_out)
+    return np.flatnonzero([item not in known for item in items])

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from random import Random
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from pydantic import PositiveInt
@@ -24,10 +24,9 @@ from tqdm import tqdm
 from experiments.compared import RowSettings, encoders_of, there
 from experiments.records import Notes, Number, Record, Typed
 from experiments.toy import render, scenes
-from experiments.toy.lexicon import FRAMES, SENSES
+from experiments.toy.lexicon import SENSES
 
 DRAWN = 1000  # scenes that are looked at for each scene wanted; the rarest topic is one scene in a hundred
-MOST = 10  # topics that pictures can tell apart, in five colours and two shapes
 TRIES = 8  # to find each new wording
 
 
@@ -51,15 +50,6 @@ class MapSettings(Typed):
     neighbours: PositiveInt  # nearest neighbours of each sentence that are kept
 
 
-class MapNumbers(Typed):
-    """Neighbours of the same scene and topic, and those that a plane keeps, in %."""
-
-    same_scene: Number
-    same_topic: Number
-    kept_by_pca: Number
-    kept_by_umap: Number
-
-
 class MapDrawing(Typed):
     """What a picture of one encoder needs."""
 
@@ -72,7 +62,8 @@ class MapDrawing(Typed):
 class MapResults(Typed):
     """The sentences with number of topic and scene, and label -> numbers and drawing."""
 
-    numbers: dict[str, MapNumbers]
+    # neighbours of the same scene and topic, and those that a plane keeps, in %
+    numbers: dict[str, dict[str, Number]]
     texts: list[str]
     topic: list[int]
     scene: list[int]
@@ -82,7 +73,6 @@ class MapResults(Typed):
 class MapRecord(Record):
     """Where sentences lie."""
 
-    kind: Literal["map"] = "map"
     settings: MapSettings
     results: MapResults | None = None
 
@@ -100,44 +90,27 @@ def sentence_map(record: MapRecord) -> MapRecord:
     """Place the sentences under each encoder of a record, and write the results into it."""
     notes, began, settings = Notes(), time.monotonic(), record.settings
     told = sentences(settings.topics, settings.scenes, settings.wordings, settings.seed)
-    if settings.neighbours >= len(told):
-        raise ValueError(f"{record.name}: settings.neighbours must be below {len(told)}, the number of sentences")
+    topics, scenes_of = [settings.topics.index(one.topic) for one in told], [one.scene for one in told]
     sources = {label: there(encoders_of(row, record.folder, first=True)[0]) for label, row in settings.rows.items()}
-    numbers: dict[str, MapNumbers] = {}
-    drawings: dict[str, MapDrawing] = {}
+    results = MapResults(numbers={}, texts=[one.text for one in told], topic=topics, scene=scenes_of, drawings={})
     first: dict[str, np.ndarray] = {}  # the planes of the first row, to which the others are turned
     for label, row in tqdm(settings.rows.items(), desc="map", unit=" encoders"):
         encoder, k = Encoder.from_pretrained(**sources[label]), settings.neighbours
         encoder.pooling = row.pooling or encoder.pooling
-        vectors = encoder.encode([one.text for one in told], progress=False)
+        vectors = encoder.encode(results.texts, progress=False)
         cosines, order = neighbours(vectors)
         planes, share = project(vectors, settings.umap.model_dump(exclude_unset=True), settings.seed)
         first = first or planes
         planes = {name: turned(plane, first[name], mirror_only=name == "PCA") for name, plane in planes.items()}
-        shares = held(order, told, k)
-        numbers[label] = MapNumbers(
-            same_scene=round(shares["same scene"], 1),
-            same_topic=round(shares["same topic"], 1),
-            kept_by_pca=round(kept(order, planes["PCA"], k), 1),
-            kept_by_umap=round(kept(order, planes["UMAP"], k), 1),
-        )
-        drawings[label] = MapDrawing(
+        shares = held(order, told, k) | {f"kept by {name}": kept(order, plane, k) for name, plane in planes.items()}
+        results.numbers[label] = {name.replace(" ", "_").lower(): round(value, 1) for name, value in shares.items()}
+        results.drawings[label] = MapDrawing(
             share=round(share, 3),
             planes={name: plane.T.round(3).tolist() for name, plane in planes.items()},
             neighbours=order[:, :k].T.tolist(),
             cosines=cosines[:, :k].T.round(2).tolist(),
         )
-    return record.finish(
-        MapResults(
-            numbers=numbers,
-            texts=[one.text for one in told],
-            topic=[settings.topics.index(one.topic) for one in told],
-            scene=[one.scene for one in told],
-            drawings=drawings,
-        ),
-        notes,
-        began,
-    )
+    return record.finish(results, notes, began)
 
 
 def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 0) -> list[Told]:
@@ -147,20 +120,13 @@ def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 
     a scene share as few words and as little of their form as the lexicon allows.
 
     Args:
-        topics: classes of events, each once, `MOST` at most.
+        topics: classes of events, each once.
         per_topic: scenes of each.
         wordings: of each scene, 2 or more.
 
     Returns:
         The sentences by topic, in the order given, and by scene.
     """
-    known = sorted({SENSES[event].section for event in FRAMES})
-    if set(topics) - set(known) or len(set(topics)) < len(topics) or not 1 <= len(topics) <= MOST:
-        raise ValueError(
-            f"topics must be 1 to {MOST} of {', '.join(known)}, each once; they are {', '.join(topics) or 'none'}"
-        )
-    if per_topic < 1 or wordings < 2:
-        raise ValueError(f"scenes must be 1 or more and wordings 2 or more, not {per_topic} and {wordings}")
     rng, per = Random(f"layout {seed}"), {topic: list[list[str]]() for topic in topics}
     seen = set[str]()
     for scene in islice(scenes("test", f"{seed} layout"), DRAWN * len(topics) * per_topic):
@@ -250,6 +216,5 @@ def kept(order: np.ndarray, plane: np.ndarray, k: int) -> float:
     distances = np.linalg.norm(plane[:, None] - plane[None], axis=2)
     np.fill_diagonal(distances, np.inf)
     near = np.argsort(distances, axis=1, kind="stable")[:, :k]
-    return 100 * float(
-        np.mean([len(set(a) & set(b)) / k for a, b in zip(order[:, :k].tolist(), near.tolist(), strict=True)])
-    )
+    shares = [np.isin(a, b).mean() for a, b in zip(order[:, :k], near, strict=True)]
+    return 100 * float(np.mean(shares))

@@ -17,7 +17,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 import torch
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import Field, PositiveInt
+from sentlab.evaluation import Evaluation
 from tqdm import tqdm
 
 from experiments import published
@@ -68,14 +69,6 @@ class Claim(Typed):
     sides: dict[str, Versus] = Field(default_factory=dict)  # encoder, such as `tiny` -> the two records
     untested: str | None = None  # why it cannot be tested here; null where it can
 
-    @model_validator(mode="after")
-    def _check(self) -> Claim:
-        if (self.untested is None) != bool(self.sides and self.tests):
-            raise ValueError(f"{self.text}: give tests and sides, or say in `untested` why there are none")
-        if any(test.without for test in self.tests):
-            raise ValueError(f"{self.text}: `without` is for the tests of a leaderboard; a claim takes whole tests")
-        return self
-
 
 class ScorecardSettings(Typed):
     """The papers' claims, each tested on recorded encoders."""
@@ -122,16 +115,6 @@ class ScorecardResults(Typed):
 
     claims: list[ClaimResult]
 
-    @property
-    def waiting(self) -> list[ClaimResult]:
-        """The claims that are not run yet on some encoder."""
-        return [claim for claim in self.claims if any(one.verdict == NOT_RUN for one in claim.found.values())]
-
-    def answer(self, settings: ScorecardSettings) -> bool:
-        """Return whether every claim of these settings was tested on every encoder."""
-        tested = [(claim.text, claim.found.keys()) for claim in self.claims]
-        return not self.waiting and tested == [(claim.text, claim.sides.keys()) for claim in settings.claims]
-
     def counts(self, encoder: str) -> pd.DataFrame:
         """Count the claims with each verdict: one row per paper, in order, and the columns `VERDICTS`."""
         rows = [(claim.paper, claim.verdict(encoder)) for claim in self.claims]
@@ -143,49 +126,46 @@ class ScorecardResults(Typed):
 class ScorecardRecord(Record):
     """The papers' claims, tested."""
 
-    kind: Literal["scorecard"] = "scorecard"
     settings: ScorecardSettings
     results: ScorecardResults | None = None
 
     @property
     def done(self) -> bool:
         """Whether every claim was tested; those whose records have no results yet were not, or are new."""
-        return self.results is not None and self.results.answer(self.settings)
+        claims = [] if self.results is None else self.results.claims
+        tested = [(claim.text, claim.found.keys()) for claim in claims]
+        waiting = any(test.verdict == NOT_RUN for claim in claims for test in claim.found.values())
+        return not waiting and tested == [(claim.text, claim.sides.keys()) for claim in self.settings.claims]
 
 
 def scorecard(record: ScorecardRecord) -> ScorecardRecord:
     """Test every claim on every encoder, and write the verdicts into the record."""
-    notes, began, settings = Notes(), time.monotonic(), record.settings
+    notes, began, settings, place = Notes(), time.monotonic(), record.settings, record.folder
     if settings.threads:
         torch.set_num_threads(settings.threads)
+    together: dict[tuple[str, ...], list[Claim]] = {}  # names of tests -> the claims on them
+    for claim in settings.claims:
+        together.setdefault(tuple(map(str, claim.tests)), []).append(claim)
     names = dict.fromkeys(test.corpus for claim in settings.claims for test in claim.tests)
     corpora = {name: notes.load(name, "test") for name in names}
-    estimates: dict[tuple[int, str], Estimate | None] = {}
-    for claims in tqdm(on_same_tests(settings.claims), desc="tests", unit=" sets"):
-        drawn = drawn_sides([claim for _, claim in claims], corpora, record.folder, settings)
-        for number, claim in claims:
+    estimates: dict[tuple[str, str], Estimate | None] = {}
+    for claims in tqdm(together.values(), desc="tests", unit=" sets"):
+        drawn = drawn_sides(claims, corpora, place, settings)
+        for claim in claims:
             for encoder, pair in claim.sides.items():
                 ours, theirs = (drawn.get(str(side)) for side in (pair.ours, pair.theirs))
-                estimates[number, encoder] = estimate(ours, theirs) if ours and theirs else None
+                estimates[claim.text, encoder] = estimate(ours, theirs) if ours and theirs else None
     rows, tested = [], verdicts(estimates)
-    for number, claim in enumerate(settings.claims):
-        printed = None if claim.printed is None else round(printed_effect(claim.printed), 4)
-        results = {encoder: tested[number, encoder] for encoder in claim.sides}
+    for claim in settings.claims:
+        results = {encoder: tested[claim.text, encoder] for encoder in claim.sides}
         for encoder, result in results.items():
             if result.verdict != NOT_RUN:
-                stayed = at_start(claim.sides[encoder], record.folder)
+                stayed = at_start(claim.sides[encoder], place)
                 results[encoder] = result.model_copy(update={"at_start": stayed})
         about = claim.model_dump(include={"paper", "where", "text", "untested"})
+        printed = None if claim.printed is None else round(printed_effect(claim.printed), 4)
         rows.append(ClaimResult(**about, printed=printed, found=results))
     return record.finish(ScorecardResults(claims=rows), notes, began)
-
-
-def on_same_tests(claims: Sequence[Claim]) -> list[list[tuple[int, Claim]]]:
-    """Put the claims that have the same tests together, each with its number."""
-    together: dict[tuple[str, ...], list[tuple[int, Claim]]] = {}
-    for number, claim in enumerate(claims):
-        together.setdefault(tuple(map(str, claim.tests)), []).append((number, claim))
-    return list(together.values())
 
 
 def drawn_sides(
@@ -195,19 +175,18 @@ def drawn_sides(
 
     A side of several claims is scored once. Claims of which a side has no results yet are left out.
     """
-    pairs = [(claim, (pair.ours, pair.theirs)) for claim in claims for pair in claim.sides.values()]
-    ready = [(claim, pair) for claim, pair in pairs if all(has_run(side, place) for side in pair)]
-    sides = {str(side): side for _, pair in ready for side in pair}
+    pairs = [(pair.ours, pair.theirs) for claim in claims for pair in claim.sides.values()]
+    sides = {str(side): side for pair in pairs if all(has_run(side, place) for side in pair) for side in pair}
     if not sides:
         return {}
-    claimed = {str(side): claim.text for claim, pair in reversed(ready) for side in pair}
     runs = {name: encoders_of(side, place) for name, side in sides.items()}
-    tests = []
+    tests: list[dict[str, list[Evaluation]]] = []
     for test in claims[0].tests:
+        assert test.without is None, f"{test}: a claim takes whole tests"
         corpus, scored = corpora[test.corpus], {}
         for name, side in sides.items():
             scored[name] = [kept_evaluation(run, side.pooling, test, corpus, settings.max_length) for run in runs[name]]
-            finite(scored[name], f"{claimed[name]}: {name} on {test}")
+            finite(scored[name], f"{name} on {test}")
         tests.append(scored)
     items = [items_of(corpora[test.corpus]) for test in claims[0].tests]
     random = np.random.default_rng(settings.seed)
@@ -234,7 +213,7 @@ def at_start(pair: Versus, place: Path) -> Literal["ours", "theirs", "both"] | N
     return "both" if ours and theirs else "ours" if ours else "theirs" if theirs else None
 
 
-def verdicts(estimates: Mapping[tuple[int, str], Estimate | None]) -> dict[tuple[int, str], Tested]:
+def verdicts(estimates: Mapping[tuple[str, str], Estimate | None]) -> dict[tuple[str, str], Tested]:
     """Return the verdict on each claim; Holm's method adjusts the p-values of all claims on one encoder.
 
     Args:
@@ -242,37 +221,27 @@ def verdicts(estimates: Mapping[tuple[int, str], Estimate | None]) -> dict[tuple
     """
     tested = {}
     for encoder in dict.fromkeys(encoder for _, encoder in estimates):
-        own = {key: one for key, one in estimates.items() if key[1] == encoder}
-        for (key, one), p in zip(own.items(), holm([one.p if one else None for one in own.values()]), strict=True):
-            tested[key] = _tested(one, p)
+        of_encoder = {key: one for key, one in estimates.items() if key[1] == encoder}
+        adjusted = holm([one.p if one else None for one in of_encoder.values()])
+        for (key, one), p in zip(of_encoder.items(), adjusted, strict=True):
+            if one is None:
+                tested[key] = Tested(verdict=NOT_RUN)
+                continue
+            significant: Verdict = "holds" if one.value > 0 else "fails"
+            verdict = significant if p is not None and p < SIGNIFICANT else "undecided"
+            (value, low, high), p = one.rounded(), None if p is None else round(p, 5)
+            tested[key] = Tested(difference=value, low=low, high=high, p=p, verdict=verdict)
     return tested
-
-
-def _tested(one: Estimate | None, p: float | None) -> Tested:
-    if one is None:
-        return Tested(verdict=NOT_RUN)
-    verdict: Verdict = "undecided"
-    if p is not None and p < SIGNIFICANT:
-        verdict = "holds" if one.value > 0 else "fails"
-    numbers: dict[str, Any] = {"difference": one.value, "low": one.low, "high": one.high}
-    rounded = {name: None if value is None else round(value, 2) for name, value in numbers.items()}
-    return Tested(**rounded, p=None if p is None else round(p, 5), verdict=verdict)
 
 
 def printed_effect(cells: Printed) -> float:
     """Compute the effect in the paper, x 100 where its scores are from 0 to 1."""
-    within, column = cells.theirs_within or cells.within, cells.theirs_column or cells.column
-    ours, theirs = _cell(cells, cells.ours, cells.column, cells.within), _cell(cells, cells.theirs, column, within)
-    return cells.scale * (ours - theirs)
 
+    def cell(row: str, column: str | list[str], within: Mapping[str, str]) -> float:
+        table = published.table(cells.paper, cells.table)
+        for name, value in within.items():
+            table = table[table[name] == value]
+        return fmean(table.loc[row, [column] if isinstance(column, str) else column])
 
-def _cell(cells: Printed, row: str, column: str | list[str], within: Mapping[str, str]) -> float:
-    table = published.table(cells.paper, cells.table)
-    for name, value in within.items():
-        table = table[table[name] == value]
-    return fmean(table.loc[row, [column] if isinstance(column, str) else column])
-
-
-def sides_of(claim: Claim) -> list[RowSettings]:
-    """List the recorded encoders that a claim compares."""
-    return [side for pair in claim.sides.values() for side in (pair.ours, pair.theirs)]
+    theirs = cell(cells.theirs, cells.theirs_column or cells.column, cells.theirs_within or cells.within)
+    return cells.scale * (cell(cells.ours, cells.column, cells.within) - theirs)

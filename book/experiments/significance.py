@@ -3,8 +3,7 @@
 The variance over items comes from a paired bootstrap (Koehn, 2004, "Statistical Significance Tests for Machine
 Translation Evaluation"). The variance over seeds is that of a mean of few values. Both add up, and Student's t with the
 degrees of freedom of Welch (1947) makes intervals and p of their sum. A bootstrap that draws seeds and items with
-replacement is too sure of itself: of three seeds it sees two thirds of their variance. The tests of this module compare
-the two on simulated scores.
+replacement is too sure of itself: of three seeds it sees two thirds of their variance.
 
 With three seeds, false alarms stay at 5% for p below 0.05, and less so at the small levels of a long table. At 0.001
 there are 1.5 times as many false alarms where a seed's spread is 1.25 times the error that items give. At 2.5 times,
@@ -29,36 +28,26 @@ Test = Mapping[str, Sequence[Evaluation]]  # row -> what its encoders gave the i
 
 @dataclass(frozen=True)
 class Estimate:
-    """A score or a difference of scores, and how sure it is.
+    """A score or a difference of scores; `low`, `high` and `p` are None where a trained row has one seed only."""
 
-    Args:
-        value: the mean over tests and seeds.
-        low, high: the ends of the 95% interval. None where a trained row has one seed only, or a
-            resample has no correlation.
-
-        p: two-sided, of the value being 0; None as above.
-    """
-
-    value: float
-    low: float | None
+    value: float  # the mean over tests and seeds
+    low: float | None  # low, high: the ends of the 95% interval
     high: float | None
-    p: float | None
+    p: float | None  # two-sided, of the value being 0
+
+    def rounded(self) -> tuple[float, float | None, float | None]:
+        """Return value, low and high as a record keeps them."""
+        low, high = (None if end is None else round(end, 2) for end in (self.low, self.high))
+        return round(self.value, 2), low, high
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A row of a table, scored on all items and on resampled ones.
+    """A row of a table, scored on all items and on resampled ones."""
 
-    Args:
-        seeds: the mean over tests of each seed, (S,).
-        resampled: the mean over tests and seeds in each resample, (R,).
-
-        trained: the record that the encoders are of; None where nothing depends on a seed, as without training.
-    """
-
-    seeds: np.ndarray
-    resampled: np.ndarray
-    trained: str | None
+    seeds: np.ndarray  # the mean over tests of each seed, (S,)
+    resampled: np.ndarray  # the mean over tests and seeds in each resample, (R,)
+    trained: str | None  # the record that the encoders are of; None where nothing depends on a seed
 
     @property
     def variance(self) -> float:
@@ -75,7 +64,6 @@ def resample(
     trained: Mapping[str, str],
     *,
     items: Sequence[Sequence[Hashable] | None] | None = None,
-    progress: bool = True,
 ) -> dict[str, Drawn]:
     """Score every row on all items and on resampled ones.
 
@@ -89,17 +77,16 @@ def resample(
         random: draws the items.
         trained: row -> the record that its encoders are of, for every row that depends on a seed.
         items: for each test what its items are, such as `items_of`. None: no other test has them.
-        progress: show a bar over the resamples.
     """
     seeds = {row: np.mean([[seed.score() for seed in test[row]] for test in tests], axis=0) for row in tests[0]}
     scorers = [_Scorer(test) for test in tests]
     places, size = _numbered([scorer.size for scorer in scorers], items or [None] * len(scorers))
     drawn = {row: np.empty(resamples) for row in tests[0]}
-    for draw in tqdm(range(resamples), desc="resamples", leave=False, disable=not progress):
+    for draw in tqdm(range(resamples), desc="resamples", leave=False):
         counts = np.bincount(random.integers(size, size=size), minlength=size).astype(float)
         scores = [scorer.scores(counts[place]) for scorer, place in zip(scorers, places, strict=True)]
         for row, values in drawn.items():
-            values[draw] = np.mean([own[row] for own in scores])
+            values[draw] = np.mean([of_test[row] for of_test in scores])
     return {row: Drawn(seeds[row], drawn[row], trained.get(row)) for row in drawn}
 
 
@@ -121,16 +108,12 @@ def _numbered(sizes: Sequence[int], tests: Sequence[Sequence[Hashable] | None]) 
     numbers: dict[Hashable, int] = {}
     places = []
     for test, (size, items) in enumerate(zip(sizes, tests, strict=True)):
-        if items is None:
-            items = [(test, place) for place in range(size)]
-        if len(items) != size:
-            raise ValueError(f"a test has {size} items, and {len(items)} are given for it")
         seen: Counter[Hashable] = Counter()
-        own = []
-        for item in items:
+        place = np.empty(size, dtype=np.int64)
+        for i, item in zip(range(size), items or ((test, i) for i in range(size)), strict=True):
             seen[item] += 1
-            own.append(numbers.setdefault((item, seen[item]), len(numbers)))
-        places.append(np.array(own, dtype=np.int64))
+            place[i] = numbers.setdefault((item, seen[item]), len(numbers))
+        places.append(place)
     return places, len(numbers)
 
 
@@ -148,19 +131,18 @@ class _Scorer:
             raise ValueError("the evaluations are not of the same rows: their number or their gold differs")
         self._ranked = first.correlation == "spearman"
         self._gold = None if first.gold is None else self._prepared(first.gold)
-        self._rows = {row: [self._prepared(own.items) for own in seeds] for row, seeds in test.items()}
+        self._rows = {row: [self._prepared(seed.items) for seed in seeds] for row, seeds in test.items()}
 
     def scores(self, counts: np.ndarray) -> dict[str, float]:
         """Compute the mean over seeds of each row's score x 100, by how often each item was drawn (n,)."""
         if not counts.any():  # a test of few items among many others
             return dict.fromkeys(self._rows, float("nan"))
         if self._gold is None:
-            return {
-                row: float(np.mean([counts @ own for own in seeds]) / counts.sum()) for row, seeds in self._rows.items()
-            }
+            means = {row: np.mean([counts @ seed for seed in seeds]) for row, seeds in self._rows.items()}
+            return {row: float(mean / counts.sum()) for row, mean in means.items()}
         gold = counts * self._standardized(self._gold, counts)
         return {
-            row: 100 * float(np.mean([self._standardized(own, counts) @ gold for own in seeds]))
+            row: 100 * float(np.mean([self._standardized(seed, counts) @ gold for seed in seeds]))
             for row, seeds in self._rows.items()
         }
 
@@ -170,14 +152,14 @@ class _Scorer:
 
     def _standardized(self, values: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """Shift and scale, so that the drawn values have mean 0 and length 1; NaN where all of them are equal."""
-        own, drawn = values, counts
+        levels, drawn = values, counts
         if self._ranked:
             drawn = np.bincount(values, counts)  # how often each distinct value was drawn
-            own = drawn.cumsum() - (drawn - 1) / 2  # equal values share the mean of their ranks
-        own = own - (drawn @ own) / drawn.sum()
-        square = drawn @ own**2
-        own = own / np.sqrt(square) if square > 0 else np.full(len(own), np.nan)
-        return own[values] if self._ranked else own
+            levels = drawn.cumsum() - (drawn - 1) / 2  # equal values share the mean of their ranks
+        levels = levels - (drawn @ levels) / drawn.sum()
+        square = drawn @ levels**2
+        levels = levels / np.sqrt(square) if square > 0 else np.full(len(levels), np.nan)
+        return levels[values] if self._ranked else levels
 
 
 def estimate(ours: Drawn, theirs: Drawn | None = None) -> Estimate:
@@ -192,11 +174,11 @@ def estimate(ours: Drawn, theirs: Drawn | None = None) -> Estimate:
         rows = [ours]
     elif ours.trained is not None and ours.trained == theirs.trained:  # two vectors of each encoder: paired seeds
         rows = [Drawn(ours.seeds - theirs.seeds, ours.resampled - theirs.resampled, ours.trained)]
-        ours, theirs = rows[0], None
     else:
         rows = [ours, theirs]
-    value = float(ours.seeds.mean() - (0.0 if theirs is None else theirs.seeds.mean()))
-    resampled = ours.resampled - (0.0 if theirs is None else theirs.resampled)
+    first, *second = rows
+    value = float(first.seeds.mean() - sum(row.seeds.mean() for row in second))
+    resampled = first.resampled - sum(row.resampled for row in second)
     parts = [row.variance for row in rows]
     variance = float(resampled.var(ddof=1)) + sum(parts)
     if np.isnan(variance):
@@ -222,10 +204,10 @@ def holm(p: Sequence[float | None]) -> list[float | None]:
         >>> holm([0.01, None, 0.04])
         [0.02, None, 0.04]
     """
-    order = sorted((i for i, value in enumerate(p) if value is not None), key=lambda i: p[i] or 0.0)
+    known = sorted((value, i) for i, value in enumerate(p) if value is not None)
     adjusted: list[float | None] = [None] * len(p)
     largest = 0.0
-    for place, i in enumerate(order):
-        largest = max(largest, min(1.0, (len(order) - place) * (p[i] or 0.0)))
+    for place, (value, i) in enumerate(known):
+        largest = max(largest, min(1.0, (len(known) - place) * value))
         adjusted[i] = largest
     return adjusted

@@ -141,7 +141,7 @@ def map_numbers(record: MapRecord, label: str) -> dict[str, float]:
     """Return the numbers of an encoder of a map by the names that pictures and tables show."""
     names = {"same scene": "same_scene", "same topic": "same_topic"}
     names |= {"kept by PCA": "kept_by_pca", "kept by UMAP": "kept_by_umap"}
-    return {shown: getattr(record.results.numbers[label], name) for shown, name in names.items()}
+    return {shown: record.results.numbers[label][name] for shown, name in names.items()}
 
 
 def whole_page(title: str, *parts: str) -> str:

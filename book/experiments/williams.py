@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import PositiveInt, model_validator
+from pydantic import PositiveInt
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
 from sentlab.evaluation.metrics import pearson, spearman, williams_test
@@ -37,12 +37,6 @@ class WilliamsRow(Typed):
     # `contextual`; `words`: the mean of the encoder's word embeddings; `bm25`: no vectors
     vectors: Literal["contextual", "words", "bm25"] = "contextual"
 
-    @model_validator(mode="after")
-    def _check(self) -> WilliamsRow:
-        if (self.record is None) != (self.vectors == "bm25"):
-            raise ValueError("a row names a record, or has the vectors bm25 and no record")
-        return self
-
     def __str__(self) -> str:
         parts = (self.record, self.setup, self.vectors if self.vectors != "contextual" else None)
         return " ".join(part for part in parts if part)
@@ -54,10 +48,6 @@ class WilliamsTable(Typed):
     setup: Setup
     max_size: PositiveInt = MAX_SIZE
     rows: list[WilliamsRow]
-
-    def takes_kept(self, row: WilliamsRow) -> bool:
-        """Return whether the kept similarities of a row will do where its encoder is gone."""
-        return row.vectors == "contextual" and self.max_size == MAX_SIZE
 
 
 class WilliamsSettings(Typed):
@@ -91,17 +81,14 @@ class WilliamsResults(Typed):
 
     def table(self, setup: str, max_size: int = MAX_SIZE) -> pd.DataFrame:
         """Return the last table of a set-up with that longest span: a row for each way."""
-        tables = [table for table in self.tables if (table.setup, table.max_size) == (setup, max_size)]
-        if not tables:
-            raise KeyError(f"no table of {setup} with spans of up to {max_size} words")
+        table = [table for table in self.tables if (table.setup, table.max_size) == (setup, max_size)][-1]
         keys = ["pearson", "spearman", "found", "difference", "t", "p"]
-        return pd.DataFrame({str(row): {key: getattr(row, key) for key in keys} for row in tables[-1].rows}).T
+        return pd.DataFrame({str(row): {key: getattr(row, key) for key in keys} for row in table.rows}).T
 
 
 class WilliamsRecord(Record):
     """Williams's test between records."""
 
-    kind: Literal["williams"] = "williams"
     settings: WilliamsSettings
     results: WilliamsResults | None = None
 
@@ -122,10 +109,9 @@ def williams_table(table: WilliamsTable, corpus: Corpus[Any], place: Path) -> Wi
     rows = []
     for row in table.rows:
         similarities, share = mined[str(row)]
-        values = tests.loc[str(row), ["pearson", "difference", "t", "p"]].to_dict()
-        values |= {"spearman": 100 * spearman(similarities, gold)} | ({} if math.isnan(share) else {"found": share})
-        numbers: dict[str, Any] = {name: round(float(value), 4) for name, value in values.items()}
-        rows.append(WilliamsRowResult(**row.model_dump(exclude_unset=True), **numbers))
+        values = tests.loc[str(row)].to_dict() | {"spearman": 100 * spearman(similarities, gold), "found": share}
+        numbers = {name: round(float(value), 4) for name, value in values.items() if not math.isnan(value)}
+        rows.append(WilliamsRowResult.model_validate(row.model_dump(exclude_unset=True) | numbers))
     return WilliamsTableResult(**table.model_dump(exclude_unset=True, exclude={"rows"}), rows=rows)
 
 
@@ -134,12 +120,12 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Pat
 
     The share is NaN where nothing is sought, or where only the kept similarities are left of the encoder.
     """
-    if row.record is None:
+    if row.vectors == "bm25":
         return bm25(corpus), math.nan
     setup = row.setup or table.setup
     run = encoders_of(RowSettings(record=row.record), place, first=True)[0]
-    trained = run.settings.method is not None
-    if trained and table.takes_kept(row) and not Path(run.encoder["source"]).is_dir():
+    gone = run.settings.method is not None and not Path(run.encoder["source"]).is_dir()
+    if gone and row.vectors == "contextual" and table.max_size == MAX_SIZE:
         length = run.settings.encoder.max_length
         kept = kept_evaluation(run, None, TestSettings(corpus=corpus.name, setup=setup), corpus, length)
         return kept.items, math.nan

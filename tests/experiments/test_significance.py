@@ -24,6 +24,7 @@ def test_all_rows_are_given_the_same_items() -> None:
     found = estimate(drawn["b"], drawn["a"])
     assert (found.value, found.low, found.high) == pytest.approx((0.5, 0.5, 0.5))
     assert found.p == 2 / 100
+    assert estimate(drawn["a"], drawn["a"]).p == 1.0
 
 
 @pytest.mark.parametrize("correlation", ["spearman", "pearson", None])
@@ -41,7 +42,7 @@ def test_a_resample_has_the_scores_of_the_items_that_it_draws(correlation: Corre
                 for row, values in rows.items()
             }
         )
-    drawn = resample(tests, 20, np.random.default_rng(0), {}, progress=False)
+    drawn = resample(tests, 20, np.random.default_rng(0), {})
     random = np.random.default_rng(0)
     for place in range(20):
         all_of_them = random.integers(110, size=110)  # the two tests have no item in common
@@ -61,7 +62,7 @@ def test_an_item_of_two_tests_is_drawn_for_both() -> None:
     )
     assert twice.resampled == pytest.approx(once.resampled)
     assert apart.resampled.var() == pytest.approx(once.resampled.var() / 2, rel=0.2)
-    with pytest.raises(ValueError, match="a test has 60 items, and 2 are given"):
+    with pytest.raises(ValueError, match="shorter"):
         resample([{"a": scored(values)}], 2, np.random.default_rng(0), {}, items=[["x", "y"]])
 
 
@@ -69,12 +70,6 @@ def test_a_pair_is_the_same_item_in_any_order() -> None:
     one = [ScoredPair("a", "b", 1.0), ScoredPair("a", "c", 1.0)]
     other = [WordPair("b", "a", 3.0), WordPair("c", "d", 3.0)]
     assert [x == y for x, y in zip(items_of(one), items_of(other), strict=True)] == [True, False]
-
-
-def test_equal_rows_do_not_differ() -> None:
-    values = np.random.default_rng(3).normal(size=20)
-    drawn = resample([{"a": scored(values), "b": scored(values)}], 50, np.random.default_rng(0), {})
-    assert estimate(drawn["a"], drawn["b"]).p == 1.0
 
 
 def test_without_seeds_the_interval_is_that_of_the_mean_of_items() -> None:
@@ -121,7 +116,7 @@ def test_false_alarms_are_as_rare_as_promised(seeds: int) -> None:
         means = random.normal(size=(2, seeds, 1)) * 0.2  # of each seed: nearly three times the error of the items
         values = random.normal(size=items) + means + 0.5 * random.normal(size=(2, 1, items))
         test = {row: [scored(own)[0] for own in values[i]] for i, row in enumerate("ab")}
-        drawn = resample([test], 100, random, {"a": "a", "b": "b"}, progress=False)
+        drawn = resample([test], 100, random, {"a": "a", "b": "b"})
         alarms += (estimate(drawn["a"], drawn["b"]).p or 0) < 0.05
     assert 0.02 < alarms / tables < 0.09  # 99.9% of draws, if the truth is 5%
 
@@ -138,20 +133,6 @@ def test_false_alarms_far_below_the_level_are_more_where_seeds_spread(spread: fl
         scores = random.normal() + spread * random.normal(size=3)
         alarms += (estimate(Drawn(scores, items, "a"), other).p or 0) < 0.001
     assert least < alarms / tables / 0.001 < most
-
-
-@pytest.mark.slow
-def test_a_bootstrap_that_draws_seeds_and_items_raises_too_many_false_alarms() -> None:
-    random, alarms, tables, items, resamples = np.random.default_rng(0), 0, 1000, 100, 200
-    for _ in range(tables):
-        seeds = 2 * 0.5 * np.sqrt(2 / items) * random.normal(size=(2, 3, 1))  # twice the error of the items
-        scores = random.normal(size=items) + 0.5 * random.normal(size=(2, 1, items)) + seeds
-        means = scores[:, :, random.integers(items, size=(resamples, items))].mean(-1)  # (2, S, R)
-        chosen = random.integers(3, size=(2, 3, resamples))
-        differences = np.subtract(*np.take_along_axis(means, chosen, axis=1).mean(1))  # (R,)
-        other = min((differences >= 0).sum(), (differences <= 0).sum())
-        alarms += 2 * (1 + other) / (1 + resamples) < 0.05
-    assert alarms / tables > 0.08
 
 
 def test_holm_multiplies_the_smallest_p_by_the_number_of_tests() -> None:
