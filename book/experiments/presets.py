@@ -1,14 +1,19 @@
-"""Three sizes of the same code: quick (offline, about a minute), real (public data) and paper (the paper's set-up)."""
+"""Three sizes of the same code: quick (offline, about a minute), real (public data) and paper (the paper's set-up).
+
+And what a chapter trains while it runs: the preset's encoder, for few steps if quick.
+"""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from sentlab.data import STS_TASKS
-from sentlab.training import TrainConfig
+from sentlab.encoder import Encoder
+from sentlab.training import History, TrainConfig, fit, set_seed
 
 
 @dataclass(frozen=True)
@@ -37,31 +42,51 @@ class Preset:
         return f"preset {self.name}: encoder {self.encoder}; methods train on {self.sentences}; {where}"
 
 
-REAL: dict[str, Any] = {"sentences": "sts-unlabelled", "dev": "stsb", "tests": STS_TASKS}
+TOY = ("toy-sentences", "toy-sts", ("toy-sts",))
+REAL = ("sts-unlabelled", "stsb", STS_TASKS)
+QUICK = TrainConfig(steps=450, batch_size=64, learning_rate=1e-3, eval_every=150)
+LONG = TrainConfig(steps=1000, batch_size=64, learning_rate=2e-3, eval_every=50, keep="dev")
+PAPER = TrainConfig(epochs=5, batch_size=64, learning_rate=3e-5, eval_every=125, keep="dev")
 PRESETS = {
-    "quick": Preset(
-        "quick",
-        encoder="tiny",
-        sentences="toy-sentences",
-        dev="toy-sts",
-        tests=("toy-sts",),
-        train=TrainConfig(steps=450, batch_size=64, learning_rate=1e-3, eval_every=150),
-    ),
-    "real": Preset(
-        "real",
-        encoder="tiny",
-        train=TrainConfig(steps=1000, batch_size=64, learning_rate=2e-3, eval_every=50, keep="dev"),
-        **REAL,
-    ),
-    "paper": Preset(
-        "paper",
-        encoder="bert-base-uncased",
-        train=TrainConfig(epochs=5, batch_size=64, learning_rate=3e-5, eval_every=125, keep="dev"),
-        **REAL,
-    ),
+    "quick": Preset("quick", "tiny", *TOY, QUICK),
+    "real": Preset("real", "tiny", *REAL, LONG),
+    "paper": Preset("paper", "bert-base-uncased", *REAL, PAPER),
 }
 
 
 def preset(name: str | None = None) -> Preset:
     """Return the preset of that name; None: the one that the variable SENTLAB_PRESET names, else `quick`."""
     return PRESETS[name or os.environ.get("SENTLAB_PRESET", "quick")]
+
+
+def encoder(preset: Preset, pooling: str = "cls", max_length: int = 32) -> Encoder:
+    """Load the preset's encoder with a pooling and a maximum length in tokens."""
+    return Encoder.from_pretrained(preset.encoder, pooling=pooling, max_length=max_length)
+
+
+def config(preset: Preset, *, quick: Mapping[str, Any] = {}, **changes: Any) -> TrainConfig:
+    """Return the preset's training with other fields, without evaluations; `quick` are more changes if it is quick."""
+    return replace(preset.train, **{"eval_every": None, **changes, **(quick if preset.name == "quick" else {})})
+
+
+def train(
+    kind: Callable[..., Any],
+    encoder: Encoder,
+    rows: Any,
+    config: TrainConfig,
+    dev: Callable[[Encoder], float] | None = None,
+    *,
+    on_step: Callable[[int, Any], Mapping[str, float] | None] | None = None,
+    **arguments: Any,
+) -> tuple[Any, History]:
+    """Make a method and train it: the seed is set before its heads are drawn, so that the same call gives the same.
+
+    Args:
+        kind, arguments: the class of the method, and what it takes.
+        encoder: is trained in place.
+        config: its seed counts for the method, too.
+        rows, dev, on_step: as of `sentlab.fit`.
+    """
+    set_seed(config.seed)
+    method = kind(encoder, **arguments)
+    return method, fit(method, rows, config, dev, on_step=on_step)

@@ -33,7 +33,6 @@ def runs(name: str, folder: str | Path | None = None, where: Mapping[str, Any] |
         where: of a sweep only the runs with these values, setting -> value; the others need not be finished.
 
     Raises:
-        FileNotFoundError: there is no such record.
         NotRun: a run has no results yet.
 
     Example:
@@ -77,11 +76,9 @@ def scores(run: RunRecord, pooling: str | None = None, when: str | None = None) 
 
 
 def values(several: str | Sequence[RunRecord], score: str = "average") -> pd.Series:
-    """Return one score of each run; the name of the Series is that of the record to link to.
+    """Return one score, a key of `scores`, of each of some runs or of a record's.
 
-    Args:
-        several: runs, or the name of their record.
-        score: a key of `scores`.
+    The name of the Series is that of the record to link to.
     """
     several = runs(several) if isinstance(several, str) else several
     return pd.Series([scores(run)[score] for run in several], name=tables.origin(several))
@@ -92,10 +89,9 @@ def dev_curve(run: RunRecord) -> list[dict[str, float]]:
 
     The first row is the score before training, at step 0.
     """
-    if run.results.training is None or not run.results.training.dev:
-        return []
-    rows = list(run.results.training.dev)
-    if rows[0]["step"] == 0:
+    training = run.results.training
+    rows = list(training.dev) if training else []
+    if not rows or rows[0]["step"] == 0:
         return rows
     start = [run.results.before.own[f"{name}-dev"] for name in run.settings.devs]
     return [{"step": 0, "score": sum(start) / len(start)}, *rows]
@@ -123,7 +119,5 @@ def recorded(rows: Mapping[str, tuple[Any, ...]], columns: Sequence[str]) -> pd.
     Example:
         >>> recorded({"PaSeR": (runs("paser/seeds"), None)}, ["stsb", "average"])              # doctest: +SKIP
     """
-    cells = {
-        name: tables.shown([scores(run, *which) for run in seeds], seeds) for name, (seeds, *which) in rows.items()
-    }
-    return pd.DataFrame(cells).T[list(columns)]
+    means = {name: tables.shown([scores(run, *how) for run in seeds], seeds) for name, (seeds, *how) in rows.items()}
+    return pd.DataFrame(means).T[list(columns)]
