@@ -88,7 +88,7 @@ class PaSeR(nn.Module):
 
     Args:
         encoder: trained in place, its masked-LM head too. Its pooling makes the sentence vectors.
-        decoder_layers: layers of the throw-away decoder. The paper found 6 best (Fig. 4).
+        decoder_layers: of the throw-away decoder, which has the encoder's heads and dropout. 6 are best (Fig. 4).
         m, n: scales in Eq. 2, above 0.
         top_phrases: how many phrases of a sentence are masked and asked for, at most. Three suffice (Table 5).
         phrases: text -> its phrases without overlap, the most important first. The text is what the encoder reads of a
@@ -97,7 +97,6 @@ class PaSeR(nn.Module):
             token as "[MASK]" and must keep it, as those of `sentlab.text.views` do, but for `random_crop` and
             `srl_guided`. None leaves the sentence unchanged.
         mlm: add the masked-language-model loss of Eq. 4.
-        dropout: of the decoder, in [0, 1). None takes the encoder's.
 
     Example:
         >>> method = sentlab.methods.PaSeR(sentlab.Encoder.from_pretrained(), decoder_layers=2)
@@ -115,13 +114,12 @@ class PaSeR(nn.Module):
         phrases: Callable[[str], Sequence[Phrase]] = rake_phrases,
         view: View | None = None,
         mlm: bool = True,
-        dropout: float | None = None,
     ):
         super().__init__()
         if encoder.lm_head is None:
             raise ValueError("this encoder's checkpoint has no masked-LM head, which the decoder needs to say words")
         config = encoder.backbone.config
-        dropout = max(dropout_of(encoder).values(), default=0.0) if dropout is None else dropout
+        dropout = max(dropout_of(encoder).values(), default=0.0)
         self.encoder, self.m, self.n, self.top_phrases, self.mlm = encoder, m, n, top_phrases, mlm
         self.phrases, self.view = phrases, view
         longest = encoder.max_length + top_phrases  # a target is shorter than its sentence, but for a [SEP] a phrase

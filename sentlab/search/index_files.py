@@ -5,6 +5,7 @@
     segment-HEX/vectors    float16 or float32 (W, D), a vector a word: the sum of its tokens' vectors.
     segment-HEX/lengths    float16 (K, W), as `sentlab.search.shortlist` rounds one over the length of each span.
     segment-HEX/spans      int32 (W, 2), a word's characters in its text.
+    segment-HEX/kinds      uint8 (W,), as `word_kind` says.
     segment-HEX/words      int64 (n + 1,), each text's first word.
     segment-HEX/texts      the texts in UTF-8.
     segment-HEX/bytes      int64 (n + 1,), where each text begins.
@@ -24,7 +25,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
 from unicodedata import category
 from uuid import uuid4
@@ -36,10 +37,10 @@ from filelock import FileLock
 from sentlab.files import clear, replacing, to_disk, write_json
 from sentlab.search.shortlist import rounded_lengths
 
-FORMAT = "sentlab phrase index 3"
+FORMAT = "sentlab phrase index 4"
 MANIFEST, LOCK = "phrases.json", "phrases.lock"
 SEGMENT = re.compile(r"segment-[0-9a-f]{32}")
-FILES = ("vectors", "lengths", "spans", "words", "bytes", "texts")
+FILES = ("vectors", "lengths", "spans", "kinds", "words", "bytes", "texts")
 DTYPES = ("float16", "float32")
 SMALL = 2**16  # bytes of a file that is as soon read as mapped
 SECONDS = 60.0  # to wait for another process that adds texts
@@ -57,7 +58,6 @@ OPEN = frozenset(
     "a an the my your its our their every to am is are was were be been has had will would shall should can could may "
     "might must".split()
 )
-LONGEST = 8  # bytes of these words
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,7 @@ class Segment:
         self.vectors = self._mapped("vectors", manifest.dtype, extent.words, manifest.dim)
         self.lengths = self._mapped("lengths", "float16", manifest.max_size, extent.words)
         self.spans = self._mapped("spans", "int32", extent.words, 2)
+        self.kinds = self._mapped("kinds", "uint8", extent.words)
         self.words = self._mapped("words", "int64", extent.texts + 1)
         self.bytes = self._mapped("bytes", "int64", extent.texts + 1)
         self.texts = self._mapped("texts", "uint8", extent.bytes)
@@ -132,20 +133,6 @@ class Segment:
 
     def text(self, number: int) -> str:
         return self.texts[self.bytes[number] : self.bytes[number + 1]].tobytes().decode()
-
-    @cached_property
-    def kinds(self) -> np.ndarray:
-        """The kind of each word, uint8 (W,); see `word_kind`."""
-        characters = np.append(np.flatnonzero((self.texts & 0xC0) != 0x80), len(self.texts))  # where each begins
-        first = np.searchsorted(characters, self.bytes[:-1])  # of each text, among all characters
-        places = characters[np.repeat(first, np.diff(self.words))[:, None] + self.spans]  # (W, 2) bytes
-        start, length = places[:, :1], places[:, 1:] - places[:, :1]
-        letters = np.append(self.texts, np.zeros(LONGEST, np.uint8))[start + np.arange(LONGEST)]  # (W, 8)
-        letters[(letters >= ord("A")) & (letters <= ord("Z"))] += 32
-        letters[(np.arange(LONGEST) >= length) | (length > LONGEST)] = 0
-        codes, word = np.unique(letters.view("<u8")[:, 0], return_inverse=True)
-        kinds = [word_kind(int(code).to_bytes(LONGEST, "little").rstrip(b"\0").decode()) for code in codes]
-        return np.array(kinds, np.uint8)[word]
 
     def _mapped(self, name: str, dtype: str, *shape: int) -> np.ndarray:
         path, count = self._place / name, int(np.prod(shape))
@@ -165,6 +152,7 @@ class Segment:
         return ValueError(f"this index is damaged: {self._place / name}, which holds {texts}, {what}; make it anew")
 
 
+@lru_cache(maxsize=2**16)
 def word_kind(word: str) -> int:
     """Return the kind of an English word: PUNCTUATION, NEVER_FIRST and NEVER_LAST as bits."""
     if len(word) == 1 and (word in SIGNS or (category(word)[0] == "P" and word not in PARTS_OF_WORDS)):
@@ -204,6 +192,7 @@ def write_segment(
     place = folder / f"segment-{uuid4().hex}"
     place.mkdir()
     counts = np.zeros(len(texts), dtype=np.int64)
+    kinds = bytearray()
     with open(place / "vectors", "wb") as vectors_file, open(place / "spans", "wb") as spans_file:
         for number, vectors, spans in encoded:
             with np.errstate(over="ignore"):
@@ -214,10 +203,12 @@ def write_segment(
             counts[number] += len(vectors)
             vectors_file.write(rounded.tobytes())
             spans_file.write(spans.astype(np.int32).tobytes())
+            kinds += bytes(word_kind(texts[number][start:end]) for start, end in spans.tolist())
     raw = [text.encode() for text in texts]
     words, sizes = (np.cumsum([0, *numbers], dtype=np.int64) for numbers in (counts, map(len, raw)))
     vectors = np.fromfile(place / "vectors", manifest.dtype).reshape(-1, manifest.dim)
     lengths, scale = rounded_lengths(vectors, words, manifest.max_size)
+    (place / "kinds").write_bytes(kinds)
     (place / "words").write_bytes(words.tobytes())
     (place / "bytes").write_bytes(sizes.tobytes())
     (place / "texts").write_bytes(b"".join(raw))

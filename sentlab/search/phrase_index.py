@@ -150,7 +150,7 @@ class PhraseIndex:
         """Return the spans most similar to each phrase; no two hits of a phrase overlap.
 
         A phrase's vector is the mean of its own tokens' vectors, as a span's is (SLICE, section 3.1). The result is
-        that of comparing every span of every text. Memory grows with the index by a byte a word, for `trim`.
+        that of comparing every span of every text.
 
         Args:
             phrases: Q texts.

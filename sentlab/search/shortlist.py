@@ -39,8 +39,7 @@ class Part(Protocol):
     scale: float
     first_word: int  # its place among all words that are searched
 
-    @property
-    def kinds(self) -> np.ndarray: ...  # of each word, as bits, uint8 (W,)
+    kinds: np.ndarray  # of each word, as bits, uint8 (W,)
 
 
 def best_in(

@@ -11,7 +11,7 @@ import torch
 
 from sentlab.data.rows import LabelledPair, PhrasePair
 from sentlab.encoder import Encoder
-from sentlab.methods.universal import LABELS, Negatives, Universal, task_rows
+from sentlab.methods.universal import Negatives, Universal, task_rows
 
 NLI = [
     LabelledPair("a man plays the guitar", "a man plays", "entailment"),
@@ -51,15 +51,6 @@ def test_nli_is_every_second_batch(names: tuple[str, ...], turn: tuple[str, ...]
     assert rows.turn == turn
     drawn = Counter(rows[rows.place(step)[0]][0] for step in range(1000))
     assert drawn == {name: 1000 * turn.count(name) // len(turn) for name in names}
-
-
-def test_a_batch_of_pairs_holds_each_text_once(encoder: Encoder) -> None:
-    batch = method(encoder).collate([("nli", row) for row in NLI])
-    texts = encoder.tokenizer.batch_decode(batch["input_ids"], skip_special_tokens=True)
-    pairs = [(texts[a], texts[b]) for a, b in zip(batch["first"], batch["second"], strict=True)]
-    assert pairs == [(row.text_a, row.text_b) for row in NLI]
-    assert len(texts) == 7  # of eight, one stands in two pairs
-    assert [LABELS["nli"][i] for i in batch["labels"]] == [row.label for row in NLI]
 
 
 def test_a_batch_of_paraphrases_holds_k_negatives_a_target(encoder: Encoder) -> None:

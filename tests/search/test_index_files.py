@@ -226,7 +226,6 @@ def test_mapped_segments_are_never_written_to_and_hold_no_files_open(
 
 
 def test_kinds_of_words(encoder: Encoder) -> None:
-    """The quick way over all words of a segment is that of each word."""
     text = "of the King, (WHEREAS «girl») Of a although river … although= €5 = 50% ‰ # ~ é of"
     index = PhraseIndex(encoder)
     index.add([text, "", "— café and"])
@@ -234,4 +233,5 @@ def test_kinds_of_words(encoder: Encoder) -> None:
     words = [segment.text(0)[a:b] for a, b in segment.spans[: segment.words[1]]]
     words += [segment.text(2)[a:b] for a, b in segment.spans[segment.words[2] :]]
     assert segment.kinds.tolist() == [word_kind(word) for word in words]
+    assert segment.kinds[[0, 2, 3]].tolist() == [6, 0, 1]  # "of", "King", ","
     assert [word_kind(word) for word in ("king", "...", ",", "#", "~", "THE", "of")] == [0, 0, 1, 0, 1, 4, 6]

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
 from sentlab.training import TrainConfig, fit, set_dropout
-from sentlab.training.fit import as_rows, batch_indices, schedule
+from sentlab.training.fit import as_rows, schedule
 
 
 class Weights(Encoder):
@@ -134,15 +134,6 @@ def test_an_epoch_sees_every_row_once() -> None:
     quiet(method, config(steps=None, epochs=2.0))
     assert sorted(method.seen[:40]) == ROWS == sorted(method.seen[40:])
     assert method.seen[:40] != method.seen[40:]
-
-
-def test_order_of_rows_is_a_pure_function_of_the_step() -> None:
-    settings = config(batch_size=16)
-    batches = [batch_indices(step, 40, settings) for step in range(4)]
-    assert all(len(batch) == 16 for batch in batches)
-    assert len(set(np.concatenate(batches[:2]))) == 32
-    assert np.array_equal(batches[3], batch_indices(3, 40, settings))
-    assert len(batch_indices(0, 5, settings)) == 5  # fewer rows than a batch: all of them
 
 
 def test_schedule_rises_then_falls_to_zero() -> None:

@@ -159,12 +159,3 @@ def test_info_nce_equals_its_formula_written_out(hard_negatives: int) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         loss = info_nce(anchors, candidates, 0.3)  # in float32
     assert loss.item() == pytest.approx(slow, abs=1e-5)
-
-
-def test_info_nce_in_closed_form() -> None:
-    # orthogonal anchors that are their own candidates: every cosine is 1 or 0
-    loss = info_nce(torch.eye(5), 7 * torch.eye(5), 0.5)
-    assert loss.item() == pytest.approx(math.log(1 + 4 * math.exp(-2)), abs=1e-6)
-    assert info_nce(torch.ones(1, 3), -torch.ones(1, 3), 0.05).item() == 0.0  # nothing to confuse it with
-    # all vectors equal: a guess among C
-    assert info_nce(torch.ones(2, 3), torch.ones(6, 3), 0.05).item() == pytest.approx(math.log(6), abs=1e-5)
