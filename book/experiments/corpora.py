@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sentlab import data
 from sentlab.data import Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple, WordPair, readers
-from sentlab.data.catalog import CATALOG, YEARS, Entry, Folder, Joined, chained, public_set
+from sentlab.data.catalog import CATALOG, YEARS, Entry, Folder, Joined, PublicSet, chained
 from sentlab.data.readers import MAX_WORDS, Read
 from sentlab.data.rows import POSITIVE, added_up
 from sentlab.text.words import BM25
@@ -385,34 +385,31 @@ def _of(name: str, make: Callable[[Corpus[Any]], Corpus[Any]]) -> Callable[[str,
 _TRAIN_ONLY = ("train",)
 ALL: dict[str, Entry] = {
     **CATALOG,
-    "wikiqa": public_set(
+    "wikiqa": PublicSet(
         Triple,
         {"train": 0, "dev": 0, "test": 0},  # counts include questions that have no answer
         {
-            read_wikiqa: [
-                "WikiQACorpus/WikiQA-{0}.tsv",
-                "WikiQA/WikiQA-{0}.tsv",
-                "WikiQA/{0}_a.toks + WikiQA/{0}_b.toks + WikiQA/{0}_sim.txt",
-            ]
+            read_wikiqa: "WikiQACorpus/WikiQA-{0}.tsv | WikiQA/WikiQA-{0}.tsv | "
+            "WikiQA/{0}_a.toks + WikiQA/{0}_b.toks + WikiQA/{0}_sim.txt"
         },
         "WikiQACorpus.zip by Yang et al. (2015), or the same tokenised, in three files a split",
     ),
-    "captions": public_set(
+    "captions": PublicSet(
         str,
         {"train": 40_460},  # five of each picture
-        {read_captions: ["captions/Flickr8k.token.txt", "Flickr8k_text/Flickr8k.token.txt"]},
+        {read_captions: "captions/Flickr8k.token.txt | Flickr8k_text/Flickr8k.token.txt"},
         "Flickr8k_text.zip by Hodosh et al. (2013)",
     ),
-    "ppdb-bigrams": public_set(
+    "ppdb-bigrams": PublicSet(
         PhrasePair,
         {"train": 24280, "dev": 500, "test": 499},  # of 24,300 and 500 items, for some lack a word
-        {read_ppdb_bigrams: ["ppdb/ppdb.xxl.b2u.{}"]},
+        {read_ppdb_bigrams: "ppdb/ppdb.xxl.b2u.{}"},
         "the data of Yu and Dredze (2015)",
     ),
-    "ppdb-synonyms": public_set(
+    "ppdb-synonyms": PublicSet(
         PhrasePair,
         {"train": 16101},  # of 53,809 lines, most of which say again what another says
-        {read_ppdb_synonyms: ["ppdb/ppdb_synonyms.txt"]},
+        {read_ppdb_synonyms: "ppdb/ppdb_synonyms.txt"},
         "linguistic_constraints of the GitHub repository nmrksic/counter-fitting",
     ),
     "captions-nli": Joined(_TRAIN_ONLY, str, "captions and nli, without what is in STS", _captions_nli),

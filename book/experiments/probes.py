@@ -31,8 +31,8 @@ from sentlab.encoder import Encoder
 from sentlab.encoder.inference import tokenized
 from sentlab.evaluation import Evaluation, metrics
 from sentlab.evaluation import evaluate as evaluate_rows
-from sentlab.evaluation.sts import TextEncoder, encode_pairs
-from sentlab.evaluation.words import SimilarityResult, similarity_result, unknown_words
+from sentlab.evaluation.sts import Correlations, TextEncoder, encode_pairs
+from sentlab.evaluation.words import similarity_result, unknown_words
 from sentlab.text.words import token_starts, word_places
 from sentlab.training.losses import pair_features
 from torch import Tensor
@@ -227,7 +227,7 @@ def _features(encoder: TextEncoder, corpora: Sequence[Corpus[Any]], features: st
     return [pair_features(tensor(u), tensor(v), features) for u, v in encode_pairs(encoder, corpora)]
 
 
-def evaluate_in_context(encoder: Encoder, corpus: Corpus[WordPairInContext]) -> SimilarityResult:
+def evaluate_in_context(encoder: Encoder, corpus: Corpus[WordPairInContext]) -> Correlations:
     """Score an encoder on pairs of words in their contexts, by `vectors_in_context` (Huang et al. 2012).
 
     Args:

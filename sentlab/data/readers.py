@@ -22,17 +22,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from sentlab.data.rows import (
-    DuplicateQuestion,
-    LabelledPair,
-    PhrasePair,
-    RankingQuery,
-    ScoredPair,
-    Triple,
-    WordPair,
-    WordPairInContext,
-    added_up,
-)
+from sentlab.data import rows as kinds
+from sentlab.data.rows import LabelledPair, ScoredPair, added_up
 
 Row = TypeVar("Row")
 Items = Iterable[tuple[Sequence[Any], str]]  # the columns of each row, and where it is (`file:line`)
@@ -64,7 +55,7 @@ class LeftOut(Exception):
 
 
 def rows_of(items: Items, make: Callable[..., Row]) -> Read[Row]:
-    """Make a row of each item's columns. `make` raises LeftOut for one to leave out, and ValueError for a wrong one."""
+    """Make a row of each item's columns; `make` raises LeftOut for one to leave out, and ValueError for a wrong one."""
     rows: list[Row] = []
     left_out: Counter[str] = Counter()
     for columns, where in items:
@@ -83,10 +74,7 @@ def chained(*parts: Read[Row]) -> Read[Row]:
 
 
 def lines_of(path: str | Path) -> Iterator[str]:
-    """Yield the lines of a file without their ends.
-
-    They end at line feeds alone; `str.splitlines` would also split at U+2028 and U+0085 inside sentences.
-    """
+    """Yield the lines of a file without their ends: line feeds alone, not U+2028 and U+0085 inside sentences."""
     return (line.removesuffix("\n").removesuffix("\r") for line in _whole_lines(path))
 
 
@@ -117,11 +105,8 @@ def csv_records(
 ) -> Items:
     """Yield some columns of CSV with a header row, stripped, and where each record begins; blank lines are skipped.
 
-    pandas.read_csv would fill up short records, rename a second column of one name, and tell no line.
-
-    Args:
-        quotes: double quotes stand around fields with separators or line breaks. False: a quote is plain text.
-        warn: of a quoted field with a tab and a line break, where quotes that are plain text may have joined rows.
+    pandas.read_csv would fill up short records, rename a second column of one name, and tell no line. Without `quotes`
+    a quote is plain text. With `warn` a quoted field with a tab and a line break warns: rows may have been joined.
     """
     csv.field_size_limit(2**31 - 1)  # characters, where the csv module would take 131,072
     reader = csv.reader(_whole_lines(path), delimiter=separator, strict=True) if quotes else None
@@ -149,15 +134,15 @@ def csv_records(
         raise ValueError(f"{path}:1: expected a header row with {', '.join(names)}, found nothing")
 
 
-def json_records(path: str | Path, names: Sequence[str]) -> Items:
+def json_records(*paths: str | Path, names: Sequence[str]) -> Items:
     """Yield some entries of the JSON object of each line, None where one is lacking; blank lines are skipped."""
-    for n, line in enumerate(lines_of(path), 1):
+    for where, line in ((f"{path}:{n}", line) for path in paths for n, line in enumerate(lines_of(path), 1)):
         if line.strip():
             try:
                 item = json.loads(line)
-                yield [item.get(name) for name in names], f"{path}:{n}"
+                yield [item.get(name) for name in names], where
             except (json.JSONDecodeError, RecursionError, AttributeError) as error:
-                raise ValueError(f"{path}:{n}: expected a JSON object with {', '.join(names)} ({error})") from error
+                raise ValueError(f"{where}: expected a JSON object with {', '.join(names)} ({error})") from error
 
 
 def lines_together(*paths: str | Path) -> Items:
@@ -177,7 +162,7 @@ def number(text: Any, low: float, high: float) -> float:
 
 
 def scored_pair(a: str, b: str, gold: str, *, low: float = 0.0, high: float = 5.0, subset: str = "") -> ScoredPair:
-    """Make a scored pair of raw columns."""
+    """Make a scored pair of raw columns, of which the gold may be blank."""
     texts, gold = _texts(a, b, gold, ("",)), gold.strip()
     return ScoredPair(*texts, number(gold, low, high), subset)
 
@@ -210,13 +195,11 @@ def read_sts_year(folder: str | Path) -> Read[ScoredPair]:
     for path in _inputs(folder):
         subset = path.name.removeprefix("STS.input.").removesuffix(".txt")
         gold_path = path.with_name(f"STS.gs.{subset}.txt")
-        pairs = [columns for columns, _ in columns_of(path, 2, more=True)]
-        golds = list(lines_of(gold_path))
+        pairs, golds = [columns for columns, _ in columns_of(path, 2, more=True)], list(lines_of(gold_path))
         if len(pairs) != len(golds):
             raise ValueError(f"{path} has {len(pairs)} lines, but {gold_path} has {len(golds)}")
-        items = (
-            ((a, b, gold), f"{gold_path}:{n}") for n, ((a, b, *_), gold) in enumerate(zip(pairs, golds, strict=True), 1)
-        )
+        together = enumerate(zip(pairs, golds, strict=True), 1)
+        items = (((a, b, gold), f"{gold_path}:{n}") for n, ((a, b, *_), gold) in together)
         parts.append(rows_of(items, partial(scored_pair, subset=subset)))
     return chained(*parts)
 
@@ -234,51 +217,42 @@ def _inputs(folder: str | Path) -> list[Path]:
     return paths
 
 
-def read_stsb(path: str | Path) -> Read[ScoredPair]:
-    """Read STS Benchmark: tab-separated in spite of its ending, no header, quotes are plain text."""
-    return rows_of(columns_of(path, 7, more=True), lambda *columns: scored_pair(columns[5], columns[6], columns[4]))
+def reader(items: Callable[..., Items], make: Callable[..., Row]) -> Callable[..., Read[Row]]:
+    """Return a reader of a simple format: `make` a row of the columns that `items` yields of the file or files."""
+    return lambda *paths: rows_of(items(*paths), make)
 
 
-def read_sick(path: str | Path) -> Read[ScoredPair]:
-    """Read SICK relatedness, 1 to 5: tab-separated with a header row, quotes are plain text."""
-    records = csv_records(path, ("sentence_A", "sentence_B", "relatedness_score"), "\t", quotes=False)
-    return rows_of(records, partial(scored_pair, low=1.0))
+#: Read STS Benchmark: tab-separated in spite of its ending, no header, quotes are plain text.
+read_stsb = reader(
+    partial(columns_of, width=7, more=True), lambda *columns: scored_pair(columns[5], columns[6], columns[4])
+)
+#: Read SICK relatedness, 1 to 5: tab-separated with a header row, quotes are plain text.
+read_sick = reader(
+    partial(csv_records, names=("sentence_A", "sentence_B", "relatedness_score"), separator="\t", quotes=False),
+    partial(scored_pair, low=1.0),
+)
+#: Read SNLI in SentEval's layout: `s1.<split>`, `s2.<split>` and `labels.<split>`, line by line together.
+read_snli = reader(lines_together, labelled_pair)
+#: Read SNLI or MNLI as first released, file after file. Pairs whose annotators did not agree (`-`) are left out.
+read_nli_jsonl = reader(partial(json_records, names=("sentence1", "sentence2", "gold_label")), labelled_pair)
+#: Read MNLI as CSV with quotes.
+read_mnli_csv = reader(partial(csv_records, names=("premise", "hypothesis", "label")), labelled_pair)
 
 
-def read_snli(premises: str | Path, hypotheses: str | Path, labels: str | Path) -> Read[LabelledPair]:
-    """Read SNLI in SentEval's layout: `s1.<split>`, `s2.<split>` and `labels.<split>`, line by line together."""
-    return rows_of(lines_together(premises, hypotheses, labels), labelled_pair)
-
-
-def read_nli_jsonl(*paths: str | Path) -> Read[LabelledPair]:
-    """Read SNLI or MNLI as first released. Pairs whose annotators did not agree (`-`) are left out."""
-    names = ("sentence1", "sentence2", "gold_label")
-    return chained(*(rows_of(json_records(path, names), labelled_pair) for path in paths))
-
-
-def read_mnli_csv(path: str | Path) -> Read[LabelledPair]:
-    """Read MNLI as CSV with quotes and the columns `premise`, `hypothesis` and `label`."""
-    return rows_of(csv_records(path, ("premise", "hypothesis", "label")), labelled_pair)
-
-
-def read_quora(path: str | Path, singles: str | Path | None = None) -> Read[DuplicateQuestion]:
-    """Read Quora question pairs, with a header row that names `question1`, `question2` and `is_duplicate` (0 or 1).
+def read_quora(path: str | Path, singles: str | Path | None = None) -> Read[kinds.DuplicateQuestion]:
+    """Read Quora question pairs, `.tsv` or `.csv` with quotes, `question1`, `question2` and `is_duplicate` (0 or 1).
 
     A duplicate pair becomes a question and its duplicate. Of any other pair the second question becomes a distractor
     and the first is not used, for PaSeR (section 4.1) searches all second questions with those first ones that have a
-    duplicate.
-
-    Args:
-        path: `.tsv`, or the same columns separated by commas; with quotes.
-        singles: comma-separated questions under the header `question_text`, which become distractors.
+    duplicate. `singles` is CSV with `question_text`, all of them distractors.
     """
 
-    def question(first: str, second: str, label: str) -> DuplicateQuestion:
+    def question(first: str, second: str, label: str) -> kinds.DuplicateQuestion:
         if label not in ("0", "1"):
             raise ValueError(f"expected an is_duplicate of 0 or 1, found {label!r}")
         if not first or not second:
             raise LeftOut("missing question")
-        return DuplicateQuestion(first, second) if label == "1" else DuplicateQuestion(second, None)
+        return kinds.DuplicateQuestion(first, second) if label == "1" else kinds.DuplicateQuestion(second, None)
 
     separator = "\t" if Path(path).suffix == ".tsv" else ","
     pairs = rows_of(csv_records(path, ("question1", "question2", "is_duplicate"), separator), question)
@@ -288,15 +262,12 @@ def read_quora(path: str | Path, singles: str | Path | None = None) -> Read[Dupl
     return chained(pairs, rows_of(alone, question))
 
 
-def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]:
+def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[kinds.RankingQuery]:
     """Read AskUbuntu questions, by their titles, with the candidates that a search engine found for them.
 
     A query that needs a question without a title is left out and counted, and so are relevant ids that are no
-    candidates.
-
-    Args:
-        texts: `text_tokenized.txt`: id, title and body, separated by tabs.
-        queries: `dev.txt` or `test.txt`: query id, relevant ids, candidate ids and a BM25 score for each candidate.
+    candidates. `text_tokenized.txt` has id, title and body, separated by tabs; `dev.txt` and `test.txt` have query id,
+    relevant ids, candidate ids and a BM25 score for each candidate.
     """
     titles: dict[str, str] = {}
     for (key, title, *_), where in columns_of(texts, 2, more=True):
@@ -304,7 +275,7 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
             raise ValueError(f"{where}: {key} has another title above")
     strays = 0
 
-    def ranking(query: str, relevant: str, candidates: str, scores: str) -> RankingQuery:
+    def ranking(query: str, relevant: str, candidates: str, scores: str) -> kinds.RankingQuery:
         nonlocal strays
         keys, right = candidates.split(), set(relevant.split())
         if not len(set(keys)) == len(keys) == len(scores.split()) > 0:
@@ -313,23 +284,21 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[RankingQuery]
         strays += len(right - set(keys))
         if not all(questions):
             raise LeftOut("missing question")
-        return RankingQuery(questions[0], tuple(questions[1:]), tuple(key in right for key in keys))
+        return kinds.RankingQuery(questions[0], tuple(questions[1:]), tuple(key in right for key in keys))
 
     read = rows_of(columns_of(queries, 4), ranking)
     return Read(read.rows, added_up(read.left_out, {"relevant id that is no candidate": strays}))
 
 
-def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[WordPair]:
+def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[kinds.WordPair]:
     """Read pairs of words with a graded similarity from 0 to `highest`: SimLex-999, both halves of WS-353, MEN.
 
     Each line holds two words and a score, separated by tabs or else by blanks. SimLex-999 as first released has a
     header row and more columns.
     """
 
-    def pair(a: str, b: str, score: str) -> WordPair:
-        if not a or not b:
-            raise ValueError("a word is missing")
-        return WordPair(a, b, number(score, 0, highest))
+    def pair(a: str, b: str, score: str) -> kinds.WordPair:
+        return kinds.WordPair(_word(a), _word(b), number(score, 0, highest))
 
     header = next(lines_of(path), "")
     if "SimLex999" in header.split("\t"):
@@ -337,20 +306,24 @@ def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[WordPair]:
     return rows_of(columns_of(path, 3, separator="\t" if "\t" in header else None), pair)
 
 
-def read_scws(path: str | Path) -> Read[WordPairInContext]:
-    """Read SCWS, pairs of words each marked in a passage, with the mean of ten ratings, from `ratings.txt`.
+def read_scws(path: str | Path) -> Read[kinds.WordPairInContext]:
+    """Read SCWS, pairs of words each marked `<b> word </b>` in a passage, with the mean of ten ratings.
 
-    Pairs of a word with itself are rows like any other, for their contexts differ. The marks `<b> word </b>` are taken
-    out of the contexts; one blank stands between any two tokens.
+    The marks are taken out of the contexts; one blank stands between any two tokens.
     """
 
-    def pair(*columns: str) -> WordPairInContext:
-        _, word_a, _, word_b, _, context_a, context_b, mean, *_ = columns
-        if not word_a or not word_b:
-            raise ValueError("a word is missing")
-        return WordPairInContext(word_a, word_b, number(mean, 0, 10), *_marked(context_a), *_marked(context_b))
+    def pair(*columns: str) -> kinds.WordPairInContext:
+        _, a, _, b, _, context_a, context_b, mean, *_ = columns
+        score = number(mean, 0, 10)
+        return kinds.WordPairInContext(_word(a), _word(b), score, *_marked(context_a), *_marked(context_b))
 
     return rows_of(columns_of(path, 18), pair)
+
+
+def _word(text: str) -> str:
+    if not text:
+        raise ValueError("a word is missing")
+    return text
 
 
 def _marked(context: str) -> tuple[str, tuple[int, int]]:
@@ -364,10 +337,7 @@ def _marked(context: str) -> tuple[str, tuple[int, int]]:
 
 
 def read_semeval_5a(path: str | Path) -> Read[LabelledPair]:
-    """Read SemEval-2013 task 5(a): does a word mean the same as a phrase of two words (`similar`, `dissimilar`)?
-
-    Four lines an item: both words of the phrase, each with its tag behind a tab; the single word; 1 or 0.
-    """
+    """Read SemEval-2013 task 5(a): both words of a phrase, each with its tag; a word; 1 if it means the same, or 0."""
     labels = {"1": "similar", "0": "dissimilar"}
     return rows_of(tagged_items(path, 4), lambda *item: LabelledPair(*phrase_and_word(*item[:3]), labels[item[3]]))
 
@@ -378,9 +348,7 @@ def tagged_items(path: str | Path, size: int) -> Items:
     for start in range(0, len(lines), size):
         item, where = lines[start : start + size], f"{path}:{start + 1}"
         if len(item) < size or [line.count("\t") for line in item[:3]] != [1, 1, 0]:
-            raise ValueError(
-                f"{where}: expected {size} lines, word<TAB>tag twice and a single word first, found {item}"
-            )
+            raise ValueError(f"{where}: expected {size} lines, word<TAB>tag twice and a single word first: {item}")
         yield [line.split("\t")[0].strip() for line in item], where
 
 
@@ -391,22 +359,19 @@ def phrase_and_word(first: str, second: str, word: str) -> tuple[str, str]:
     return f"{first} {second}", word
 
 
-def read_ppdb(path: str | Path) -> Read[PhrasePair]:
+def read_ppdb(path: str | Path) -> Read[kinds.PhrasePair]:
     """Read the Paraphrase Database 2.0, as section 3.1 of the Universal paper prepares it before it balances it.
 
     Entailment in either direction is `entailment`, in the file's order of phrases. Left out and counted are the labels
     Exclusion and OtherRelated, phrases of more than 6 words, rules with nonterminals such as `[NP/NP,1]`, blank phrases
     and pairs equal but for case. The score is the feature `Equivalence`, the probability that both mean the same, or
-    nan. PPDB 1.0, which has no label, is refused.
-
-    Args:
-        path: `ppdb-2.0-<size>-phrasal`: head, phrase, paraphrase, `name=value` features, alignment and entailment
-            label a line, separated by `|||`. It is large, so it is read line by line.
+    nan. PPDB 1.0, which has no label, is refused. `ppdb-2.0-<size>-phrasal` has head, phrase, paraphrase, `name=value`
+    features, alignment and entailment label a line, separated by `|||`.
 
     Source: Pavlick et al. (2015); Li and Zhao (2020), section 3.1.
     """
 
-    def pair(_: str, a: str, b: str, features: str, __: str, label: str) -> PhrasePair:
+    def pair(_: str, a: str, b: str, features: str, __: str, label: str) -> kinds.PhrasePair:
         if label not in PPDB_RELATIONS:
             raise ValueError(f"expected a label out of {', '.join(PPDB_RELATIONS)}, found {label!r}")
         relation = PPDB_RELATIONS[label]
@@ -421,23 +386,22 @@ def read_ppdb(path: str | Path) -> Read[PhrasePair]:
         if a.lower() == b.lower():
             raise LeftOut("equal but for case")
         equivalence = _EQUIVALENCE.search(features)
-        return PhrasePair(a, b, relation, number(equivalence[1], 0, 1) if equivalence else math.nan)
+        return kinds.PhrasePair(a, b, relation, number(equivalence[1], 0, 1) if equivalence else math.nan)
 
     return rows_of(columns_of(path, 6, separator="|||"), pair)
 
 
-def read_msmarco(path: str | Path, limit: int | None = None) -> Read[Triple]:
-    """Read MS MARCO's triples of a query, a positive and a negative passage, `triples.train.small.tsv`.
+def read_msmarco(path: str | Path, limit: int | None = None) -> Read[kinds.Triple]:
+    """Read MS MARCO's triples of a query, a positive and a negative passage, no further than to the limit of lines.
 
-    The file has 39,780,811 lines and 27 GB, so it is read line by line and no further than to the limit. Its queries
-    and positive passages come again and again; each is in memory once.
+    Its queries and positive passages come again and again; each is in memory once.
     """
     known: dict[str, str] = {}
 
-    def triple(query: str, positive: str, negative: str) -> Triple:
+    def triple(query: str, positive: str, negative: str) -> kinds.Triple:
         if not (query and positive and negative):
             raise LeftOut("blank text")
-        return Triple(known.setdefault(query, query), known.setdefault(positive, positive), negative)
+        return kinds.Triple(known.setdefault(query, query), known.setdefault(positive, positive), negative)
 
     return rows_of(islice(columns_of(path, 3), limit), triple)
 

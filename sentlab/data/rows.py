@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from numbers import Real
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
 Row = TypeVar("Row")
 
@@ -43,10 +43,7 @@ class Triple:
 
 @dataclass(frozen=True, slots=True)
 class PhrasePair:
-    """Two words or phrases, their relation (`equivalence`, `entailment`, `independent`) and a score in [0, 1].
-
-    The score is nan where the source gives none.
-    """
+    """Two phrases, their relation (`equivalence`, `entailment`, `independent`) and a score in [0, 1] or nan."""
 
     phrase_a: str
     phrase_b: str
@@ -65,10 +62,7 @@ class WordPair:
 
 @dataclass(frozen=True, slots=True)
 class WordPairInContext:
-    """Two words, a graded similarity of what they mean in their contexts, and where they stand in them.
-
-    `context_a[slice(*span_a)]` is the occurrence of `word_a` that was judged, and so for b. Both words may be the same.
-    """
+    """Two words and a graded similarity in their contexts, `context_a[slice(*span_a)]` being the first one's."""
 
     word_a: str
     word_b: str
@@ -98,10 +92,7 @@ class DuplicateQuestion:
 
 @dataclass(frozen=True, slots=True)
 class PhraseInContext:
-    """A phrase to look for and a longer text; `context[start:end]` is the best match and `score` grades it, 0 to 5.
-
-    `start` and `end` count characters.
-    """
+    """A phrase to look for and a longer text; `context[start:end]` is the best match and `score` grades it, 0 to 5."""
 
     phrase: str
     context: str
@@ -118,7 +109,7 @@ class Corpus(Sequence[Row], Generic[Row]):
         name: the name it is loaded by, such as `stsb` or `toy-sts`.
         split: `train`, `dev` or `test`.
         rows: the rows, in file order.
-        source: where they come from. Words such as a file name, a hub data set, or `toy world, seed 0`.
+        source: where they come from: a file name, a hub data set, or `toy world, seed 0`.
         left_out: reason -> number of rows that the files hold and this corpus leaves out.
     """
 
@@ -131,11 +122,7 @@ class Corpus(Sequence[Row], Generic[Row]):
     def __len__(self) -> int:
         return len(self.rows)
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
+    def __getitem__(self, index: Any) -> Any:
         return self.rows[index]
 
     def __iter__(self) -> Iterator[Row]:
@@ -158,27 +145,20 @@ class Corpus(Sequence[Row], Generic[Row]):
 
 
 def added_up(*left_out: Mapping[str, int]) -> dict[str, int]:
-    """Add up the number of rows left out for each reason, over several parts; a reason without rows is dropped."""
+    """Add up the rows left out for each reason, over several parts; a reason without rows is dropped."""
     return dict(sum(map(Counter, left_out), Counter[str]()))
 
 
 POSITIVE = 4.0  # from this gold score on, two texts count as saying the same; Gao et al. (2021) begin above it
-# lowest and highest score of a row; the other kinds with a score take any finite number
 SCALES: dict[type, tuple[float, float]] = {ScoredPair: (0.0, 5.0), PhraseInContext: (0.0, 5.0), PhrasePair: (0.0, 1.0)}
-FINITE = (-1.7e308, 1.7e308)
+FINITE = (-1.7e308, 1.7e308)  # of the other kinds with a score
 
 
-def check_rows(corpus: Corpus[Any], *kinds: type, least: int = 1) -> None:
-    """Refuse a corpus whose rows are of other kinds, fewer than `least`, or have a score that is not on their scale.
-
-    Raises:
-        TypeError: it is no corpus; says how to make one.
-        ValueError: names the corpus and, where one row is at fault, its index.
-    """
-    if not isinstance(corpus, Corpus):  # such as a slice of one
-        kind = type(corpus).__name__
-        raise TypeError(f"give a Corpus, not a {kind}: Corpus('mine', 'test', tuple(rows), 'where they come from')")
+def check_rows(corpus: Corpus[Any], *kinds: type) -> None:
+    """Refuse a corpus without rows, with rows of other kinds, or with a score that is not on their scale."""
     where = f"{corpus.name} ({corpus.split})"
+    if not corpus:
+        raise ValueError(f"{where} holds no rows")
     for i, row in enumerate(corpus):
         if not isinstance(row, kinds):
             names = " or ".join(kind.__name__ for kind in kinds)
@@ -187,5 +167,3 @@ def check_rows(corpus: Corpus[Any], *kinds: type, least: int = 1) -> None:
         low, high = SCALES.get(type(row), FINITE)
         if not (isinstance(score, Real) and low <= float(score) <= high):
             raise ValueError(f"row {i} of {where} has the score {score!r}; expected one from {low:g} to {high:g}")
-    if len(corpus) < least:
-        raise ValueError(f"{where} must hold {least} or more rows; it holds {len(corpus)}")

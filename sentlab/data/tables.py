@@ -47,16 +47,15 @@ def from_file(
         kind: `texts` gives strings, `pairs` ScoredPair rows and `triples` Triple rows.
         columns: their names in the file. None: `text`, or `text_a`, `text_b` and `score`, or `anchor`, `positive`
             and `negative`.
-        scale: of pairs: the lowest and the highest possible score. Scores are mapped to 0 to 5, as in STS. A
-            correlation does not change by that.
+        scale: of pairs: the lowest and the highest possible score. Scores are mapped to 0 to 5, as in STS, which
+            changes no correlation.
         separator: between columns. None: a comma in `.csv`, a tab in `.tsv`.
         quotes: double quotes stand around fields that hold separators or line breaks. False: a quote is plain text.
         name: of the corpus. None: that of the file.
         split: `train`, `dev` or `test`.
 
     Raises:
-        ValueError: another format, a column that is not there, a value that is no text or no score on the scale, or no
-            row at all. The message names the file, the line or row, and the column.
+        ValueError: another format, or rows that are not of this kind; names the file, the line or row, and the column.
 
     Example:
         >>> corpus = sentlab.data.from_file("reviews.csv", columns="review")
@@ -69,9 +68,11 @@ def from_file(
         separator = separator or SEPARATORS[plain.suffix]
         items = readers.csv_records(path, names, separator, quotes=quotes, warn=True)
     elif plain.suffix == ".jsonl":
-        items = readers.json_records(path, names)
+        items = readers.json_records(path, names=names)
     elif path.suffix == ".parquet":
-        items = _of_frame(_parquet(path), names, str(path))
+        import pandas
+
+        items = _of_frame(pandas.read_parquet(path), names, str(path))
     elif plain.suffix == ".txt" and kind == "texts":
         items = (((line,), f"{path}:{n}") for n, line in enumerate(readers.lines_of(path), 1))
     else:
@@ -93,11 +94,7 @@ def from_table(
 
     Args:
         table: the table. None and NaN are missing values.
-        kind, columns, scale, split: as in `from_file`.
-        name: of the corpus.
-
-    Raises:
-        ValueError: as in `from_file`; a row is counted from 0.
+        kind, columns, scale, name, split: as in `from_file`.
 
     Example:
         >>> corpus = sentlab.data.from_table(datasets.load_dataset("imdb", split="train"))
@@ -117,15 +114,6 @@ def _names(kind: str, columns: str | Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def _parquet(path: Path) -> pandas.DataFrame:
-    import pandas
-
-    try:
-        return pandas.read_parquet(path)
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path}: not a whole Parquet file ({error})") from error
-
-
 def _of_frame(frame: pandas.DataFrame, names: Sequence[str], place: str) -> Items:
     for name in names:
         if list(frame.columns).count(name) != 1:
@@ -140,23 +128,18 @@ def _rows(items: Items, kind: str, names: Sequence[str], scale: tuple[float, flo
         raise ValueError(f"scale must be the lowest and the highest score, such as (0, 5), got {scale!r}")
 
     def row(*values: Any) -> Any:
-        texts = [
-            _text(value, name)
-            for value, name in zip(values, names, strict=True)
-            if kind != "pairs" or name != names[-1]
-        ]
+        count = 2 if kind == "pairs" else len(names)
+        texts = [_text(value, name) for value, name in zip(values[:count], names, strict=False)]
         if not all(texts):
             raise LeftOut("blank text")
         if kind != "pairs":
             return Triple(*texts) if kind == "triples" else texts[0]
-        if _missing(values[-1]) or values[-1] == "":
+        if _missing(values[2]) or values[2] == "":
             raise LeftOut("no score")
-        if isinstance(values[-1], bool):
-            raise ValueError(f"column {names[-1]!r}: expected a score, found {values[-1]}")
         try:
-            score = readers.number(values[-1], low, high)
+            score = readers.number(values[2], low, high)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"column {names[-1]!r}: {error}; give its scale if it has another") from error
+            raise ValueError(f"column {names[2]!r}: {error}; give its scale if it has another") from error
         return ScoredPair(texts[0], texts[1], 5 * (score - low) / (high - low))
 
     read = readers.rows_of(items, row)

@@ -33,16 +33,7 @@ NAMES = tuple(ROWS)
 
 
 def load(name: str, split: str = "test", *, size: int | None = None) -> Corpus[Any]:
-    """Load a corpus of the toy world: its rows, or the first `size` of them.
-
-    Raises:
-        ValueError: there is no such corpus or split, or it has fewer rows.
-
-    Example:
-        >>> from sentlab.data import toy
-        >>> len(toy.load("toy-sts", "dev", size=100))
-        100
-    """
+    """Load a corpus of the toy world: its rows, or the first `size` of them."""
     corpus = _whole(name, split)
     if size is not None and not 0 < size <= len(corpus):
         raise ValueError(f"{name} has {len(corpus)} rows in {split!r}; size must be from 1 to that, not {size}")
@@ -54,11 +45,8 @@ def _whole(name: str, split: str) -> Corpus[Any]:
     with lzma.open(WORLD, "rt", encoding="utf-8") as lines:
         for line in lines:
             if line.startswith(json.dumps({"name": name, "split": split})[:-1]):
-                return Corpus(name, split, tuple(_rows(ROWS[name], json.loads(line)["rows"])), "toy world, seed 0")
+                row, values = ROWS[name], json.loads(line)["rows"]
+                if row is not str:
+                    values = [row(*(tuple(part) if isinstance(part, list) else part for part in of)) for of in values]
+                return Corpus(name, split, tuple(values), "toy world, seed 0")
     raise ValueError(f"the toy world has {', '.join(NAMES)} in train, dev and test; not {name!r} in {split!r}")
-
-
-def _rows(row: type, values: list[Any]) -> list[Any]:
-    if row is str:
-        return values
-    return [row(*(tuple(part) if isinstance(part, list) else part for part in parts)) for parts in values]

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from sentlab.data import DuplicateQuestion, PhraseInContext, RankingQuery, ScoredPair
-from sentlab.data.rows import Corpus, check_rows
+from sentlab.data.rows import Corpus
 from sentlab.evaluation import metrics, words
 from sentlab.evaluation.mining import Setup, evaluate_mining
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
@@ -72,8 +72,7 @@ def evaluate(
         rows: a corpus, a list of rows of one kind, or a name. Of a name the `test` split is loaded.
         setup: for PhraseInContext: what of a context is compared, as in `evaluate_mining`. None means `spans`.
 
-    Returns:
-        Scores are named after the corpus: `sts12`, `quora map`, `quora mrr@10`, `stsb-context spans pearson`.
+    Scores are named after the corpus: `sts12`, `quora map`, `quora mrr@10`, `stsb-context spans pearson`.
 
     Example:
         >>> result = evaluate(sentlab.Encoder.from_pretrained(pooling="mean"), "toy-sts", progress=False)
@@ -81,7 +80,6 @@ def evaluate(
     """
     corpus = one_corpus(rows, *KINDS, folder=folder)
     name, kind, left_out = corpus.name, type(corpus[0]), dict(corpus.left_out)
-    check_rows(corpus, kind)
     if kind in (DuplicateQuestion, RankingQuery):
         rank = evaluate_retrieval if kind is DuplicateQuestion else evaluate_reranking
         ranked = rank(encoder, corpus, progress=progress)

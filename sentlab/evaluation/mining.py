@@ -49,8 +49,6 @@ class MiningResult(Result):
     """What `evaluate_mining` found.
 
     Args:
-        name: of the corpus, such as `stsb-context`.
-        setup: `full`, `ngrams`, `spans` or `start_end`.
         pearson, spearman: correlations of similarities and gold x 100. NaN where all similarities are the same.
         found: of the rows with a gold of 4 or more, the share x 100 whose best n-gram is the true match. Characters in
             both are at least half of the characters in either. NaN without such a row, or where n-grams are not sought.
@@ -59,7 +57,6 @@ class MiningResult(Result):
         left_out: reason -> number of rows that are not scored.
     """
 
-    name: str
     setup: str
     pearson: float
     spearman: float
@@ -86,20 +83,16 @@ def evaluate_mining(
     Args:
         encoder: anything with `encode`; for `spans` and `start_end` a `sentlab.Encoder`, whose last layer is used,
             whatever its pooling and without a fitted `post`. Only of a `sentlab.Encoder` is it known what it would cut.
-        corpus: a corpus or a list of PhraseInContext rows, or a name. Of a name the `test` split is loaded.
+        corpus: a corpus or a list of PhraseInContext rows, or a name, of which the `test` split is loaded.
         setup: what of a context is compared, as above.
         max_size: words an n-gram has at most. Not for `full`.
         folder, progress: as in `evaluate_sts`. No bar is shown by `spans` and `start_end`.
-
-    Raises:
-        ValueError: an unknown set-up, rows of another type, fewer than two, or with a match outside of the context, or
-            texts that the encoder would cut.
 
     Source: SLICE, section 5 and Table 1.
     """
     if setup not in get_args(Setup):
         raise ValueError(f"unknown setup {setup!r}; choose one of {', '.join(get_args(Setup))}")
-    corpus = one_corpus(corpus, PhraseInContext, folder=folder, least=2)
+    corpus = one_corpus(corpus, PhraseInContext, folder=folder)
     if any(not 0 <= row.start < row.end <= len(row.context) for row in corpus):
         raise ValueError(f"{corpus.name}: start and end are places of characters in the context; a row has others")
     if isinstance(encoder, Encoder):
@@ -110,8 +103,7 @@ def evaluate_mining(
         return _result(corpus, setup, metrics.cosine_similarity(phrases, contexts).round(DECIMALS))
     if setup == "ngrams":
         return _result(corpus, setup, *_best_ngrams(encoder, corpus, max_size, progress))
-    if not isinstance(encoder, Encoder):
-        raise TypeError(f"{setup} needs the token vectors of a sentlab.Encoder; this is a {type(encoder).__name__}")
+    assert isinstance(encoder, Encoder), "spans need the token vectors of a sentlab.Encoder"
     return _result(corpus, setup, *_best_spans(encoder, corpus, max_size, setup))
 
 
@@ -166,10 +158,7 @@ def _best_spans(
 def _best_start_end(
     phrase: np.ndarray, vectors: np.ndarray, boundaries: np.ndarray, max_size: int
 ) -> tuple[float, int, int]:
-    """The span of vectors (T, D) whose first and last token are, side by side, most like those of a phrase (t, D).
-
-    Returns the cosine, the span's first token, and the one after its last.
-    """
+    """The span whose first and last token are most like those of a phrase: cosine, first token, one after its last."""
     first, last = (vectors[places].astype(np.float64) for places in (boundaries[:-1], boundaries[1:] - 1))  # (W, D)
     dots = (first @ phrase[0])[:, None] + last @ phrase[-1]  # (W, W): spans from word i to word j
     lengths = np.sqrt((first**2).sum(1)[:, None] + (last**2).sum(1)) * np.linalg.norm(phrase[[0, -1]])
@@ -208,5 +197,4 @@ def _result(
         shared = (np.minimum(matches[:, 1], true[:, 1]) - np.maximum(matches[:, 0], true[:, 0])).clip(min=0)
         either = (matches[:, 1] - matches[:, 0]) + (true[:, 1] - true[:, 0]) - shared
         found = 100 * float((shared >= OVERLAP * either)[positive].mean())
-    left_out = dict(corpus.left_out)
-    return MiningResult(corpus.name, setup, pearson, spearman, found, similarities, matches, left_out)
+    return MiningResult(setup, pearson, spearman, found, similarities, matches, dict(corpus.left_out))

@@ -43,11 +43,10 @@ class RetrievalResult(Result):
     """What `evaluate_retrieval` or `evaluate_reranking` found.
 
     Args:
-        name: of the corpus, such as `quora`.
         map: mean average precision over the full ranking, x 100.
         mrr: mean reciprocal rank x 100. A query without a relevant text among the first ten counts 0.
         candidates: texts to rank for each query. In reranking it is the mean number.
-        own_text: queries whose own text is in the corpus, where their ranking skips it. In reranking it is 0.
+        own_text: queries whose own text is in the corpus, where their ranking skips it.
         left_out: reason -> number of rows and queries that are not scored.
         precisions: average precision x 100 of each query that was scored, float64 (Q,), in order.
     """
@@ -68,11 +67,9 @@ class RetrievalResult(Result):
 def evaluate_retrieval(
     encoder: TextEncoder, corpus: Rows = "quora", *, folder: str | Path | None = None, progress: bool | None = None
 ) -> RetrievalResult:
-    """Search a corpus of questions with questions that have a duplicate in it (PaSeR, Table 3, QQP).
+    """Search a corpus of DuplicateQuestion rows with those that have a duplicate in it (PaSeR, Table 3, QQP).
 
-    Args:
-        encoder, folder, progress: as in `evaluate_sts`.
-        corpus: a corpus or a list of DuplicateQuestion rows, or a name. Of a name the `test` split is loaded.
+    The arguments are those of `evaluate_sts`, with one corpus.
     """
     corpus = one_corpus(corpus, DuplicateQuestion, folder=folder)
     if any(row.duplicate is not None and not row.duplicate.strip() for row in corpus):
@@ -98,9 +95,7 @@ def evaluate_reranking(
     """Rank the given candidates of each query (PaSeR, Table 3, AskUbuntu).
 
     Queries without a relevant candidate are left out and counted, as is the custom on AskUbuntu; those to which all
-    candidates are relevant are kept.
-
-    Args: as in `evaluate_retrieval`, of RankingQuery rows.
+    candidates are relevant are kept. The arguments are those of `evaluate_retrieval`, of RankingQuery rows.
     """
     corpus = one_corpus(corpus, RankingQuery, folder=folder)
     if any(len(row.relevant) != len(row.candidates) for row in corpus):
@@ -118,24 +113,16 @@ def evaluate_reranking(
 def nearest(
     encoder: TextEncoder, queries: Sequence[str], corpus: Sequence[str], k: int = 3, *, progress: bool | None = None
 ) -> pd.DataFrame:
-    """Find the texts nearest to each query by cosine, to be looked at (PaSeR, Table 6).
+    """Find the k texts nearest to each query by cosine, to be looked at (PaSeR, Table 6).
 
-    Tables of two encoders go side by side with `pd.concat({"a": ..., "b": ...}, axis=1)`.
-
-    Args:
-        encoder, progress: as in `evaluate_sts`.
-        queries: texts; repeated ones count once.
-        corpus: texts; repeated ones count once, and a query never finds its own text.
-        k: texts for each query, if the corpus has as many.
+    Repeated queries and texts count once, and a query never finds its own text.
 
     Returns:
-        Rows named by `query` and `rank` (from 1), with the columns `text` and `cosine`.
+        Rows named by `query` and `rank` (from 1), with the columns `text` and `cosine`. Tables of two encoders go side
+        by side with `pd.concat({"a": ..., "b": ...}, axis=1)`.
 
     Example:
-        >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")
-        >>> table = nearest(encoder, ["He plays a guitar."], ["The guitar is old.", "It rains."], k=1, progress=False)
-        >>> list(table.columns)
-        ['text', 'cosine']
+        >>> nearest(encoder, ["He plays a guitar."], ["The guitar is old.", "It rains."], k=1)  # doctest: +SKIP
     """
     queries, texts = list(dict.fromkeys(checked(queries))), list(dict.fromkeys(checked(corpus)))
     vectors, searched = encode_groups(encoder, queries, texts, progress=progress)
@@ -168,7 +155,7 @@ def top_k(queries: Any, corpus: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     for start in range(0, len(queries), CHUNK):
         rows = slice(start, start + CHUNK)
         best = np.empty((len(queries[rows]), 0), np.int64)
-        for first, steps in _blocks(_unit(queries[rows]), corpus):
+        for first, steps in _blocks(metrics.unit_rows(queries[rows]), corpus):
             # one number that sorts by cosine and then by place: no two are equal, so partitions are unambiguous
             keys = steps.astype(np.int64) * PLACES + (PLACES - 1 - first - np.arange(steps.shape[1]))
             best = np.concatenate([best, keys], axis=1)
@@ -188,7 +175,7 @@ def relevant_places(
     the number of rows before it.
 
     Args:
-        queries, corpus: as in `top_k`.
+        queries, corpus: (Q, D) and (N, D).
         relevant: for each query the different rows of the corpus that are relevant.
         ignored: for each query rows that are left out of its ranking, none of them relevant.
 
@@ -203,8 +190,8 @@ def relevant_places(
     before = np.zeros(len(wanted), np.int64)
     for start in range(0, len(wanted), CHUNK):
         rows = slice(start, start + CHUNK)
-        unit = _unit(queries[owners[rows]])  # (c, D)
-        cosines = np.rint(STEPS * np.einsum("pd,pd->p", unit, _unit(corpus[wanted[rows]])))  # (c,)
+        unit = metrics.unit_rows(queries[owners[rows]])  # (c, D)
+        cosines = np.rint(STEPS * np.einsum("pd,pd->p", unit, metrics.unit_rows(corpus[wanted[rows]])))  # (c,)
         skipped = [[*relevant[owner], *ignored[owner]] for owner in owners[rows]]
         skipped_rows = np.repeat(np.arange(len(unit)), list(map(len, skipped)))
         skipped_columns = np.fromiter(chain(*skipped), np.int64)
@@ -236,13 +223,6 @@ def _result(
 def _blocks(unit: np.ndarray, corpus: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """For `CHUNK` rows of the corpus at a time, the first one's place and all cosines as multiples of 1 / STEPS."""
     for first in range(0, len(corpus), CHUNK):
-        cosines = unit @ _unit(corpus[first : first + CHUNK]).T  # (c, n)
+        cosines = unit @ metrics.unit_rows(corpus[first : first + CHUNK]).T  # (c, n)
         cosines *= STEPS
         yield first, np.rint(cosines, out=cosines)
-
-
-def _unit(rows: np.ndarray) -> np.ndarray:
-    """Rows (n, D) in float64 and scaled to length 1; a row of zeros stays."""
-    rows = rows.astype(np.float64)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -43,56 +43,40 @@ class Result:
         return pd.DataFrame([columns], index=[name])
 
     def __repr__(self) -> str:
-        name, columns = self._row()
-        values = (
-            f"{key} {value:.2f}" if isinstance(value, float) else f"{key} {value}" for key, value in columns.items()
-        )
-        return f"{type(self).__name__}({name}: {', '.join(values)})"
+        return f"{type(self).__name__}:\n{self.table().to_string(float_format='{:.2f}'.format)}"
 
     def _repr_html_(self) -> str:
         return self.table().to_html(float_format="{:,.2f}".format)
 
 
-@dataclass(frozen=True, repr=False)
-class CorporaResult(Result):
-    """A result on several corpora.
+@dataclass(frozen=True, repr=False, eq=False)
+class Correlations(Result):
+    """What `evaluate_sts` or `evaluate_similarity` found, on one corpus or more.
 
     Args:
-        corpora: name -> the rows.
+        label: what the scores are, such as `spearman x 100, all`.
         scores: name -> correlation x 100, such as {"sts12": 72.37}; nan where all cosines are the same.
+        cosines: name -> the cosine of each pair, float64 (n,), in order.
+        left_out: name -> reason -> number of pairs left out.
+        subsets: of STS, name -> sub-set -> correlation x 100. Empty for a task without sub-sets (STS-B, SICK).
+        unknown: of words, name -> how many of the pairs hold one that the encoder does not know. They are scored all
+            the same. A zero vector gives 0. [UNK] as a token gives the cosine with its vector.
     """
 
-    corpora: dict[str, Corpus[Any]]
+    label: str
     scores: dict[str, float]
+    cosines: dict[str, np.ndarray]
+    left_out: dict[str, dict[str, int]]
+    subsets: dict[str, dict[str, float]] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
 
     @property
     def average(self) -> float:
         """Unweighted mean over the corpora; nan where a corpus's value is."""
         return float(np.mean(list(self.scores.values())))
 
-    @property
-    def left_out(self) -> dict[str, dict[str, int]]:
-        """Of each, reason -> number of pairs left out."""
-        return {name: dict(corpus.left_out) for name, corpus in self.corpora.items()}
-
-
-@dataclass(frozen=True, repr=False)
-class STSResult(CorporaResult):
-    """What `evaluate_sts` found; all values are correlations x 100.
-
-    Args:
-        corpora, scores: as in `CorporaResult`.
-        subsets: task -> sub-set -> value. Empty for a task without sub-sets (STS-B, SICK).
-        aggregation: `all`, `mean` or `wmean`.
-        correlation: `spearman` or `pearson`.
-    """
-
-    subsets: dict[str, dict[str, float]]
-    aggregation: str
-    correlation: str
-
     def _row(self) -> tuple[str, dict[str, Any]]:
-        return f"{self.correlation} x 100, {self.aggregation}", {**self.scores, "average": self.average}
+        return self.label, {**self.scores, "average": self.average}
 
 
 def evaluate_sts(
@@ -103,7 +87,7 @@ def evaluate_sts(
     aggregation: Aggregation = "all",
     correlation: Correlation = "spearman",
     progress: bool | None = None,
-) -> STSResult:
+) -> Correlations:
     """Score an encoder on semantic textual similarity: the correlation of cosines with human scores, without training.
 
     The protocol of SimCSE, whose scores PaSeR and PT-BERT print beside theirs, is the default: `aggregation="all"`,
@@ -122,10 +106,6 @@ def evaluate_sts(
         aggregation, correlation: see above.
         progress: as in `Encoder.encode`; other encoders decide for themselves.
 
-    Raises:
-        ValueError: rows that are no ScoredPair, or a gold that is no number from 0 to 5 (names the row).
-        FileNotFoundError: a task's data is nowhere to be found.
-
     Example:
         >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")
         >>> result = sentlab.evaluate_sts(encoder, "toy-sts", progress=False)
@@ -136,34 +116,28 @@ def evaluate_sts(
         raise ValueError(f"aggregation must be all, mean or wmean; it is {aggregation!r}")
     correlate = CORRELATIONS[correlation]
     corpora = several_corpora(data.STS_TASKS if tasks is None else tasks, ScoredPair, folder=folder)
-    scores, subsets = {}, {}
+    scores, subsets, cosines = {}, {}, {}
     for (task, corpus), (u, v) in zip(corpora.items(), encode_pairs(encoder, corpora.values(), progress), strict=True):
-        cosines = metrics.cosine_similarity(u, v)  # (n,)
+        cosines[task] = of_task = metrics.cosine_similarity(u, v)  # (n,)
         gold, names = np.array([pair.score for pair in corpus]), np.array([pair.subset for pair in corpus])
         parts = {name: names == name for name in dict.fromkeys(names.tolist())}
-        values = {name: 100 * correlate(cosines[part], gold[part]) for name, part in parts.items()}
+        values = {name: 100 * correlate(of_task[part], gold[part]) for name, part in parts.items()}
         if aggregation == "all" or set(parts) == {""}:
-            scores[task] = 100 * correlate(cosines, gold)
+            scores[task] = 100 * correlate(of_task, gold)
         else:
             weights = [part.sum() if aggregation == "wmean" else 1 for part in parts.values()]
             scores[task] = float(np.average(list(values.values()), weights=weights))
         subsets[task] = {} if set(parts) == {""} else values
-    return STSResult(corpora, scores, subsets, aggregation, correlation)
+    left_out = {task: corpus.left_out for task, corpus in corpora.items()}
+    return Correlations(f"{correlation} x 100, {aggregation}", scores, cosines, left_out, subsets)
 
 
 def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = None) -> np.ndarray:
-    """Compute the cosine of the two embeddings of each pair: float64 (n,), in order.
-
-    Each distinct sentence is encoded once.
-
-    Args:
-        encoder, progress: as in `evaluate_sts`.
-        rows: a corpus, the name of one, whose `test` split is loaded, or a list of ScoredPair rows.
+    """Compute the cosine of the two embeddings of each ScoredPair: float64 (n,), in order.
 
     Example:
         >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")
-        >>> pairs = sentlab.data.load("toy-sts", "test")[:10]
-        >>> sentlab.pair_cosines(encoder, pairs, progress=False).shape
+        >>> sentlab.pair_cosines(encoder, sentlab.data.load("toy-sts", "test")[:10], progress=False).shape
         (10,)
     """
     return metrics.cosine_similarity(*encode_pairs(encoder, [one_corpus(rows, ScoredPair)], progress)[0])
@@ -193,11 +167,7 @@ class Geometry:
 
 
 def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None) -> Geometry:
-    """Measure alignment, uniformity and the cosines by gold level.
-
-    Args:
-        encoder, progress: as in `evaluate_sts`.
-        corpus: pairs with a gold of 0 to 5, some of 4 or more; the upper border belongs to the last level.
+    """Measure alignment, uniformity and the cosines by gold level; a gold of 5 belongs to the last one.
 
     Source: PaSeR, Figs. 5 and 6 and Table 10; Gao et al. (2021), Figs. 2 and 3, after Wang and Isola (2020). Gao et
     al. align pairs with a gold above 4; here those of exactly 4 count, too.
@@ -218,13 +188,9 @@ def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None
 
 
 def watch_geometry(corpus: Rows, every: int) -> Callable[[int, Any], dict[str, float] | None]:
-    """Return an `on_step` for `fit` that measures alignment and uniformity along training.
+    """Return an `on_step` for `fit` that measures alignment and uniformity every few steps; `History.seen` holds them.
 
-    The history's `seen` then holds them.
-
-    Args:
-        corpus: pairs with a gold of 0 to 5, as for `geometry`; of a name the `dev` split.
-        every: steps between two looks at the encoder.
+    Of a name the `dev` split is loaded.
 
     Source: PT-BERT, Fig. 3 (every 125 steps, on STS-B).
     """
@@ -239,31 +205,21 @@ def watch_geometry(corpus: Rows, every: int) -> Callable[[int, Any], dict[str, f
     return on_step
 
 
-def one_corpus(
-    rows: Rows, *kinds: type, split: str = "test", folder: str | Path | None = None, least: int = 1
-) -> Corpus[Any]:
-    """Return one corpus, checked by `check_rows` before an encoder sees it.
-
-    Args:
-        rows: a corpus, rows, or a name, of which `split` is loaded: `dev` for whatever chooses.
-        kinds, least: as in `check_rows`.
-        folder: where the public files are. See `sentlab.data.load`.
-    """
+def one_corpus(rows: Rows, *kinds: type, split: str = "test", folder: str | Path | None = None) -> Corpus[Any]:
+    """Return a corpus of one of these kinds: of a name `split` is loaded, which is `dev` for whatever chooses."""
     if isinstance(rows, str):
         rows = data.load(rows, split, folder)
     corpus = rows if isinstance(rows, Corpus) else Corpus("rows", "test", tuple(rows), "given as rows")
-    check_rows(corpus, *kinds, least=least)
+    check_rows(corpus, *kinds)
     return corpus
 
 
-def several_corpora(
-    rows: Any, *kinds: type, folder: str | Path | None = None, least: int = 1
-) -> dict[str, Corpus[Any]]:
+def several_corpora(rows: Any, *kinds: type, folder: str | Path | None = None) -> dict[str, Corpus[Any]]:
     """Return a mapping name -> corpus of what `one_corpus` takes, or of a list of names and corpora."""
     parts = [rows] if isinstance(rows, str | Corpus) else list(rows)
     if not any(isinstance(part, str | Corpus) for part in parts):
         parts = [parts]  # plain rows
-    corpora = [one_corpus(part, *kinds, folder=folder, least=least) for part in parts]
+    corpora = [one_corpus(part, *kinds, folder=folder) for part in parts]
     by_name = {corpus.name: corpus for corpus in corpora}
     if len(by_name) < len(corpora):
         raise ValueError(f"two corpora have one name, so one would have no score: {[c.name for c in corpora]}")
@@ -271,12 +227,7 @@ def several_corpora(
 
 
 def encode_groups(encoder: TextEncoder, *groups: Sequence[str], progress: bool | None = None) -> list[np.ndarray]:
-    """Encode each group of n texts to vectors (n, D), with one call of `encode` for the distinct texts of all.
-
-    Args:
-        encoder, progress: as in `evaluate_sts`.
-        groups: texts.
-    """
+    """Encode each group of n texts to vectors (n, D), with one call of `encode` for the distinct texts of all."""
     place: dict[str, int] = {}  # of a text among the distinct ones
     places = [np.array([place.setdefault(text, len(place)) for text in group], np.int64) for group in groups]
     # only our own encoder is known to have the arguments; float32, so that scores are the same on all devices

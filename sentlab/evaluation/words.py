@@ -5,7 +5,7 @@ the two halves of WS-353 (Agirre et al. 2009), MEN (Bruni et al. 2012), SCWS (Hu
 PPDB. The paper encodes the words of SCWS alone, without the contexts that Huang et al. (2012) give them.
 
 What the paper leaves open, and what is done here:
-  - Words without a vector. They are scored like any other pair, and `SimilarityResult.unknown` counts them.
+  - Words without a vector. They are scored like any other pair, and `Correlations.unknown` counts them.
   - Ties. A word paired with itself has the cosine 1, but for its last bits: cosines are rounded to nine decimals, so
     that equal ones share a rank.
 """
@@ -13,7 +13,6 @@ What the paper leaves open, and what is done here:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,46 +22,24 @@ from sentlab.data.rows import Corpus, PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import tokenized
 from sentlab.evaluation import metrics
-from sentlab.evaluation.sts import CorporaResult, Rows, TextEncoder, encode_pairs, several_corpora, sides
+from sentlab.evaluation.sts import Correlations, Rows, TextEncoder, encode_pairs, several_corpora, sides
 
 DECIMALS = 9  # of a cosine; what is behind them is rounding error
 
 KINDS = (WordPair, PhrasePair, WordPairInContext)
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class SimilarityResult(CorporaResult):
-    """What `evaluate_similarity` found.
-
-    Args:
-        corpora, scores: as in `CorporaResult`.
-        unknown: corpus -> how many of its pairs hold a word that the encoder does not know. They are scored all the
-            same. A zero vector gives 0. [UNK] as a token gives the cosine with its vector.
-        cosines: corpus -> the cosine of each pair, float64 (n,), in order.
-    """
-
-    unknown: dict[str, int]
-    cosines: dict[str, np.ndarray]
-
-    def _row(self) -> tuple[str, dict[str, Any]]:
-        return "spearman x 100", {**self.scores, "average": self.average}
-
-
 def evaluate_similarity(
     encoder: TextEncoder, corpora: Rows, *, folder: str | Path | None = None, progress: bool | None = None
-) -> SimilarityResult:
+) -> Correlations:
     """Score an encoder on pairs of words or phrases, each of them encoded alone and without training.
 
-    Args:
-        encoder: anything with `.encode(list of n texts)` -> (n, D); called once, on all corpora's distinct texts.
-            `unknown` counts zero vectors, as averaged word vectors give them. Of a `sentlab.Encoder` it counts texts
-            with a token [UNK] too.
-        corpora: as the tasks of `evaluate_sts`, but of WordPair, PhrasePair or WordPairInContext, contexts left aside.
-        folder, progress: as in `evaluate_sts`.
+    The arguments are those of `evaluate_sts`, with WordPair, PhrasePair or WordPairInContext rows, contexts left aside.
+    `unknown` counts zero vectors, as averaged word vectors give them; of a `sentlab.Encoder` texts with [UNK] too.
 
     Source: Universal, sections 4.2 and 4.3.
     """
-    loaded = several_corpora(corpora, *KINDS, folder=folder, least=2)
+    loaded = several_corpora(corpora, *KINDS, folder=folder)
     vectors = encode_pairs(encoder, loaded.values(), progress)
     unknown = [
         unknown_words(encoder, first, u) | unknown_words(encoder, second, v)
@@ -84,11 +61,12 @@ def similarity_result(
     corpora: dict[str, Corpus[Any]],
     vectors: Sequence[tuple[np.ndarray, np.ndarray]],
     unknown: Sequence[np.ndarray],
-) -> SimilarityResult:
+) -> Correlations:
     """Score pairs by their cosines: `vectors` are two (n, D) for each corpus of n pairs, and `unknown` is one (n,)."""
     scores, counts, cosines = {}, {}, {}
     for (name, corpus), (u, v), of_corpus in zip(corpora.items(), vectors, unknown, strict=True):
         cosines[name] = metrics.cosine_similarity(u, v).round(DECIMALS)
         scores[name] = 100 * metrics.spearman(cosines[name], [row.score for row in corpus])
         counts[name] = int(of_corpus.sum())
-    return SimilarityResult(corpora, scores, counts, cosines)
+    left_out = {name: corpus.left_out for name, corpus in corpora.items()}
+    return Correlations("spearman x 100", scores, cosines, left_out, unknown=counts)

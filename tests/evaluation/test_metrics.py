@@ -40,7 +40,7 @@ def test_correlations_of_what_has_none(correlation):
     assert math.isnan(correlation([1, 1, 1], [1, 2, 3]))
     assert math.isnan(correlation([1, 2, 3], [0.1, 0.1, 0.1]))
     assert math.isnan(correlation([1], [1]))
-    for x, y in (([1, math.nan, 3], [1, 2, 3]), ([1, 2, 3], [1, 2]), ([[1], [2], [3]], [[1], [2], [4]])):
+    for x, y in (([1, math.nan, 3], [1, 2, 3]), ([1, 2, 3], [1])):
         with pytest.raises(ValueError, match=r"nan|shape"):
             correlation(x, y)
 

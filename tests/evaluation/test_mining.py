@@ -72,7 +72,7 @@ def test_full_is_the_cosine_with_the_whole_context(encoder: Encoder) -> None:
     assert math.isnan(result.found)
 
 
-@pytest.mark.parametrize("max_size", [1, 3, 50])
+@pytest.mark.parametrize("max_size", [1, 3])
 def test_ngrams_equal_a_loop(encoder: Encoder, max_size: int) -> None:
     result = evaluate_mining(encoder, REAL, "ngrams", max_size=max_size)
     for row, similarity, match in zip(REAL, result.similarities, result.matches, strict=True):
@@ -83,7 +83,7 @@ def test_ngrams_equal_a_loop(encoder: Encoder, max_size: int) -> None:
         assert scores[spans.index(tuple(match))] == pytest.approx(max(scores), abs=1e-5)
 
 
-@pytest.mark.parametrize("max_size", [1, 3, 50])
+@pytest.mark.parametrize("max_size", [1, 50])
 @pytest.mark.parametrize("setup", ["spans", "start_end"])
 def test_spans_equal_a_loop_over_one_pass(encoder: Encoder, max_size: int, setup: mining.Setup) -> None:
     def vector(tokens: np.ndarray) -> np.ndarray:
@@ -109,13 +109,6 @@ def test_chunks_do_not_change_what_is_found(encoder: Encoder, monkeypatch: pytes
         other = evaluate_mining(encoder, REAL, setup)
         assert other.similarities == pytest.approx(one.similarities, abs=2e-6)
         np.testing.assert_array_equal(other.matches, one.matches)
-
-
-@pytest.mark.parametrize(("size", "best"), [(1, "one"), (2, "one or"), (3, "one or two"), (9, "one or two")])
-def test_max_size_counts_words(size: int, best: str) -> None:
-    rows = corpus(("one or two", "one or two", "one or two", 4.0), ("two", "one or two", "two", 1.0))
-    result = evaluate_mining(Letters(), rows, "ngrams", max_size=size)  # "one" and "two" tie, "or" is less similar
-    assert rows[0].context[slice(*result.matches[0])] == best
 
 
 def test_found_is_the_share_of_good_rows_whose_match_overlaps_by_half() -> None:
@@ -148,30 +141,18 @@ def test_start_end_by_hand() -> None:
     assert mining._best_start_end(phrase, 0 * vectors, words, 3) == (0.0, 0, 1)
 
 
-@pytest.mark.parametrize(("start", "end"), [(-5, 3), (4, 4), (2, 900)])
-def test_a_match_outside_its_context_is_refused(encoder: Encoder, start: int, end: int) -> None:
-    rows = [*REAL[:1], replace(REAL[1], start=start, end=end)]
+def test_a_match_outside_its_context_is_refused(encoder: Encoder) -> None:
     with pytest.raises(ValueError, match="places"):
-        evaluate_mining(encoder, rows)
+        evaluate_mining(encoder, [*REAL[:1], replace(REAL[1], end=900)])
 
 
 @pytest.mark.parametrize("setup", ["full", "ngrams", "spans"])
-def test_texts_that_would_be_cut_are_refused_and_counted(
-    encoder: Encoder, small_encoder_folder: Path, setup: str
-) -> None:
-    first, second, *_ = (len(ids) for ids in encoder.tokenizer([row.context for row in REAL])["input_ids"])
-    for length, rows in ((12, 2), (max(first, second) - 1, 1)):
-        short = Encoder.from_pretrained(small_encoder_folder, max_length=length)
-        with pytest.raises(ValueError, match=rf"{rows} would be cut .* max_length={max(first, second)}$"):
-            evaluate_mining(short, REAL, setup)
-    enough = Encoder.from_pretrained(small_encoder_folder, max_length=max(first, second))
-    assert len(evaluate_mining(enough, REAL, setup).similarities) == 4
-
-
-@pytest.mark.parametrize("setup", ["full", "ngrams", "spans"])
-def test_a_prompt_counts_where_texts_are_encoded_with_it(small_encoder_folder: Path, setup: mining.Setup) -> None:
+def test_texts_that_would_be_cut_are_refused(small_encoder_folder: Path, setup: mining.Setup) -> None:
     encoder = Encoder.from_pretrained(small_encoder_folder, pooling="mean", device="cpu", max_length=24)
     longest = max(len(row) for row in encoder.tokenizer([row.context for row in REAL])["input_ids"])
+    encoder.max_length = longest - 1
+    with pytest.raises(ValueError, match=rf"1 would be cut .* max_length={longest}$"):
+        evaluate_mining(encoder, REAL, setup)
     encoder.max_length = longest
     evaluate_mining(encoder, REAL, setup)
     encoder.prompts, encoder.default_prompt_name = {"query": "query: "}, "query"

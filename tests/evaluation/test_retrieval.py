@@ -7,7 +7,6 @@ import tracemalloc
 from fractions import Fraction
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 
@@ -217,11 +216,9 @@ def test_memory_stays_far_below_the_full_matrix(monkeypatch):
     assert peak < len(queries) * len(corpus) / 4  # a quarter of a byte for each pair
 
 
-def test_nearest_side_by_side():
+def test_nearest_by_hand():
     table = nearest(Angles(), ["0", "90", "0"], ["80", "0", "10", "10", "50"], k=2)
     assert table.index.tolist() == [("0", 1), ("0", 2), ("90", 1), ("90", 2)]
     assert table["text"].tolist() == ["10", "50", "80", "50"]  # 0 does not find itself
     assert table["cosine"].tolist() == pytest.approx([math.cos(math.radians(a)) for a in (10, 50, 10, 40)], abs=1e-6)
     assert len(nearest(Angles(), ["0"], ["0", "10"], k=5)) == 1
-    both = pd.concat({"angles": table, "collapsed": nearest(Collapsed(), ["0", "90"], ["80", "0", "10"], 2)}, axis=1)
-    assert both["collapsed", "text"].tolist() == ["80", "10", "80", "0"]  # of equals the first in the corpus
