@@ -78,13 +78,17 @@ class Provenance(Typed):
 
 
 class Record(BaseModel):
-    """What all kinds of records have in common."""
+    """What all kinds of records have in common.
+
+    The kind is the program that fills it, the settings are all that decides the results. Results and provenance are
+    None until it is run.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    kind: str  # which program fills it
-    settings: Any  # all that decides the results
-    results: Any = None  # None until it is run
+    kind: str
+    settings: Any
+    results: Any = None
     provenance: Provenance | None = None
     name: str = Field(default="", exclude=True)  # path of the file below the folder of results, without suffix
     folder: Path = Field(default_factory=lambda: FOLDER, exclude=True)
@@ -127,12 +131,9 @@ class Record(BaseModel):
 
     def content(self) -> dict[str, Any]:
         """Return what its file holds: settings as they were given, and results without what is null."""
-        parts = {"results": self.results, "provenance": self.provenance}
-        return {"kind": self.kind, "settings": self.settings.model_dump(mode="json", exclude_unset=True)} | {
-            name: part.model_dump(mode="json", exclude_none=True, exclude_unset=True)
-            for name, part in parts.items()
-            if part is not None
-        }
+        settings = self.settings.model_dump(mode="json", exclude_unset=True)
+        parts = {"mode": "json", "include": {"results", "provenance"}, "exclude_none": True, "exclude_unset": True}
+        return {"kind": self.kind, "settings": settings} | self.model_dump(**parts)
 
     def save(self) -> None:
         """Write it as JSON, whole or not at all; what is short and lists of numbers on one line."""
@@ -290,7 +291,7 @@ class Notes:
         return corpus
 
     def provenance(
-        self, command: str, seconds: float, *, encoder: EncoderNote | None = None, processes: int = 1, on: Any = None
+        self, command: str, seconds: float, *, encoder: Any = None, processes: int = 1, on: Any = None
     ) -> Provenance:
         """Return what was noted, with the machine and the time; `on` is the device, the GPU where there is one."""
         on_gpu = torch.cuda.is_available() and torch.device(on or "cuda").type == "cuda"

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 
 import torch
 from accelerate import Accelerator
-from pydantic import BeforeValidator, Field, PlainSerializer, PositiveInt, model_validator
+from pydantic import Field, PositiveInt, model_validator
 from sentlab import data, methods
 from sentlab.data import Corpus, PhraseInContext, ScoredPair
 from sentlab.encoder import Encoder
@@ -39,19 +39,7 @@ from sentlab.training import History, TrainConfig, fit, set_dropout, set_seed
 from experiments import controls, published, toy
 from experiments.peers import BagOfWords, StaticEncoder, load
 from experiments.probes import evaluate, evaluate_relatedness
-from experiments.records import (
-    ENCODER,
-    RUNS,
-    EncoderNote,
-    Notes,
-    Number,
-    Provenance,
-    Record,
-    Typed,
-    alone,
-    get,
-    write_items,
-)
+from experiments.records import ENCODER, RUNS, Notes, Number, Provenance, Record, Typed, alone, get, write_items
 
 MAPS: dict[str, type] = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
 METHODS: dict[str, type] = {name: getattr(methods, name) for name in methods.__all__} | MAPS
@@ -154,41 +142,12 @@ class RunSettings(Typed):
         return int((self.train or {}).get("seed", 0))
 
 
-def _unpack(rows: list[Any]) -> list[list[int]]:
-    """Fill the zeros in: of each row a file keeps the place of the first count that is not 0, and the counts."""
-    if not rows or not isinstance(rows[0], str):
-        return rows
-    full = []
-    for first, counts in (row.split(": ") for row in rows[1:]):
-        known = [0] * int(first) + [int(count) for count in counts.split()]
-        full.append(known + [0] * (int(rows[0]) - len(known)))
-    return full
-
-
-def _pack(rows: list[list[int]]) -> list[str]:
-    packed = [str(len(rows[0]))]
-    for row in rows:
-        places = [place for place, count in enumerate(row) if count] or [0]
-        packed.append(f"{places[0]}: {' '.join(map(str, row[places[0] : places[-1] + 1]))}")
-    return packed
-
-
-class GeometryResult(Typed):
-    """`sentlab.evaluation.sts.Geometry` of the test pairs of a corpus. A file leaves the zeros of `counts` out."""
-
-    corpus: str
-    alignment: float
-    uniformity: float
-    mean: list[float]
-    variance: list[float]
-    counts: Annotated[list[list[int]], BeforeValidator(_unpack), PlainSerializer(_pack, when_used="json")]
-
-
 class Measured(Typed):
-    """Pooling -> task -> score x 100, and pooling -> geometry. The pooling that is trained comes first."""
+    """What an encoder scored, for each pooling. The pooling that is trained comes first."""
 
-    scores: dict[str, dict[str, Number]]
-    geometry: dict[str, GeometryResult] = Field(default_factory=dict)
+    scores: dict[str, dict[str, Number]]  # pooling -> task -> score x 100
+    # pooling -> `corpus`, and `sentlab.evaluation.sts.Geometry` of its test pairs, with packed `counts`
+    geometry: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
     @property
     def own(self) -> dict[str, Number]:
@@ -257,8 +216,8 @@ class RunRecord(Record):
     @property
     def items(self) -> tuple[Path, str]:
         """The .npz file for what its encoder gives the items of tests, and how the names there begin."""
-        label = self.name.removeprefix(f"{self.home}/")
-        return (self.folder / f"{self.home}.npz", f"{label}/") if self.home else (self.path.with_suffix(".npz"), "")
+        begin = self.name.removeprefix(f"{self.home}/") + "/" if self.home else ""
+        return self.folder / f"{self.home or self.name}.npz", begin
 
     def check_weights(self) -> None:
         """Refuse a run that began with other weights of its encoder than there are now."""
@@ -289,10 +248,7 @@ def fingerprint_now(source: str) -> str | None:
 
 
 def run(record: RunRecord, *, again: bool = False) -> RunRecord:
-    """Do one run and write its record, which has a file of its own. `again`: without the checkpoint of an earlier run.
-
-    An interrupted training resumes from its last checkpoint.
-    """
+    """Do one run and write its record, which has a file of its own."""
     with alone(record):
         record.results, record.provenance = perform(record.settings, RUNS / record.name, record.command, again=again)
         if Accelerator().is_main_process:
@@ -317,7 +273,6 @@ def perform(
         folder: for checkpoints and the trained encoder.
         command: for the provenance.
         again: train afresh, without the checkpoint of an earlier run.
-        progress: show progress bars.
     """
     notes = Notes()
     if settings.threads:
@@ -328,27 +283,28 @@ def perform(
             file.unlink()
     processes.wait_for_everyone()
     encoder: Any = load(settings.encoder.model_dump(exclude_unset=True))
-    fingerprint = weights_fingerprint(encoder)
-    start = EncoderNote(source=settings.encoder.source, fingerprint=fingerprint, dim=encoder.dim)
+    fingerprint, dim = weights_fingerprint(encoder), encoder.dim
     devs = [notes.load(name, "dev") for name in settings.devs]
-    tests = [notes.load(name, "test") for name in settings.test]
+    measured = partial(
+        measure, devs=devs, tests=[notes.load(name, "test") for name in settings.test], settings=settings
+    )
     poolings = list(dict.fromkeys([encoder.pooling, *settings.poolings]))
     decide = settings.model_dump(include={"encoder", "dev", "test", "setups", "heads", "threads"})
     key = json.dumps([fingerprint, poolings, decide])
     if key not in _raw:
-        _raw[key] = measure(encoder, poolings, devs, tests, settings)
+        _raw[key] = measured(encoder, poolings)
     results: dict[str, Any] = {"before": _raw[key]}
     if settings.method:
         corpus = training_rows(settings, notes)
         build = build_method(settings, corpus)
         if settings.method.name in MAPS:
             encoder = postprocessed(encoder, build, corpus)
-            results["after"] = measure(encoder, [encoder.pooling], devs, tests, settings)
+            results["after"] = measured(encoder, [encoder.pooling])
         else:
 
             def measure_trained() -> Measured:  # its own vector first, and that of its pseudo tokens if it has any
                 learned = [encoder.pooling, *(["pseudo"] if encoder.pseudo is not None else [])]
-                return measure(encoder, list(dict.fromkeys([*learned, *poolings])), devs, tests, settings)
+                return measured(encoder, list(dict.fromkeys([*learned, *poolings])))
 
             set_seed(settings.seed)
             method = build(encoder)
@@ -370,6 +326,7 @@ def perform(
     if (count := processes.num_processes) > 1:
         command = command.replace("python", f"accelerate launch --num_processes {count}", 1)
     device = getattr(encoder, "device", "cpu")
+    start = {"source": settings.encoder.source, "fingerprint": fingerprint, "dim": dim}
     provenance = notes.provenance(command, time.monotonic() - began, encoder=start, processes=count, on=device)
     processes.wait_for_everyone()
     return RunResults(**results), provenance
@@ -380,13 +337,7 @@ def _tasks(measured: Measured) -> set[tuple[str, str]]:
 
 
 def train(
-    method: Any,
-    corpus: Any,
-    settings: RunSettings,
-    folder: Path,
-    devs: Sequence[Corpus[Any]],
-    measure_trained: Callable[[], Measured],
-    progress: bool,
+    method: Any, corpus: Any, settings: RunSettings, folder: Path, devs: Any, measure_trained: Any, progress: bool
 ) -> tuple[History, float]:
     """Train a method as the settings say, or resume; return the history, and the seconds that `fit` took here.
 
@@ -430,10 +381,8 @@ def mean_dev_score(devs: Sequence[Corpus[Any]], settings: RunSettings) -> Callab
         return sum(score(trained) for score in choose) / len(choose)
 
     # a checkpoint belongs to them: neither is in the weights that it begins with
-    first = settings.frozen_first
-    score_dev.fingerprint = (  # type: ignore[attr-defined]
-        f"{[(dev.fingerprint, dev_setup(dev, settings)) for dev in devs]}, frozen first: {first}"
-    )
+    known = [(dev.fingerprint, dev_setup(dev, settings)) for dev in devs]
+    score_dev.fingerprint = f"{known}, frozen first: {settings.frozen_first}"  # type: ignore[attr-defined]
     return score_dev
 
 
@@ -451,11 +400,7 @@ def training_rows(settings: RunSettings, notes: Notes) -> Any:
 
 
 def build_method(settings: RunSettings, corpus: Any) -> Any:
-    """Build the method of the settings: a map to be fitted, or a class that waits for its encoder.
-
-    Args:
-        corpus: what it learns from, which says how many tasks Universal has.
-    """
+    """Build the method of the settings: a map to be fitted to the corpus, or a class that waits for its encoder."""
     chosen: MethodSettings = settings.method  # type: ignore[assignment]
     arguments, in_toy_world = dict(chosen.arguments), settings.words == "toy"
     if names := arguments.pop("view", None):
@@ -478,20 +423,14 @@ def build_method(settings: RunSettings, corpus: Any) -> Any:
     return method(**arguments) if chosen.name in MAPS else partial(method, **arguments)
 
 
-def measure(
-    encoder: Encoder,
-    poolings: Sequence[str],
-    devs: Sequence[Corpus[Any]],
-    tests: Sequence[Corpus[Any]],
-    settings: RunSettings,
-) -> Measured:
-    """Measure scores and geometry of each pooling, as a record keeps them."""
+def measure(encoder: Encoder, poolings: Sequence[str], devs: Any, tests: Any, settings: RunSettings) -> Measured:
+    """Measure scores on corpora, and geometry, of each pooling, as a record keeps them."""
     trained_with = encoder.pooling
     choose = {f"{dev.name}-dev": dev_score(dev, setup=dev_setup(dev, settings)) for dev in devs}
     pairs = {corpus.name: corpus for corpus in tests if isinstance(corpus[0], ScoredPair)}
     laid_out = next((pairs[name] for name in GEOMETRY if name in pairs), None)
     results: dict[str, dict[str, Number]] = {}
-    layout: dict[str, GeometryResult] = {}
+    layout: dict[str, dict[str, Any]] = {}
     for pooling in poolings:
         encoder.pooling = pooling
         scores = {name: score(encoder) for name, score in choose.items()}
@@ -504,9 +443,19 @@ def measure(
         scores |= {f"{name} head": evaluate_relatedness(encoder, name).spearman for name in settings.heads}
         results[pooling] = {name: round(value, 2) for name, value in scores.items()}
         if laid_out is not None:
-            layout[pooling] = GeometryResult(corpus=laid_out.name, **asdict(geometry(encoder, laid_out)))
+            layout[pooling] = {"corpus": laid_out.name, **asdict(geometry(encoder, laid_out))}
+            layout[pooling]["counts"] = packed(layout[pooling]["counts"])
     encoder.pooling = trained_with
     return Measured(scores=results, geometry=layout)
+
+
+def packed(counts: list[list[int]]) -> list[str]:
+    """Leave most zeros out: the length of a row, and for each row the place of the first other count and the counts."""
+    rows = [str(len(counts[0]))]
+    for row in counts:
+        places = [place for place, count in enumerate(row) if count] or [0]
+        rows.append(f"{places[0]}: {' '.join(map(str, row[places[0] : places[-1] + 1]))}")
+    return rows
 
 
 def count_reconstructed(method: methods.PaSeR, corpus: Corpus[Any]) -> dict[str, int]:

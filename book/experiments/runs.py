@@ -106,7 +106,10 @@ def geometry_of(run: RunRecord, pooling: str | None = None) -> Geometry:
     """
     by_pooling = run.results.final.geometry or run.results.before.geometry
     measured = by_pooling[pooling or next(iter(by_pooling))]
-    return Geometry(**measured.model_dump(exclude={"corpus"}))
+    length, *rows = measured["counts"]
+    known = [(int(first), [int(count) for count in counts.split()]) for first, counts in (r.split(": ") for r in rows)]
+    full = [[0] * first + row + [0] * (int(length) - first - len(row)) for first, row in known]
+    return Geometry(**{name: value for name, value in measured.items() if name != "corpus"} | {"counts": full})
 
 
 def recorded(rows: Mapping[str, tuple[Any, ...]], columns: Sequence[str]) -> pd.DataFrame:

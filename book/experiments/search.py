@@ -14,7 +14,7 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from random import Random
 from typing import Annotated, Any, Literal
@@ -93,11 +93,7 @@ class Experiment(Record):
         raise NotImplementedError
 
     def having(self, where: Mapping[str, Any]) -> list[RunSettings]:
-        """Return the settings of the runs that have these values, of a search those of its other runs in full too.
-
-        Args:
-            where: setting, with dots -> value; defaults count.
-        """
+        """Return the settings of the runs with these values, of a search also of its runs with values not chosen."""
 
         def has(settings: RunSettings) -> bool:
             try:
@@ -114,27 +110,19 @@ class Experiment(Record):
         return list(chosen.values())
 
     def train(self, values: Mapping[str, Any], *, again: bool = False) -> RunRecord:
-        """Return the run with these values: from this file or from that of another experiment, or else made now.
-
-        Args:
-            again: run it in any case.
-
-        Raises:
-            ValueError: it began with other weights of its encoder than there are now.
-        """
+        """Return the run with these values: from this file, that of another experiment, or made now."""
         settings = with_values(self.settings.run, values)
         run = None if again else self.run_with(settings)
         if run is None:
-            other, kept = None if again else self.elsewhere(settings.fingerprint), {}
-            if other is None:
+            kept: dict[str, Any] = {"values": dict(values), "fingerprint": settings.fingerprint}
+            kept["at"] = None if again else self.elsewhere(settings.fingerprint)
+            if kept["at"] is None:
                 place = RUNS / self.name / label(values)
                 results, provenance = perform(settings, place, self.command, again=again, progress=False)
-                kept = {"results": results, "provenance": provenance}
-            self._keep(
-                StoredRun(values=dict(values), fingerprint=settings.fingerprint, at=other, **kept), settings.keep
-            )
+                kept |= {"results": results, "provenance": provenance}
+            self._keep(StoredRun(**kept), settings.keep)
             run = self.run_with(settings)
-        assert run is not None
+            assert run is not None
         run.check_weights()
         return run
 
@@ -304,7 +292,7 @@ class SearchRecord(Experiment):
         short = [known.get(settings.trial(values, settings.steps).fingerprint) for values in settings.drawn()]
         if self.results is None or self.results.chosen is None or None in short:
             return False
-        best = finalists([trial for trial in short if trial], settings.finalists)
+        best = sorted(filter(None, short), key=Trial.rank, reverse=True)[: settings.finalists]
         full = {settings.trial(trial.values, settings.length).fingerprint for trial in best}
         return full <= known.keys() and all(self.run_with(run) for run in self.planned())
 
@@ -346,11 +334,6 @@ class SearchRecord(Experiment):
         return trial
 
 
-def finalists(trials: Iterable[Trial], count: int) -> list[Trial]:
-    """Return the best trials, which are trained in full."""
-    return sorted(trials, key=Trial.rank, reverse=True)[:count]
-
-
 def sweep(record: SweepRecord, *, again: bool = False) -> SweepRecord:
     """Run every combination of a sweep that has no results yet, or with `again` each of them."""
     with alone(record):
@@ -362,11 +345,7 @@ def sweep(record: SweepRecord, *, again: bool = False) -> SweepRecord:
 
 
 def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
-    """Try settings, choose by dev, train the chosen one with each seed, and write that into the record.
-
-    Args:
-        again: forget what was tried, and train all runs afresh.
-    """
+    """Try settings, choose by dev, and train the chosen one with each seed; `again`: forget what was tried."""
     with alone(record):
         record, began = get(record.name, record.folder), time.monotonic()
         settings = record.settings
@@ -374,7 +353,8 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
             record.results = None
         drawn = tqdm(settings.drawn(), desc=f"{record.name}: trials", unit=" trials")
         short = [record.attempt(values, settings.steps, again=again) for values in drawn]
-        for trial in tqdm(finalists(short, settings.finalists), desc=f"{record.name}: in full", unit=" trials"):
+        best = sorted(short, key=Trial.rank, reverse=True)[: settings.finalists]
+        for trial in tqdm(best, desc=f"{record.name}: in full", unit=" trials"):
             record.attempt(trial.values, settings.length, again=again)
         full = [trial for trial in record.trials if trial.steps == settings.length]
         chosen = max(full, key=Trial.rank).values
@@ -382,7 +362,11 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
             record.train({**chosen, "train.seed": seed}, again=again and seed != settings.seeds[0])  # which was a trial
             for seed in tqdm(settings.seeds, desc=f"{record.name}: seeds")
         ]
-        edges = [name for name, values in settings.over.items() if at_end(values, chosen[name])]
+        edges = [
+            name
+            for name, values in settings.over.items()
+            if len(values) > 1 and {*map(type, values)} <= {int, float} and chosen[name] in (min(values), max(values))
+        ]
         record.results = SearchResults(trials=record.trials, chosen=chosen, edges=edges)
         notes = Notes()
         notes.data = dict(runs[0].source.data)
@@ -394,12 +378,6 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
     return record
 
 
-def at_end(values: list[Any], chosen: Any) -> bool:
-    """Return whether a number is the smallest or the largest of its grid."""
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    return len(values) > 1 and numbers and chosen in (min(values), max(values))
-
-
 def runs_of(record: Record, where: Mapping[str, Any] | None = None, *, so_far: bool = False) -> list[RunRecord]:
     """Return the runs behind a record: itself, the runs of a sweep, or those of a search's choice, in order.
 
@@ -408,7 +386,6 @@ def runs_of(record: Record, where: Mapping[str, Any] | None = None, *, so_far: b
         so_far: leave out the runs that are not finished.
 
     Raises:
-        ValueError: it is none of these.
         NotRun: a run is missing, or the search that has to choose its settings is not done.
     """
     if isinstance(record, RunRecord) and not where:
@@ -422,18 +399,13 @@ def runs_of(record: Record, where: Mapping[str, Any] | None = None, *, so_far: b
 
 
 def varied(settings: RunSettings, names: Sequence[str]) -> dict[str, Any]:
-    """Return values of a run's settings as tables show them.
-
-    Args:
-        names: with dots. The last part is the key, or the whole where two end alike.
-    """
+    """Return the values of settings, named with dots, as tables show them: last part of the name -> value."""
 
     def value_of(name: str) -> Any:
         keys = name.split(".")
         return reduce(lambda part, key: part[key] if isinstance(part, dict) else getattr(part, key), keys, settings)
 
-    ends = [name.split(".")[-1] for name in names]
-    return {end if ends.count(end) == 1 else name: shown(value_of(name)) for end, name in zip(ends, names, strict=True)}
+    return {name.split(".")[-1]: shown(value_of(name)) for name in names}
 
 
 def shown(value: Any) -> Any:

@@ -14,6 +14,7 @@ from experiments import corpora, published, records
 from experiments import run as runs
 from experiments.records import Notes
 from experiments.run import RunRecord, RunResults, RunSettings, build_method, count_reconstructed, perform, run
+from experiments.runs import geometry_of
 
 from sentlab.encoder import Encoder
 from sentlab.text.phrases import Phrase
@@ -60,7 +61,7 @@ def test_a_run_fills_its_record_and_gives_the_same_numbers_again(settings: dict[
     assert results.before.scores.keys() == {"cls", "mean"}
     assert results.before.own != results.last.own
     assert results.after.own.keys() == {"toy-sts", "toy-sts-dev"}
-    assert sum(map(sum, results.before.geometry["cls"].counts)) == read.source.data["toy-sts/test"].rows
+    assert sum(map(sum, geometry_of(read).counts)) == read.source.data["toy-sts/test"].rows
     assert read.source.data["toy-sentences/train"].rows == 60
     assert read.source.encoder.fingerprint == runs.fingerprint_now(settings["encoder"]["source"])
     assert read.source.versions["torch"]
@@ -72,9 +73,8 @@ def test_what_the_decoder_reconstructs_is_recorded(settings: dict[str, Any], mon
     monkeypatch.setattr(runs, "SENTENCES", 20)
     settings["encoder"]["max_length"] = 64
     reconstruction = results_of(settings | {"reconstruct": ["toy-sts"]}).reconstruction
-    assert reconstruction
     assert [row["masked"] for row in reconstruction.table_7] == ["Work", "least 89", "London", "two options"]
-    assert [counts["sentences"] for counts in reconstruction.corpora.values()] == [20]
+    assert reconstruction.corpora["toy-sts"]["sentences"] == 20
 
 
 def test_a_phrase_is_reconstructed_when_all_its_words_come_back(small_encoder_folder: Path) -> None:
@@ -101,7 +101,6 @@ def test_the_papers_examples_are_recorded_of_an_encoder_without_training(setting
     results = results_of(settings | changes | {"test": ["toy-sts", "toy-duplicates", "toy-reranking"]})
     assert results.after is results.kept_step is None
     assert {"toy-duplicates map", "toy-duplicates mrr@10", "toy-reranking map"} <= results.before.own.keys()
-    assert results.examples
     nearest, cosines = results.examples["nearest_questions"], results.examples["phrase_cosines"]
     table = published.table("paser", 6)
     assert list(nearest) == list(table.index.unique())
@@ -116,16 +115,13 @@ def test_several_tasks_train_one_encoder_and_every_level_is_scored(
 ) -> None:
     monkeypatch.setattr(runs, "evaluate_relatedness", lambda encoder, name: SimpleNamespace(spearman=len(name)))
     settings["train"]["keep"] = "last"  # its start may be best on dev
-    results = results_of(
-        settings
-        | {
-            "method": {"name": "Universal", "arguments": {"pair_features": "|u-v|", "negatives": 2}},
-            "data": {"nli": {"corpus": "toy-nli-pairs"}, "pi": {"corpus": "toy-phrases", "split": "dev"}},
-            "test": ["toy-sts", "toy-words", "toy-phrases"],
-            "heads": ["toy-sts"],
-        }
-    )
-    assert results.after
+    settings |= {
+        "method": {"name": "Universal", "arguments": {"pair_features": "|u-v|", "negatives": 2}},
+        "data": {"nli": {"corpus": "toy-nli-pairs"}, "pi": {"corpus": "toy-phrases", "split": "dev"}},
+        "test": ["toy-sts", "toy-words", "toy-phrases"],
+        "heads": ["toy-sts"],
+    }
+    results = results_of(settings)
     scores = {"toy-sts-dev", "toy-sts", "toy-words", "toy-phrases", "toy-sts head"}
     assert results.before.own.keys() == results.after.own.keys() == scores
     assert results.before.own != results.after.own
@@ -148,22 +144,15 @@ def test_heads_can_train_first_with_the_encoder_frozen(settings: dict[str, Any])
 
 
 def test_phrases_in_contexts_are_scored_in_the_set_ups_that_were_asked_for(settings: dict[str, Any]) -> None:
-    results = results_of(
-        settings
-        | {
-            "encoder": {"source": "tiny", "pooling": "mean", "max_length": 128},  # whose vocabulary fits the contexts
-            "method": {"name": "SLICE", "arguments": {"max_size": 4}},
-            "data": {"corpus": "toy-nli"},
-            "train": {"steps": 2, "batch_size": 4, "learning_rate": 0.01, "keep": "dev", "seed": 0},
-            "dev": "toy-contexts",
-            "test": ["toy-contexts"],
-            "setups": ["spans"],
-            "poolings": [],
-        }
-    )
+    settings |= {
+        "encoder": {"source": "tiny", "pooling": "mean", "max_length": 128},  # whose vocabulary fits the contexts
+        "method": {"name": "SLICE", "arguments": {"max_size": 4}},
+        "data": {"corpus": "toy-nli"},
+        "train": {"steps": 2, "batch_size": 4, "learning_rate": 0.01, "keep": "dev", "seed": 0},
+    }
+    settings |= {"dev": "toy-contexts", "test": ["toy-contexts"], "setups": ["spans"], "poolings": []}
+    results = results_of(settings)
     scores = ["toy-contexts-dev", *(f"toy-contexts spans {name}" for name in ("pearson", "spearman", "found"))]
-    assert results.after
-    assert results.training
     assert list(results.before.own) == list(results.after.own) == scores
     kept = max(row["score"] for row in results.training.dev)
     assert kept == pytest.approx(results.after.own["toy-contexts-dev"], abs=0.01)
@@ -174,7 +163,6 @@ def test_a_map_is_fitted_and_only_its_own_pooling_is_scored(
     settings: dict[str, Any], kind: str, arguments: dict[str, Any]
 ) -> None:
     results = results_of(settings | {"method": {"name": kind, "arguments": arguments}, "train": None})
-    assert results.after
     assert results.before.scores.keys() == {"cls", "mean"}
     assert results.after.scores.keys() == {"cls"}
     assert results.before.own != results.after.own
@@ -216,10 +204,10 @@ def test_the_last_step_is_recorded_also_after_an_interruption(
     whole, measure = results_of(settings), runs.measure
     assert whole.last
 
-    def interrupted(encoder: Any, *rest: Any) -> Any:
+    def interrupted(*tests: Any, **settings: Any) -> Any:
         if Path("runs/b", runs.LAST).exists():
             raise KeyboardInterrupt
-        return measure(encoder, *rest)
+        return measure(*tests, **settings)
 
     monkeypatch.setattr(runs, "measure", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -233,24 +221,18 @@ def test_the_last_step_is_recorded_also_after_an_interruption(
     assert results_of(settings, "runs/b") == whole  # not what an earlier training has left
 
 
-PAPERS = ("paser", "ptbert", "slice", "universal")
-
-
-@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("name", ["paser", "ptbert", "slice", "universal"])
 def test_the_settings_at_the_papers_scale_are_taken(name: str) -> None:
     settings = records.get(f"paper-scale/{name}").settings.model_copy(update={"words": "toy"})
-    toy = {"nli": "toy-nli-pairs", "pi": "toy-phrases", "ptc": "toy-phrases"}
-    small = {"toy": "toy-nli" if name == "slice" else "toy-sentences"}
-    tasks = settings.data if isinstance(settings.data, dict) else {}
-    tasks_data = {task: {"corpus": toy[task]} for task in tasks} or {"corpus": small["toy"]}
-    rows = runs.training_rows(RunSettings.model_validate(settings.model_dump() | {"data": tasks_data}), Notes())
-    encoder = Encoder.from_pretrained(
-        "tiny", pooling=settings.encoder.pooling, max_length=settings.encoder.max_length, device="cpu"
-    )
+    toy: Any = {"corpus": "toy-nli" if name == "slice" else "toy-sentences"}
+    if name == "universal":
+        toy = {"nli": {"corpus": "toy-nli-pairs"}, "pi": {"corpus": "toy-phrases"}, "ptc": {"corpus": "toy-phrases"}}
+    rows = runs.training_rows(RunSettings.model_validate(settings.model_dump() | {"data": toy}), Notes())
+    encoder = Encoder.from_pretrained("tiny", pooling=settings.encoder.pooling, max_length=settings.encoder.max_length)
     method = build_method(settings, rows)(encoder)
     assert type(method).__name__ == settings.method.name
     assert method.collate([rows[0], rows[1]])
-    known = corpora.corpora()
-    wanted = {(corpus.corpus, corpus.split) for corpus in settings.corpora}
-    wanted |= {(settings.dev, "dev"), *((corpus, "test") for corpus in settings.test)}
-    assert all(split in known.loc[corpus, "splits"].split(", ") for corpus, split in wanted)
+    wanted = {(corpus.corpus, corpus.split) for corpus in settings.corpora} | {(settings.dev, "dev")}
+    wanted |= {(corpus, "test") for corpus in settings.test}
+    known = corpora.corpora()["splits"]
+    assert all(split in known[corpus].split(", ") for corpus, split in wanted)
