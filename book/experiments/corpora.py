@@ -1,7 +1,7 @@
 """The corpora of the recorded runs: all that `sentlab.data` has, and those that only the book's experiments read.
 
-- `captions`: Flickr8k's captions of pictures. `wikiqa`: questions, each with a sentence that answers it and a candidate
-  that does not. `ppdb-bigrams` and `ppdb-synonyms`: equivalent phrases and words, picked from PPDB.
+- `captions`: Flickr8k's captions of pictures. `ppdb-bigrams` and `ppdb-synonyms`: equivalent phrases and words, picked
+  from PPDB.
 - `captions-nli`: sentences of the kinds that STS sets hold, of `captions` and `nli` dev, but none that is in them.
 - `paraphrases`: `ppdb-bigrams` and `ppdb-synonyms`, each pair once. `paraphrase-triples`: each of them with a phrase of
   another pair.
@@ -21,7 +21,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
-from itertools import combinations, cycle, islice, pairwise, product
+from itertools import combinations, islice, pairwise, product
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -47,30 +47,6 @@ def read_captions(path: str | Path) -> Read[str]:
     return readers.sentences(match[1] for match in parts.rows)
 
 
-def read_wikiqa(*paths: str | Path) -> Read[Triple]:
-    """Read WikiQA: `WikiQA-<split>.tsv` as released, or `<split>_{a,b}.toks` and `<split>_sim.txt`, tokenised.
-
-    Every sentence that answers its question makes a triple with one that does not: the question's wrong sentences in
-    an order that is drawn from the question, one after the other, and again from the first. Sentences that are in no
-    triple are counted; most questions of the original release have no answer at all.
-    """
-    if len(paths) == 1:
-        items = readers.csv_records(paths[0], ("Question", "Sentence", "Label"), "\t", quotes=False)
-    else:
-        items = readers.lines_together(*paths)
-    pairs, left_out = readers.rows_of(items, partial(readers.labelled_pair, labels=("0", "1")))
-    candidates: dict[str, dict[str, dict[str, None]]] = {}  # question -> label -> sentences, each once, in file order
-    for pair in pairs:
-        candidates.setdefault(pair.text_a, {"1": {}, "0": {}})[pair.label][pair.text_b] = None
-    rows: list[Triple] = []
-    for question, sentences in candidates.items():
-        wrong = [sentence for sentence in sentences["0"] if sentence not in sentences["1"]]
-        Random(question).shuffle(wrong)
-        rows += (Triple(question, right, other) for right, other in zip(sentences["1"], cycle(wrong), strict=False))
-    unused = len(pairs) - len({(row.anchor, text) for row in rows for text in (row.positive, row.negative)})
-    return Read(rows, added_up(left_out, {"sentence of no triple": unused}))
-
-
 def read_ppdb_bigrams(path: str | Path) -> Read[PhrasePair]:
     """Read paraphrases of two-word phrases by single words, picked from PPDB: equivalences, without a score.
 
@@ -86,7 +62,7 @@ def read_ppdb_synonyms(path: str | Path) -> Read[PhrasePair]:
     Source: Mrkšić et al. (2016).
     """
     words = readers.columns_of(path, 2, separator=None)
-    return distinct(PhrasePair(*pair, "equivalence", math.nan) for pair, _ in words)
+    return distinct(PhrasePair(a, b, "equivalence", math.nan) for (a, b), _ in words)
 
 
 # --- Pairs of phrases
@@ -385,15 +361,6 @@ def _of(name: str, make: Callable[[Corpus[Any]], Corpus[Any]]) -> Callable[[str,
 _TRAIN_ONLY = ("train",)
 ALL: dict[str, Entry] = {
     **CATALOG,
-    "wikiqa": PublicSet(
-        Triple,
-        {"train": 0, "dev": 0, "test": 0},  # counts include questions that have no answer
-        {
-            read_wikiqa: "WikiQACorpus/WikiQA-{0}.tsv | WikiQA/WikiQA-{0}.tsv | "
-            "WikiQA/{0}_a.toks + WikiQA/{0}_b.toks + WikiQA/{0}_sim.txt"
-        },
-        "WikiQACorpus.zip by Yang et al. (2015), or the same tokenised, in three files a split",
-    ),
     "captions": PublicSet(
         str,
         {"train": 40_460},  # five of each picture

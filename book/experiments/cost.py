@@ -47,16 +47,12 @@ class CostSettings(Typed):
 
 
 class TrainingCost(Typed):
-    """Training without evaluation."""
-
     seconds_a_step: Number | None = None
     minutes: Number
     mib: Number  # that it adds to the process at its peak
 
 
 class EncodingCost(Typed):
-    """Encoding in the fastest pass."""
-
     sentences_a_second: Number
     mib: Number
 
@@ -69,8 +65,6 @@ class CostResults(Typed):
 
 
 class CostRecord(Record):
-    """Time and memory."""
-
     settings: CostSettings
     results: CostResults | None = None
 
@@ -97,8 +91,6 @@ class SpeedRow(Typed):
 
 
 class SpeedResults(Typed):
-    """All rows."""
-
     rows: list[SpeedRow]
 
 
@@ -140,8 +132,6 @@ class Hit(Typed):
 
 
 class LibraryHits(Typed):
-    """What each way finds for a phrase."""
-
     index: list[Hit]
     paragraphs: Hit
     bm25: Hit

@@ -86,8 +86,6 @@ class EncoderUnderDropout(Typed):
 
 
 class DropoutResults(Typed):
-    """Encoder -> what dropout leaves of it."""
-
     encoders: dict[str, EncoderUnderDropout]
 
     def table(self, pooling: str) -> pd.DataFrame:
@@ -97,8 +95,6 @@ class DropoutResults(Typed):
 
 
 class DropoutRecord(Record):
-    """What dropout leaves of encoders."""
-
     settings: DropoutSettings
     results: DropoutResults | None = None
 

@@ -63,8 +63,6 @@ class BoardRow(Typed):
 
 
 class BoardColumn(Typed):
-    """A column of a leaderboard."""
-
     rows: dict[str, BoardRow]  # row -> score and interval
     best: str  # the row with the highest score
     differences: dict[str, dict[str, Apart]]  # row -> each later row -> how much the first is above the second
@@ -86,8 +84,6 @@ class LeaderboardResults(Typed):
 
 
 class LeaderboardRecord(Record):
-    """Records on the same tests."""
-
     settings: LeaderboardSettings
     results: LeaderboardResults | None = None
 
@@ -114,8 +110,8 @@ def leaderboard(record: LeaderboardRecord) -> LeaderboardRecord:
     random, columns, trained = np.random.default_rng(settings.seed), {}, trained_rows(settings.rows, place)
     for name, column in tqdm(settings.columns.items(), desc="resample", unit=" columns"):
         parts = [scored[str(test)] for test in column]
-        items = [items_of(corpora[test.corpus], kept[str(test)]) for test in column]
-        drawn = resample(parts, settings.resamples, random, trained, items=items)
+        pairs = [items_of(corpora[test.corpus], kept[str(test)]) for test in column]
+        drawn = resample(parts, settings.resamples, random, trained, items=pairs)
         columns[name] = compare_rows(drawn, settings.beside)
     return record.finish(LeaderboardResults(columns=columns, tests=scores), notes, began)
 

@@ -51,8 +51,6 @@ class MapSettings(Typed):
 
 
 class MapDrawing(Typed):
-    """What a picture of one encoder needs."""
-
     share: Number  # of the variance that is in PCA's plane
     planes: dict[str, list[list[Number]]]  # `PCA` and `UMAP`, (2, n) each
     neighbours: list[list[int]]  # nearest first, (k, n)
@@ -71,8 +69,6 @@ class MapResults(Typed):
 
 
 class MapRecord(Record):
-    """Where sentences lie."""
-
     settings: MapSettings
     results: MapResults | None = None
 

@@ -107,13 +107,8 @@ class StaticEncoder:
 
     def encode(self, texts: Sequence[str], *, progress: bool | None = None) -> np.ndarray:
         """Return one vector for each text, float32 (n, D), in one process. One without a known piece gets zeros."""
-        plain = {
-            "normalize": False,
-            "max_length": None,
-            "use_multiprocessing": False,
-            "show_progress_bar": bool(progress),
-        }
-        return np.asarray(self.model.encode(texts, **plain), dtype=np.float32)
+        plain: dict[str, Any] = {"normalize": False, "max_length": None, "use_multiprocessing": False}
+        return np.asarray(self.model.encode(texts, show_progress_bar=bool(progress), **plain), dtype=np.float32)
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Return all numbers that decide a vector."""

@@ -21,8 +21,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -47,20 +46,13 @@ FOLDS = 5
 CHUNK = 256  # contexts whose token vectors are in memory at once
 
 
-@dataclass(frozen=True)
-class Relatedness:
-    """What `evaluate_relatedness` found.
+class Relatedness(NamedTuple):
+    """What `evaluate_relatedness` found; correlations x 100."""
 
-    Args:
-        pearson, spearman: of predicted and human scores on the test split, x 100. NaN where a prediction is constant.
-        dev_pearson: of the head that was kept. Pearson x 100 on the dev split.
-        epochs: when that head was reached.
-    """
-
-    pearson: float
-    spearman: float
-    dev_pearson: float
-    epochs: int
+    pearson: float  # of predicted and human scores on the test split; NaN where a prediction is constant
+    spearman: float  # of the same
+    dev_pearson: float  # of the head that was kept, on the dev split
+    epochs: int  # when that head was reached
 
 
 def evaluate(encoder: TextEncoder, corpus: Corpus[Any], **options: Any) -> Evaluation:
@@ -109,12 +101,8 @@ def evaluate_relatedness(
     train, dev, test = (torch.nn.functional.pad(part, (0, 1), value=1.0) for part in features)
     weights, dev_pearson, epochs = _train_head(train, targets, dev, golds[1], torch.Generator().manual_seed(seed))
     predicted = _predict(weights, test)
-    return Relatedness(
-        pearson=100 * metrics.pearson(predicted, golds[2]),
-        spearman=100 * metrics.spearman(predicted, golds[2]),
-        dev_pearson=100 * dev_pearson,
-        epochs=epochs,
-    )
+    pearson, spearman = metrics.pearson(predicted, golds[2]), metrics.spearman(predicted, golds[2])
+    return Relatedness(100 * pearson, 100 * spearman, 100 * dev_pearson, epochs)
 
 
 def relatedness_targets(scores: Any) -> np.ndarray:

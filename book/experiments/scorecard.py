@@ -111,8 +111,6 @@ class ClaimResult(Typed):
 
 
 class ScorecardResults(Typed):
-    """All claims."""
-
     claims: list[ClaimResult]
 
     def counts(self, encoder: str) -> pd.DataFrame:
@@ -124,8 +122,6 @@ class ScorecardResults(Typed):
 
 
 class ScorecardRecord(Record):
-    """The papers' claims, tested."""
-
     settings: ScorecardSettings
     results: ScorecardResults | None = None
 

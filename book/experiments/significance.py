@@ -64,6 +64,7 @@ def resample(
     trained: Mapping[str, str],
     *,
     items: Sequence[Sequence[Hashable] | None] | None = None,
+    progress: bool = True,
 ) -> dict[str, Drawn]:
     """Score every row on all items and on resampled ones.
 
@@ -77,12 +78,13 @@ def resample(
         random: draws the items.
         trained: row -> the record that its encoders are of, for every row that depends on a seed.
         items: for each test what its items are, such as `items_of`. None: no other test has them.
+        progress: show a bar over the resamples.
     """
     seeds = {row: np.mean([[seed.score() for seed in test[row]] for test in tests], axis=0) for row in tests[0]}
     scorers = [_Scorer(test) for test in tests]
     places, size = _numbered([scorer.size for scorer in scorers], items or [None] * len(scorers))
     drawn = {row: np.empty(resamples) for row in tests[0]}
-    for draw in tqdm(range(resamples), desc="resamples", leave=False):
+    for draw in tqdm(range(resamples), desc="resamples", leave=False, disable=not progress):
         counts = np.bincount(random.integers(size, size=size), minlength=size).astype(float)
         scores = [scorer.scores(counts[place]) for scorer, place in zip(scorers, places, strict=True)]
         for row, values in drawn.items():

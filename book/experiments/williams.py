@@ -69,14 +69,10 @@ class WilliamsRowResult(WilliamsRow):
 
 
 class WilliamsTableResult(WilliamsTable):
-    """A table with its numbers."""
-
     rows: list[WilliamsRowResult]  # type: ignore[assignment]
 
 
 class WilliamsResults(Typed):
-    """All tables."""
-
     tables: list[WilliamsTableResult]
 
     def table(self, setup: str, max_size: int = MAX_SIZE) -> pd.DataFrame:
@@ -87,8 +83,6 @@ class WilliamsResults(Typed):
 
 
 class WilliamsRecord(Record):
-    """Williams's test between records."""
-
     settings: WilliamsSettings
     results: WilliamsResults | None = None
 
@@ -123,7 +117,7 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Pat
     if row.vectors == "bm25":
         return bm25(corpus), math.nan
     setup = row.setup or table.setup
-    run = encoders_of(RowSettings(record=row.record), place, first=True)[0]
+    run = encoders_of(RowSettings(record=str(row.record)), place, first=True)[0]
     gone = run.settings.method is not None and not Path(run.encoder["source"]).is_dir()
     if gone and row.vectors == "contextual" and table.max_size == MAX_SIZE:
         length = run.settings.encoder.max_length

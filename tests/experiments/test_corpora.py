@@ -33,45 +33,10 @@ def scored(name: str, *rows: object, split: str = "dev") -> Corpus:
 def test_everything_that_the_package_knows_is_known() -> None:
     known = set(corpora.corpora().index)
     assert set(data.corpora().index) < known
-    assert {"wikiqa", "captions-nli", "paraphrases", "stsb-context", "sts16-hard", "toy-sts-hard"} <= known
+    assert {"captions-nli", "paraphrases", "stsb-context", "sts16-hard", "toy-sts-hard"} <= known
 
 
 # --- Readers
-
-ANSWERS = [  # question, sentence, label
-    ("how big is it", "it is big .", "0"),
-    ("how big is it", "it is `` two '' metres", "1"),
-    ("how big is it", "nobody knows", "0"),
-    ("who", "him", "1"),
-    ("who", "them", "1"),
-    ("who", "it", "0"),
-    ("who", "it", "0"),
-    ("who", "us", "1"),
-    ("who", "him", "0"),
-    ("why", "because", "1"),
-    ("when", "never", "0"),
-    ("how big is it", "3 metres", "1"),
-    ("where", " ", "1"),
-]
-
-
-def test_wikiqa_pairs_each_answer_with_a_wrong_sentence_of_its_question(tmp_path: Path) -> None:
-    names = ("WikiQA/train_a.toks", "WikiQA/train_b.toks", "WikiQA/train_sim.txt")
-    for name, column in zip(names, zip(*ANSWERS, strict=True), strict=True):
-        write(tmp_path / name, "".join(f"{line}\n" for line in column))
-    rows = (corpus := corpora.load("wikiqa", "train", tmp_path)).rows
-    expected = {"how big is it": ["it is `` two '' metres", "3 metres"], "who": ["him", "them", "us"]}
-    assert [(row.anchor, row.positive) for row in rows] == [
-        (q, text) for q, texts in expected.items() for text in texts
-    ]
-    assert {row.negative for row in rows[:2]} == {"it is big .", "nobody knows"}  # each of them once
-    assert {row.negative for row in rows[2:]} == {"it"}  # "him" is right too; one wrong sentence serves them all
-    assert corpus.left_out == {"blank sentence": 1, "sentence of no triple": 4}  # it, him, because, never
-    head = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
-    lines = "".join(f"Q1\t{q}\tD1\tA title\tD1-0\t{s}\t{label}\r\n" for q, s, label in ANSWERS)
-    write(tmp_path / "WikiQACorpus/WikiQA-train.tsv", head + lines)
-    released = corpora.load("wikiqa", "train", tmp_path)  # the release comes first
-    assert (released.rows, released.left_out) == (rows, corpus.left_out)
 
 
 def test_paraphrases_hold_each_pair_once_and_add_up_what_is_left_out(tmp_path: Path) -> None:
