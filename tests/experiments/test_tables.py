@@ -37,24 +37,6 @@ def test_a_seed_without_a_score_is_not_dropped_from_the_mean() -> None:
     assert tables.shown(rows).to_dict() == {"a": "nan", "b": "2.0 ± 1.0"}
 
 
-def test_the_scorecard_sets_effects_beside_each_other(record: ScorecardRecord) -> None:
-    rows = tables.scorecard(record, "PaSeR").data
-    for claim, (_, row) in zip(tables.claims(record, "PaSeR"), rows.iterrows(), strict=True):
-        assert row["paper"] == ("–" if claim.printed is None else f"{claim.printed:+.1f}")
-        if "tiny" in claim.found:
-            test = claim.found["tiny"]
-            assert row["on tiny"].startswith(test.verdict)
-            assert f">{test.difference:+.1f}</a>" in row["tiny"]
-
-
-def test_the_speed_table_says_what_was_measured_and_whether_the_goal_was_met() -> None:
-    record = records.get("speed/cpu", RESULTS)
-    row = next(row for row in record.results.rows if row.work.startswith("Encode"))
-    cells = tables.speed(record, "Encode").data.iloc[0]
-    assert cells["sentlab"] == f"{next(iter(row.figures.values())):,.4g} {row.unit}"
-    assert cells["verdict"] == ("met" if row.met else "missed")
-
-
 def test_effects_are_drawn_with_their_intervals_and_the_paper_s(tested: list[ClaimResult]) -> None:
     axes = plots.effects(tested, "tiny").axes[0]
     intervals = [[claim.found["tiny"].low, claim.found["tiny"].high] for claim in tested]

@@ -63,6 +63,12 @@ def type_into(browser: Browser, selector: str, text: str) -> None:
     browser.wait(f"{DONE} !== {json.dumps(before)}")
 
 
+def choose_second(browser: Browser) -> None:
+    before = browser.get(DONE)
+    browser.get("{ const s = document.querySelector('select'); s.value = 1; s.dispatchEvent(new Event('change')); }")
+    browser.wait(f"{DONE} !== {json.dumps(before)}")
+
+
 def test_two_sentences_are_compared_while_one_types(browser: Browser, encoder: Encoder, tmp_path: Path) -> None:
     rows = {"raw [CLS]": (encoder, "cls"), "raw mean": (encoder, "mean")}
     show(browser, tmp_path, widgets.compare(rows))
@@ -83,9 +89,7 @@ def test_two_sentences_are_compared_while_one_types(browser: Browser, encoder: E
     type_into(browser, "input[aria-label='second sentence']", "A <b>dog</b> & a cat </script> run.")
     first = widgets.PAIRS[0][1]
     assert numbers() == pytest.approx(expected(first, "A <b>dog</b> & a cat </script> run."), abs=0.006)
-    before = browser.get(DONE)
-    browser.get("{ const s = document.querySelector('select'); s.value = 1; s.dispatchEvent(new Event('change')); }")
-    browser.wait(f"{DONE} !== {json.dumps(before)}")
+    choose_second(browser)
     assert numbers() == pytest.approx(expected(*widgets.PAIRS[1][1:]), abs=0.006)
     assert widgets.WITHOUT not in browser.get("document.body.textContent")
     assert browser.problems == []
@@ -119,9 +123,7 @@ def test_the_bootstrap_shows_scores_and_differences(browser: Browser, tmp_path: 
     gold = rng.integers(0, 6, 300).astype(float)
     cosines = {"good": gold + rng.normal(size=300), "twin": gold + rng.normal(size=300), "bad": rng.normal(size=300)}
     show(browser, tmp_path, widgets.bootstrap(gold.tolist(), {name: own.tolist() for name, own in cosines.items()}))
-    browser.get(
-        "{ const r = document.querySelector('input[type=range]'); r.value = 300; r.dispatchEvent(new Event('input')); }"
-    )
+    slide_to(browser, 300)
     texts = browser.texts("svg text")
     assert [text.split(":")[0] for text in texts] == ["good", "twin", "bad", "twin − good", "bad − good"]
     shown = [float(text.split(": ")[1].split(" ")[0].replace("−", "-")) for text in texts]
@@ -153,8 +155,7 @@ def test_other_encoders_are_fetched_when_a_reader_begins(
     assert float(browser.texts(".sw-number")[2].replace("−", "-")) == pytest.approx(expected, abs=0.006)
     show(browser, tmp_path, widgets.spans({"raw": encoder, "other": other}, PASSAGE, "food", folder="encoders"))
     before = browser.texts("mark")
-    browser.get("{ const s = document.querySelector('select'); s.value = 1; s.dispatchEvent(new Event('change')); }")
-    browser.wait(f"{DONE} === '2'")
+    choose_second(browser)
     assert browser.texts("mark") != before
     assert browser.problems == []
 
