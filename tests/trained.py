@@ -21,6 +21,7 @@ SENTENCES = [
     "the old farmer sees a red car and the market by the river",
     "The doctor reads a letter to the sad king!",
 ]
+EIGHT = [*SENTENCES, "He is not in it.", "the king reads a letter", "a child eats bread by the road", "who runs?"]
 TRIPLES = [Triple(SENTENCES[i], SENTENCES[i - 1], SENTENCES[i - 2]) for i in range(4)]
 PAIRS = [LabelledPair(SENTENCES[i], SENTENCES[i - 1], "neutral") for i in range(4)]
 PHRASES = [PhrasePair(a, b, "equivalence", 1.0) for a, b in (("a big dog", "a dog"), ("the king", "a king"))]

@@ -6,20 +6,14 @@ import math
 
 import pytest
 import torch
-from trained import Make
+from trained import EIGHT, Make
 
 from sentlab.encoder import Encoder
 from sentlab.methods import ContrastiveTension
 from sentlab.methods.ct import tension_loss
 from sentlab.training import TrainConfig, fit
 
-SENTENCES = [
-    "A young girl plays the guitar in a small village.",
-    "Two dogs are running",
-    "the old farmer sees a red car, a blue boat and the market by the river",
-    "He is not in it.",
-    "The doctor reads a letter to the sad king!",
-]
+SENTENCES = EIGHT[:5]
 
 
 def test_loss_equals_a_loop_over_pairs(make: Make) -> None:

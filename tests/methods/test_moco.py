@@ -10,23 +10,14 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from trained import Make
+from trained import EIGHT, Make
 
 from sentlab.methods import MoCo
 from sentlab.methods.moco import Queue
 from sentlab.training import TrainConfig, fit
 from sentlab.training.losses import info_nce
 
-SENTENCES = [
-    "A young girl plays the guitar in a small village.",
-    "Two dogs are running",
-    "the old farmer sees a red car, a blue boat and the market by the river",
-    "He is not in it.",
-    "the king reads a letter",
-    "a child eats bread by the road",
-    "A woman sells apples.",
-    "who runs in the city?",
-]
+SENTENCES = EIGHT
 
 
 def moved(method: MoCo) -> MoCo:

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 import torch
 from torch import Tensor
-from trained import Make
+from trained import EIGHT, Make
 from transformers import BertTokenizer
 
 from sentlab.data.rows import Triple
@@ -20,13 +20,7 @@ from sentlab.methods.paser import IGNORE, PhraseDecoder, decoding_signal
 from sentlab.text.phrases import Phrase, rake_phrases
 from sentlab.text.views import View, random_deletion, synonym_replacement
 
-SENTENCES = [
-    "A young girl plays the guitar in a small village.",
-    "Two dogs are running",
-    "the old farmer sees a red car, a blue boat and the market by the river",
-    "He is not in it.",  # no phrase at all
-    "The doctor reads a letter to the sad king!",
-]
+SENTENCES = EIGHT[:5]
 
 
 @pytest.fixture

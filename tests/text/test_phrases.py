@@ -95,15 +95,12 @@ def chunks(sentence: str, kinds: tuple[str, ...] = ("NP", "VP"), tag: Tagger | N
     ("sentence", "tags", "expected"),
     [
         ("The big dogs have not been barking", "DT JJ NNS VBP RB VBN VBG", ["The big dogs", "have not been barking"]),
-        ("a man playing guitar", "DT NN VBG NN", ["a man", "playing", "guitar"]),
         ("a sleeping dog", "DT VBG NN", ["a sleeping dog"]),
         ("She wants to buy all her three red apples", "PRP VBZ TO VB PDT PRP$ CD JJ NNS",
          ["She", "wants to buy", "all her three red apples"]),
         ("who sings runs", "WP VBZ VBZ", ["sings", "runs"]),  # two clauses, two verbs
         ("tear down the house", "VB RP DT NN", ["tear down", "the house"]),
-        ("often , sadly", "RB , RB", []),
         ("red , green apples", "JJ , JJ NNS", ["green apples"]),  # never across punctuation
-        ("dogs % cats", "NNS NN NNS", ["dogs", "cats"]),  # whatever the tagger makes of it
         # clitics are tagged apart: does n't | dog 's
         ("He doesn't see John’s dog", "PRP VBZ RB VB NNP POS NN", ["He", "doesn't see", "John’s dog"]),
         ("dogs ' s tail", "NNS '' PRP NN", ["dogs", "tail"]),
@@ -122,12 +119,10 @@ def test_chunks_by_hand(sentence: str, tags: str, expected: list[str]) -> None:
             "PRP VBZ IN PRP VBD IN PRP VBD",
             ["that she said", "that it rained"],
         ),
-        ("In the garden the dog barked", "IN DT NN DT NN VBD", []),  # "in" joins no clauses
         ("before lunch , he ate", "IN NN , PRP VBD", []),  # no verb before the clause ends
         ("When he came , she left", "WRB PRP VBD , PRP VBD", ["When he came"]),
         ("Who saw the man that left ?", "WP VBD DT NN WDT VBD .", ["that left"]),  # the question itself is no clause
         ("For which man did he stay ?", "IN WDT NN VBD PRP VB .", []),
-        ("Do you know who left ?", "VBP PRP VB WP VBD .", ["who left"]),
     ],
 )
 def test_clauses_by_hand(sentence: str, tags: str, expected: list[str]) -> None:

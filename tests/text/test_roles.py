@@ -37,15 +37,11 @@ def said(frames: list[dict[str, str]]) -> list[tuple[str, ...]]:
          [("dogs", "chased", "", "The cat")]),
         ("He was seen and stood by the door", "PRP VBD VBN CC VBD IN DT NN",
          [("", "seen", "", "He"), ("He", "stood", "", "")]),  # this "by" is that of another verb
-        ("It got sold", "PRP VBD VBN", [("", "sold", "", "It")]),
         ("a house built in May burned down", "DT NN VBN IN NNP VBD RP",
          [("", "built", "", "a house"), ("a house", "burned down", "", "")]),
         ("He doesn't put on the hat", "PRP VBZ RB VB RP DT NN", [("He", "put on", "n't", "the hat")]),
-        ("He did not often see her", "PRP VBD RB RB VB PRP", [("He", "see", "not", "her")]),
-        ("They Never really eat meat", "PRP RB RB VBP NN", [("They", "eat", "Never", "meat")]),
         ("I cannot see", "PRP MD RB VB", [("I", "see", "not", "")]),
         ("The man in the garden sings", "DT NN IN DT NN VBZ", [("The man", "sings", "", "")]),  # not the garden
-        ("He looks at the dog", "PRP VBZ IN DT NN", [("He", "looks", "", "")]),  # nor what a preposition governs
         ("The king of France sent a pair of boys", "DT NN IN NNP VBD DT NN IN NNS",
          [("The king of France", "sent", "", "a pair of boys")]),
         ("The man with a dog , which barks , left", "DT NN IN DT NN , WDT VBZ , VBD",
@@ -55,15 +51,10 @@ def said(frames: list[dict[str, str]]) -> list[tuple[str, ...]]:
         ("Open the door !", "VB DT NN .", [("", "Open", "", "the door")]),
         ("Didn't the dog eat it ?", "VBD RB DT NN VB PRP .", [("the dog", "eat", "n't", "it")]),
         ("Was the cat chased by dogs ?", "VBD DT NN VBN IN NNS .", [("dogs", "chased", "", "the cat")]),
-        ("There is a boy drawing a map", "EX VBZ DT NN VBG DT NN", [("a boy", "drawing", "", "a map")]),
-        ("He did his work", "PRP VBD PRP$ NN", [("He", "did", "", "his work")]),
         ("The dog is not old", "DT NN VBZ RB JJ", []),  # a bare copula
-        ("He can .", "PRP MD .", []),
-        ("red , green", "JJ , JJ", []),
         ("", "", []),
         # what the rules are known to get wrong
         ("He saw a dog and left", "PRP VBD DT NN CC VBD", [("He", "saw", "", "a dog"), ("a dog", "left", "", "")]),
-        ("She wants to buy it", "PRP VBZ TO VB PRP", [("She", "buy", "", "it")]),
     ],
 )  # fmt: skip
 def test_roles_by_hand(sentence: str, tags: str, expected: list[tuple[str, ...]]) -> None:

@@ -56,10 +56,7 @@ def frozen(method: MoCo) -> MoCo:
 # what the message names -> what is changed
 CHANGES: dict[str, Callable[[Make], dict[str, Any]]] = {
     "MoCo.temperature: 0.05 then, 5.0 now": lambda e: {"method": MoCo(e(), temperature=5.0)},
-    "tensors": lambda e: {"method": MoCo(e(), queue_size=8)},
-    "MoCo.view: None then, 'random_deletion' now": lambda e: {"method": MoCo(e(), view=random_deletion)},
     "method: 'MoCo' then, 'SimCSE' now": lambda e: {"method": SimCSE(e())},
-    "MoCo.pooling: 'cls' then, 'mean' now": lambda e: {"method": MoCo(e(pooling="mean"))},
     "dropout: ": lambda e: {"method": other_dropout(MoCo(e()))},
     "tensors: ": lambda e: {"method": frozen(MoCo(e()))},
     "encoder: ": lambda e: {"method": MoCo(other_weights(e()))},
