@@ -24,7 +24,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -56,33 +56,18 @@ class Whitening(nn.Module):
         True
     """
 
-    linear: nn.Linear  # once it is fitted
-
     def __init__(self, dim: int | None = None):
         super().__init__()
         self.settings = {"dim": None if dim is None else int(dim)}
 
-    @property
-    def in_dim(self) -> int:
-        """D."""
-        return self.linear.in_features
-
-    @property
-    def out_dim(self) -> int:
-        """K."""
-        return self.linear.out_features
-
     def allocate(self, in_dim: int) -> Whitening:
         """Make room for what `fit` finds or a file holds."""
-        self.linear = nn.utils.skip_init(nn.Linear, in_dim, self.settings["dim"] or in_dim)
+        self.in_dim, self.out_dim = in_dim, self.settings["dim"] or in_dim
+        self.linear = nn.utils.skip_init(nn.Linear, self.in_dim, self.out_dim)
         return self.requires_grad_(False)
 
     def fit(self, vectors: Vectors) -> Whitening:
-        """Find mu and W of vectors (N, D) in float64; they lie on the vectors' device.
-
-        Raises:
-            ValueError: the vectors do not vary in `dim` directions. They are too few, or lie in a subspace.
-        """
+        """Find mu and W of vectors (N, D) in float64; a ValueError if they do not vary in `dim` directions."""
         given = torch.as_tensor(vectors).detach()
         x = given.cpu().double()
         count, in_dim = x.shape
@@ -94,8 +79,7 @@ class Whitening(nn.Module):
         if varying < kept:
             raise ValueError(
                 f"{count} vectors of {in_dim} dimensions vary in {varying} directions, too few to whiten {kept}: take "
-                f"dim={varying} or less, or more sentences. (Behind a final layer norm, which makes the sum of a "
-                f"vector's numbers a constant, {in_dim - 1} are the most there can be.)"
+                f"dim={varying} or less, or more sentences (behind a final layer norm, {in_dim - 1} are the most)"
             )
         weight = directions[:, :kept] / variances[:kept].sqrt()  # (D, K)
         self.allocate(in_dim).load_state_dict({"linear.weight": weight.T, "linear.bias": -mean @ weight})
@@ -127,12 +111,6 @@ class FlowStep(nn.Module):
         kept, moved = x.tensor_split(2, dim=-1)  # kept is the larger half where D is odd
         return torch.cat([kept, moved + self.network(kept)], dim=-1)
 
-    def inverse(self, z: Tensor) -> Tensor:
-        """Invert the step, (..., D) -> (..., D)."""
-        kept, moved = z.tensor_split(2, dim=-1)
-        x = torch.cat([kept, moved - self.network(kept)], dim=-1)[..., self.permutation.argsort()]
-        return x * (-self.log_scale).exp() - self.shift
-
 
 class Flow(nn.Module):
     """An invertible map, trained by maximum likelihood to carry the vectors to a standard normal distribution.
@@ -140,8 +118,7 @@ class Flow(nn.Module):
     Args:
         steps: one after the other. Each has an actnorm, a fixed random order and an additive coupling.
         width: hidden units of a coupling network.
-        epochs: passes over the vectors.
-        batch_size: vectors a mini-batch. The last ones of an epoch that fill none are left out.
+        epochs: passes over the vectors, in mini-batches of `batch_size`. The last ones that fill none are left out.
         learning_rate: Adam's, the same throughout.
         seed: of the orders, the first weights and the mini-batches. Global random state does not change.
 
@@ -161,81 +138,48 @@ class Flow(nn.Module):
         super().__init__()
         self.settings: dict[str, Any] = {"steps": steps, "width": width, "epochs": epochs}
         self.settings |= {"batch_size": batch_size, "learning_rate": learning_rate, "seed": seed}
-        self.steps = nn.ModuleList()
-
-    @property
-    def in_dim(self) -> int:
-        """D, of the vectors that it was fitted to."""
-        return len(cast(FlowStep, self.steps[0]).permutation)
-
-    @property
-    def out_dim(self) -> int:
-        """D: a flow keeps all dimensions."""
-        return self.in_dim
 
     def allocate(self, in_dim: int) -> Flow:
         """Make the steps, with the weights that training starts from."""
+        self.in_dim = self.out_dim = in_dim
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(self.settings["seed"])
-            self.steps = nn.ModuleList(FlowStep(in_dim, self.settings["width"]) for _ in range(self.settings["steps"]))
+            steps = [FlowStep(in_dim, self.settings["width"]) for _ in range(self.settings["steps"])]
+        self.steps = nn.Sequential(*steps)
         return self.requires_grad_(False)
 
     def fit(self, vectors: Vectors, *, progress: bool = True) -> Flow:
-        """Train from the start on vectors (N, D), D at least 2, on their device; `progress` shows a bar.
-
-        Raises:
-            FloatingPointError: the likelihood is not finite, as where a dimension is the same in all vectors.
-        """
+        """Train from the start on vectors (N, D), D at least 2, on their device; `progress` shows a bar."""
         x = torch.as_tensor(vectors).detach().float()
-        first = cast(FlowStep, self.allocate(x.shape[1]).to(x.device).steps[0])
+        first: Any = self.allocate(x.shape[1]).to(x.device).steps[0]
         first.shift.copy_(-x.mean(dim=0))  # Glow's start from the data; the later steps find it done
         first.log_scale.copy_(-x.std(dim=0).log())
-        with torch.enable_grad():
-            self._train(x, progress)
-        return self.requires_grad_(False)
-
-    def _train(self, x: Tensor, progress: bool) -> None:
         optimizer = torch.optim.Adam(self.requires_grad_(True).parameters(), lr=self.settings["learning_rate"])
         generator = torch.Generator().manual_seed(self.settings["seed"])
         size = min(self.settings["batch_size"], len(x))
-        with progress_bar(self.settings["epochs"] * (len(x) // size), progress, desc="Flow") as bar:
+        with torch.enable_grad(), progress_bar(self.settings["epochs"], progress, desc="Flow") as bar:
             for _ in range(self.settings["epochs"]):
                 order = torch.randperm(len(x), generator=generator).to(x.device)
                 for rows in order[: len(x) // size * size].split(size):  # another epoch takes those that are left
                     likelihood = self.log_prob(x[rows]).mean()
-                    if not likelihood.isfinite():
+                    if not likelihood.isfinite():  # as where a dimension is the same in all vectors
                         raise FloatingPointError(f"the log-likelihood is {likelihood:g}; try a smaller learning_rate")
                     optimizer.zero_grad()
                     (-likelihood).backward()
                     nn.utils.clip_grad_norm_(self.parameters(), 1.0)
                     optimizer.step()
-                    bar.set_postfix(likelihood=float(likelihood.detach()), refresh=False)
-                    bar.update()
+                bar.update()
+        return self.requires_grad_(False)
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Map x to z: (..., D) -> (..., D), in the map's own precision."""
-        for step in cast(list[FlowStep], list(self.steps)):
-            vectors = step(torch.as_tensor(vectors).to(step.shift.dtype))
-        return vectors
-
-    def inverse(self, vectors: Tensor) -> Tensor:
-        """Map z to x: (..., D) -> (..., D)."""
-        for step in reversed(cast(list[FlowStep], list(self.steps))):
-            vectors = step.inverse(torch.as_tensor(vectors).to(step.shift.dtype))
-        return vectors
-
-    def log_det(self, vectors: Tensor) -> Tensor:
-        """Compute `log |det dz/dx|` at each vector, (..., D) -> (...); with additive coupling the same everywhere."""
-        return (
-            torch.stack([step.log_scale for step in cast(list[FlowStep], list(self.steps))])
-            .sum()
-            .expand(vectors.shape[:-1])
-        )
+        return self.steps(torch.as_tensor(vectors).to(next(self.parameters()).dtype))
 
     def log_prob(self, vectors: Tensor) -> Tensor:
-        """Compute the log-likelihood in nats, (..., D) -> (...): that of z under N(0, I), and `log_det`."""
+        """Compute the log-likelihood in nats, (..., D) -> (...): that of z under N(0, I), and `log |det dz/dx|`."""
         density = -0.5 * (self(vectors).square() + math.log(2 * math.pi)).sum(dim=-1)
-        return density + self.log_det(vectors)
+        scales: Any = [step.log_scale for step in self.steps]  # a coupling changes no volume
+        return density + torch.stack(scales).sum()
 
 
 def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[str]) -> Encoder:

@@ -1,14 +1,8 @@
 """One vector a sentence, from the hidden states of its tokens.
 
-Every function in `POOLINGS` takes the same two arguments and gives the same result:
-
-Args:
-    hidden_states: the embedding output, then the output of each layer; each (B, L, D).
-    mask: 1 or True where there is a token, 0 or False where there is padding, (B, L). Special tokens count as
-        tokens, as they do in sentence-transformers.
-
-Returns:
-    (B, D). A row in which all is masked gives zeros, but for `cls`, which never looks at the mask.
+Every function in `POOLINGS` takes the embedding output and the output of each layer, each (B, L, D), and a mask (B, L):
+1 or True where there is a token, special tokens included, 0 or False where there is padding. It gives (B, D). A row in
+which all is masked gives zeros, but for `cls`, which never looks at the mask.
 """
 
 from __future__ import annotations
@@ -42,7 +36,7 @@ def masked_max(tokens: Tensor, mask: Tensor) -> Tensor:
 
 
 def cls(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """Take the first token of the last layer: [CLS], or <s> in the RoBERTa family. Batches are padded on the right."""
+    """Take the first token of the last layer: [CLS], or <s> in the RoBERTa family."""
     return hidden_states[-1][:, 0]
 
 

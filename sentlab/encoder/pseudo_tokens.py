@@ -27,8 +27,6 @@ def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None)
     Returns:
         (B, N, M); the weights of a query add up to 1, or are all 0 where all keys are padding.
 
-    Source: PT-BERT, Eq. 2.
-
     Example:
         >>> attention_weights(torch.zeros(1, 2), torch.ones(1, 4, 2)).tolist()  # a query that favours no key
         [[[0.25, 0.25, 0.25, 0.25]]]
@@ -43,8 +41,6 @@ def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None)
 
 class PseudoTokens(nn.Module):
     """Pseudo tokens P (m, D) and the attention that maps a sentence Y to them (Eq. 1) and back (Eq. 3), to a vector h.
-
-    There is no residual connection and no layer norm.
 
     Args:
         dim: D of the hidden states.
@@ -80,15 +76,7 @@ class PseudoTokens(nn.Module):
         self.head = nn.Sequential(nn.Linear(dim, dim), nn.Tanh()) if keys == "pooled" else nn.Identity()
 
     def forward(self, tokens: Tensor, mask: Tensor) -> Tensor:
-        """Compute h of each sentence (Eq. 3).
-
-        Args:
-            tokens: the last layer's hidden states, (B, L, D).
-            mask: 1 where there is a token, (B, L).
-
-        Returns:
-            (B, D).
-        """
+        """Compute h of each sentence (Eq. 3) from the last layer's hidden states: (B, L, D), (B, L) -> (B, D)."""
         pool = POOLINGS[self.settings["pooling"]]
         if self.settings["keys"] == "pooled":
             y = self.head(pool((tokens,), mask)).unsqueeze(1)  # (B, 1, D)
@@ -103,10 +91,7 @@ class PseudoTokens(nn.Module):
         return self._attend(self.embedding, y, mask)
 
     def weights(self, y: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Compute how much each pseudo token attends to each token (Eqs. 1 and 2): (B, L, D), (B, L) -> (B, m, L).
-
-        The mean over the heads, where there are several.
-        """
+        """Compute how much each pseudo token attends to each token, the mean of all heads (Eq. 2): -> (B, m, L)."""
         return torch.stack(self._weights(self.embedding, y, mask)).mean(dim=0)
 
     def back(self, y: Tensor, z: Tensor) -> Tensor:
@@ -114,12 +99,12 @@ class PseudoTokens(nn.Module):
         return self._attend(y, z)
 
     def _attend(self, queries: Tensor, y: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The attention of all heads: (N, D) or (B, N, D), and (B, M, D), (B, M) -> (B, N, D)."""
+        """Attend in all heads: (N, D) or (B, N, D), and (B, M, D), (B, M) -> (B, N, D)."""
         values = self.value(y).chunk(self.heads, dim=-1)
         weights = (F.dropout(each, self.dropout, self.training) for each in self._weights(queries, y, mask))
         return torch.cat([each @ value for each, value in zip(weights, values, strict=True)], dim=-1)
 
     def _weights(self, queries: Tensor, y: Tensor, mask: Tensor | None) -> list[Tensor]:
-        """Eq. 2 in each head."""
+        """Compute Eq. 2 in each head."""
         parts = (self.query(queries).chunk(self.heads, dim=-1), self.key(y).chunk(self.heads, dim=-1))
         return [attention_weights(query, key, mask) for query, key in zip(*parts, strict=True)]
