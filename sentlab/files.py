@@ -9,7 +9,6 @@ from __future__ import annotations
 import glob
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -24,8 +23,7 @@ from filelock import FileLock
 def replacing(path: str | Path, *, full: bool = False) -> Iterator[Path]:
     """Give a place to write a file or a folder, which is moved to `path` when the block ends well, and removed if not.
 
-    After a kill or a power failure too `path` holds the old content or the new one. Folders above it are made, what is
-    there passes its mode on, and a link stays. `full`: replace a folder that holds something too.
+    After a power failure too `path` holds the old content or the new. `full`: replace a folder that holds something.
     """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -56,28 +54,21 @@ def _remove(stage: Path, target: Path) -> None:
 def clear(path: Path) -> None:
     """Remove what killed processes have left of writing `path`, and bring back a folder that they put aside."""
     for stage in path.parent.glob(f".{glob.escape(path.name)}.*.new"):
-        with (
-            suppress(OSError),
-            FileLock(stage / "alive", timeout=0),
-        ):  # a Timeout is an OSError: some process writes
+        with suppress(OSError), FileLock(stage / "alive", timeout=0):  # a Timeout is an OSError: some process writes
             _remove(stage, path)
 
 
 def to_disk(path: Path) -> None:
-    """Wait until the content of a file, or the list of names in a folder, is on the disk (fsync)."""
-    if os.name == "nt":  # which opens no folders
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Wait until a file, or the list of names in a folder, is on the disk (fsync)."""
+    if os.name != "nt":  # which opens no folders
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write `value` as indented JSON, a list of numbers on one line, whole or not at all."""
-    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    # a JSON string has no line breaks of its own, so only lists can match
-    text = re.sub(r"\[\n[\s\d.,eE+NaInfity-]+\]", lambda numbers: " ".join(numbers[0].split()), text)
+    """Write `value` as indented JSON, whole or not at all."""
     with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -55,7 +55,6 @@ def test_the_content_is_on_the_disk_before_the_name(tmp_path: Path, monkeypatch:
     assert done == [(tmp_path / "file.json").stat().st_ino, "moved", tmp_path.stat().st_ino]
     text = (tmp_path / "file.json").read_text(encoding="utf-8")
     assert json.loads(text) == {"a": [1, 2.5], "b": "ü"}
-    assert '"a": [ 1, 2.5 ]' in text
 
 
 def test_a_folder_that_holds_something_is_replaced_only_when_asked(tmp_path: Path) -> None:

@@ -25,10 +25,10 @@ tags:
 
 This encoder turns a text into a vector. Similar texts get similar vectors.
 
-- {dim} dimensions a vector, of length 1: {unit}
-- pooling: {pooling}; after pooling: {post}
-- max_length: {max_length} tokens; prompt before each text: {prompt!r}
-- {kind}, {layers} layers of {width}, {parameters:,} parameters
+- {encoder.dim} dimensions a vector; scaled to length 1: {encoder.normalize}
+- pooling: {encoder.pooling}; after pooling: {post}
+- max_length: {encoder.max_length} tokens; prompt before each text: {encoder.prompt!r}
+- {config.model_type}, {config.num_hidden_layers} layers of {config.hidden_size}, {parameters:,} parameters
 
 ## Load it
 
@@ -39,7 +39,13 @@ encoder = sentlab.Encoder.from_pretrained({name!r})
 vectors = encoder.encode(["A man plays the guitar.", "Somebody makes music."])
 ```
 
-{elsewhere}
+In sentence-transformers, if `pooling` is not pseudo and no Flow follows it:
+
+```python
+from sentence_transformers import SentenceTransformer
+
+vectors = SentenceTransformer({name!r}).encode(["A man plays the guitar.", "Somebody makes music."])
+```
 
 ## Training
 
@@ -47,35 +53,17 @@ vectors = encoder.encode(["A man plays the guitar.", "Somebody makes music."])
 {trainings}
 ```
 """
-SENTENCE_TRANSFORMERS = """In sentence-transformers:
-
-```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer({name!r})
-vectors = model.encode(["A man plays the guitar.", "Somebody makes music."])
-```"""
 
 
 def model_card(encoder: Encoder, name: str) -> str:
     """Return the README.md of an encoder that is saved in a folder `name`."""
-    config: Any = encoder.backbone.config
-    post = type(encoder.post).__name__ if encoder.post is not None else "nothing"
-    alone = f"Other packages cannot load it: its {'pooling is pseudo' if post != 'Flow' else 'post is a Flow'}."
     return CARD.format(
         mark=MARK,
         name=name,
-        dim=encoder.dim,
-        max_length=encoder.max_length,
-        pooling=encoder.pooling,
-        post=post,
-        unit="yes" if encoder.normalize else "no",
-        prompt=encoder.prompt,
-        kind=config.model_type,
-        layers=config.num_hidden_layers,
-        width=config.hidden_size,
+        encoder=encoder,
+        config=encoder.backbone.config,
+        post=type(encoder.post).__name__ if encoder.post is not None else "nothing",
         parameters=sum(parameter.numel() for parameter in encoder.backbone.parameters()),
-        elsewhere=alone if encoder.pooling == "pseudo" or post == "Flow" else SENTENCE_TRANSFORMERS.format(name=name),
         trainings=json.dumps(encoder.trainings, indent=2, ensure_ascii=False),
     )
 

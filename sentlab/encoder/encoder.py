@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-DEFAULT_POOLING, DEFAULT_MAX_LENGTH = "cls", 64
+DEFAULT_MAX_LENGTH = 64
 # In most masked-LM models the head is what is left without the backbone; in this one a bare function sits in between.
 HEAD_MODULES = {"distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")}
 
@@ -103,14 +103,14 @@ class Encoder(nn.Module):
             (1, 128)
         """
         place = storage.locate(source)
-        parts = {"pooling": DEFAULT_POOLING, "max_length": None} | storage.load_parts(place, revision, pooling)
-        roof = positions(parts["model"].base_model)
-        longest = min(parts["tokenizer"].model_max_length, roof)  # which is advice: a saved max_length may pass it
-        length = min(parts["max_length"], roof) if parts["max_length"] else min(DEFAULT_MAX_LENGTH, longest)
-        if max_length is not None and not 3 <= max_length <= roof:
-            raise ValueError(f"max_length is {max_length}; this model takes 3 to {roof} tokens")
-        encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": max_length or length})
-        if not max_length and not parts["max_length"] and length < longest and source not in storage.BUNDLED:
+        parts = {"pooling": "cls", "max_length": None} | storage.load_parts(place, revision, pooling)
+        saved, roof = parts["max_length"], positions(parts["model"].base_model)
+        longest = min(parts["tokenizer"].model_max_length, roof)  # the tokenizer's is advice: a saved one may pass it
+        length = max_length or min(saved or min(DEFAULT_MAX_LENGTH, longest), roof)
+        if not 3 <= length <= roof:
+            raise ValueError(f"max_length is {length}; this model takes 3 to {roof} tokens")
+        encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": length})
+        if not (max_length or saved or source in storage.BUNDLED) and length < longest:
             encoder.assumed_length = length
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 

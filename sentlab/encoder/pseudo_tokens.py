@@ -22,7 +22,7 @@ def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None)
     Args:
         queries: (B, N, D), or (N, D) for the same queries in each sentence.
         keys: (B, M, D).
-        mask: 1 or True where there is a key, 0 or False where there is padding, (B, M); None: keys everywhere.
+        mask: 1 where there is a key, 0 where there is padding, (B, M); None: keys everywhere.
 
     Returns:
         (B, N, M); the weights of a query add up to 1, or are all 0 where all keys are padding.
@@ -69,7 +69,7 @@ class PseudoTokens(nn.Module):
         if keys not in ("tokens", "pooled") or pooling not in ("cls", "mean", "max") or dim % heads:
             raise ValueError(f"no pseudo tokens of width {dim} with keys={keys!r}, pooling={pooling!r}, heads={heads}")
         self.settings: dict[str, Any] = {"dim": dim, "count": int(count), "keys": keys, "pooling": pooling}
-        self.settings |= {"heads": int(heads), "bias": bias, "dropout": float(dropout)}
+        self.settings |= {"heads": heads, "bias": bias, "dropout": dropout}
         self.heads, self.dropout = heads, dropout
         self.embedding = nn.Parameter(torch.randn(count, dim))
         self.query, self.key, self.value = (nn.Linear(dim, dim, bias=bias) for _ in range(3))

@@ -17,7 +17,6 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -30,7 +29,6 @@ from torch import Tensor, nn
 
 from sentlab.encoder.card import MARK, model_card
 from sentlab.encoder.maps import Flow, Whitening
-from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.files import clear, replacing
 
@@ -53,17 +51,14 @@ torch_dtype transformers_version use_cache
 
 
 def locate(source: str | Path) -> str:
-    """Return the folder, or the name on the hub; a FileNotFoundError if it can be neither."""
-    from huggingface_hub.utils import HFValidationError, validate_repo_id
-
+    """Return the folder of an encoder, or else the name, for the hub; a FileNotFoundError for what is neither."""
     if isinstance(source, str):
         source = BUNDLED.get(source) or INSTALLED.get(source, source)
     if isinstance(source, str) and source.startswith("package:"):
         name = source.removeprefix("package:")
         package = find_spec(name) if name.isidentifier() else None  # a dotted name would import its parent
         if package is None or package.origin is None:
-            install = f"pip install {name.replace('_', '-')}"
-            raise FileNotFoundError(f"{source!r}: no such Python package is installed; install it with `{install}`")
+            raise FileNotFoundError(f"no Python package {name} is installed: pip install {name.replace('_', '-')}")
         source = Path(package.origin).parent / "model"
     path = Path(source).expanduser()
     if not path.exists():
@@ -71,20 +66,13 @@ def locate(source: str | Path) -> str:
     if path.is_dir():
         return str(path)
     if isinstance(source, str) and not path.exists():
-        with contextlib.suppress(HFValidationError):
-            validate_repo_id(source)
-            return source
-    raise FileNotFoundError(
-        f'no folder {path}; give "tiny", "small", "minilm", a folder that holds an encoder, or a hub model\'s name'
-    )
+        return source
+    raise FileNotFoundError(f'no folder {path}; give "tiny", "small", "minilm", a folder of an encoder, or a hub model')
 
 
 def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[str, Any]:
     """Load the arguments of `Encoder` from a folder or the hub; those that it does not say are left out or None."""
-    is_folder = Path(place).is_dir()
-    if is_folder and not (Path(place) / "config.json").is_file():
-        raise FileNotFoundError(f"{place} holds no encoder, as it has no config.json: give a folder of Encoder.save")
-    hub = {"revision": revision, "local_files_only": is_folder or _hub_is_silent(place, revision)}
+    hub = {"revision": revision, "local_files_only": Path(place).is_dir()}
     try:
         with _quiet():
             parts = {"model": load_model(place, hub), "tokenizer": load_tokenizer(place, hub)}
@@ -92,28 +80,13 @@ def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[st
     except (json.JSONDecodeError, UnicodeDecodeError, SafetensorError) as error:
         raise ValueError(f"a file of {place} is damaged or cut off ({error}); get its files anew") from error
     except OSError as error:
-        what = "folder" if is_folder else f"hub model (there is no such folder), revision {revision or 'main'}"
+        what = "folder" if hub["local_files_only"] else "hub model (there is no such folder)"
         raise OSError(f"cannot load an encoder from {place!r}, a {what}; it needs safetensors: {error}") from error
-
-
-def _hub_is_silent(place: str, revision: str | None) -> bool:
-    """Whether to take what is in the hub's cache, as its client would repeat each question for 24 seconds."""
-    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_url
-    from huggingface_hub.errors import HfHubHTTPError
-
-    if constants.HF_HUB_OFFLINE:
-        return True
-    try:
-        with contextlib.suppress(HfHubHTTPError):  # an answer, if only that there is no such model; loading says so
-            get_hf_file_metadata(hf_hub_url(place, "config.json", revision=revision))
-        return False
-    except Exception:  # no connection, in the classes of whichever HTTP client the hub uses
-        return True
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence transformers' bars and reports on loading and saving: what matters in them is raised as an error here."""
+    """Silence transformers' bars and reports: what matters in them is raised as an error here."""
     from transformers.utils import logging
 
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -153,24 +126,20 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
     )
     if random := sorted(report["missing_keys"]) + sorted(str(entry[0]) for entry in report["mismatched_keys"]):
         raise ValueError(
-            f"the weights of {place} do not fill {architecture or type(model).__name__}; missing or of another shape, "
-            f"so that they would be random: {', '.join(random)}. Take a complete checkpoint, or name in its "
-            "config.json (`architectures`) the class that it was saved from"
+            f"weights of {place} are missing or of another shape, and would be random: {', '.join(random)}. Take a "
+            "complete checkpoint, or name in its config.json (`architectures`) the class that it was saved from"
         )
     require_finite(place, model.named_parameters())
     return model
 
 
 def load_tokenizer(place: str, hub: dict[str, Any]) -> PreTrainedTokenizerBase:
-    """Load the fast tokenizer; transformers makes an empty one where there are no files, for which all is unknown."""
+    """Load the fast tokenizer. Where there are no files transformers makes one, for which all words are unknown."""
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, **hub)
     if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
-        raise ValueError(
-            f"{place} holds no tokenizer: its vocabulary has no words. Copy the tokenizer's files (tokenizer.json) "
-            "there, or save it with tokenizer.save_pretrained"
-        )
+        raise ValueError(f"{place} holds no tokenizer: its vocabulary has no words. Copy tokenizer.json there")
     return tokenizer
 
 
@@ -184,8 +153,8 @@ def require_finite(where: str, tensors: Iterable[tuple[str, Tensor]]) -> None:
 def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict[str, Any]:
     """Read the arguments of `Encoder` that a folder, saved here or elsewhere, holds; `pooling`: the one asked for.
 
-    Whatever sentence-transformers keeps too is read from its files, so that both read the same, also where it has
-    saved the folder again. Its settings that change vectors are honoured or refused, all of them here.
+    What sentence-transformers keeps too is read from its files, as it may have saved the folder again. Those of its
+    settings that change vectors are honoured or refused, all of them here.
     """
     from transformers.utils import cached_file
 
@@ -226,19 +195,15 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
             if not config.get("include_prompt", True) and any((saved["prompts"] or {}).values()):
                 unknown.append("a pooling without the tokens of prompts")
     if unknown:
-        raise ValueError(
-            f"{place} was saved with {'; '.join(unknown)}, which sentlab does not know. Pass pooling=, one of "
-            f"{', '.join(POOLINGS)}, to go without a pooling and modules that are not known"
-        )
+        what = f"{place} was saved with {'; '.join(unknown)}, which sentlab does not know"
+        raise ValueError(f"{what}. Pass pooling= to go without a pooling and modules that are not known")
     if pseudo := ours.get("pseudo"):
         saved["pseudo"] = PseudoTokens(**pseudo)
         saved["pseudo"].load_state_dict(tensors("pseudo/model.safetensors"))
     if post := ours.get("post"):
         if pooling not in (None, saved["pooling"]):
-            raise ValueError(
-                f"{place} holds a {post['kind']} that was fitted to {saved['pooling']!r} vectors, not to {pooling!r}: "
-                "leave pooling out, set `post` of what you get to None, and choose another `pooling` then"
-            )
+            fitting = f"{post['kind']} was fitted to {saved['pooling']!r} vectors, not to {pooling!r}"
+            raise ValueError(f"the {fitting}: leave pooling out, set `post` to None, and choose another `pooling` then")
         fitted = {"Whitening": Whitening, "Flow": Flow}[post["kind"]](**post["settings"]).allocate(post["in_dim"])
         fitted.load_state_dict(tensors(f"{paths.get('Dense', 'post')}/model.safetensors"))
         saved["post"] = fitted
@@ -249,7 +214,7 @@ def save(encoder: Encoder, folder: str | Path) -> None:
     """Write an encoder to a folder; see `Encoder.save`."""
     target = target_of(folder)
     _ = encoder.prompt  # a default prompt name without its prompt could not be loaded again
-    require_finite("the encoder cannot be saved", encoder.named_parameters())  # nor could weights that are not finite
+    require_finite("the encoder", encoder.named_parameters())  # nor could weights that are not finite
     with replacing(target, full=True) as new:
         with _quiet():
             encoder.model.save_pretrained(new)
@@ -260,9 +225,6 @@ def save(encoder: Encoder, folder: str | Path) -> None:
         else:
             (new / "README.md").write_text(model_card(encoder, target.name), encoding="utf-8")
         _write_settings(encoder, new)
-        mode = (new / "modules.json").stat().st_mode
-        for weights in new.rglob("*.safetensors"):  # safetensors hides its files from all other users
-            weights.chmod(mode)
 
 
 def target_of(folder: str | Path) -> Path:
@@ -270,17 +232,12 @@ def target_of(folder: str | Path) -> Path:
     if str(folder) in (*BUNDLED, *INSTALLED):
         raise ValueError(f"from_pretrained takes {str(folder)!r} for an encoder of its own; choose another folder")
     target = Path(os.path.realpath(Path(folder).expanduser()))
-    if Path.cwd().is_relative_to(target):
-        raise FileExistsError(f"{target} is or holds the working directory, which save would replace; choose a new one")
-    if target.is_file():
-        raise FileExistsError(f"{target} is a file; choose a new folder")
-    there = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_symlink() or path.is_file()}
-    if there:
-        ours = target / "sentlab.json"
-        written = json.loads(ours.read_text(encoding="utf-8")).get("files", []) if ours.is_file() else []
-        if not written or (strange := sorted(there - {*written, "README.md", "sentlab.json"})):
-            what = f"holds {', '.join(strange[:5])}" if written else "was not written by Encoder.save"
-            raise FileExistsError(f"{target} {what}, which save would remove; choose a new folder or empty this one")
+    files = {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_symlink() or path.is_file()}
+    ours = target / "sentlab.json"
+    written = json.loads(ours.read_text(encoding="utf-8")).get("files", []) if ours.is_file() else []
+    if others := sorted(files - ({*written, "README.md", "sentlab.json"} if written else set())):
+        names = ", ".join(others[:5])
+        raise FileExistsError(f"save would remove {names} of {target}; choose a new folder or empty this one")
     return target
 
 
@@ -290,10 +247,7 @@ def _write(path: Path, content: Any) -> None:
 
 
 def _modules(encoder: Encoder) -> list[tuple[str, str, dict[str, Any], dict[str, Tensor] | None]]:
-    """What `SentenceTransformer(folder)` runs one after the other: class, folder, settings and tensors of each.
-
-    A Whitening is a Dense. A Flow, and pseudo tokens where they make the vector, go by our classes, which it refuses.
-    """
+    """List what `SentenceTransformer(folder)` runs: class, folder, settings and tensors. It refuses our classes."""
     theirs, width, mode = "sentence_transformers.models", encoder.backbone.config.hidden_size, encoder.pooling
     modules: list[tuple[str, str, dict[str, Any], dict[str, Tensor] | None]] = []
     if mode in AVERAGED:
@@ -302,8 +256,7 @@ def _modules(encoder: Encoder) -> list[tuple[str, str, dict[str, Any], dict[str,
         weights[AVERAGED[mode]] += 1
         weights[-1] += 1
         sizes = {"word_embedding_dimension": width, "layer_start": 0, "num_hidden_layers": layers}
-        tensors = {"layer_weights": weights}
-        modules.append((f"{theirs}.WeightedLayerPooling", "1_WeightedLayerPooling", sizes, tensors))
+        modules.append((f"{theirs}.WeightedLayerPooling", "layers", sizes, {"layer_weights": weights}))
         mode = "mean"
     if mode == "pseudo":
         modules.append(("sentlab.encoder.pseudo_tokens.PseudoTokens", "pseudo", {}, None))
@@ -323,9 +276,7 @@ def _modules(encoder: Encoder) -> list[tuple[str, str, dict[str, Any], dict[str,
 
 def _write_settings(encoder: Encoder, folder: Path) -> None:
     """Write what sentence-transformers and sentlab read beside the model, and at last the names of all files."""
-    entries: list[dict[str, Any]] = [
-        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
-    ]
+    entries = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
     for number, (kind, path, config, tensors) in enumerate(_modules(encoder), 1):
         entries.append({"idx": number, "name": str(number), "path": path, "type": kind})
         _write(folder / path / "config.json", config)
@@ -333,16 +284,14 @@ def _write_settings(encoder: Encoder, folder: Path) -> None:
             save_file(tensors, folder / path / "model.safetensors")
     _write(folder / "modules.json", entries)
     prompts = {"prompts": encoder.prompts, "default_prompt_name": encoder.default_prompt_name}
-    versions = {"transformers": version("transformers"), "pytorch": torch.__version__}
-    _write(folder / "config_sentence_transformers.json", {"__version__": versions} | prompts)
+    _write(folder / "config_sentence_transformers.json", prompts)
     _write(folder / "sentence_bert_config.json", {"max_seq_length": encoder.max_length, "do_lower_case": False})
     if encoder.pooling in AVERAGED:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         _write(folder / "config.json", config | {"output_hidden_states": True})
     settings: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.max_length}
-    settings["modules"] = [entry["type"].rsplit(".", 1)[-1] for entry in entries]
-    if encoder.trainings:
-        settings["trainings"] = encoder.trainings
+    settings["modules"] = [str(entry["type"]).rsplit(".", 1)[-1] for entry in entries]
+    settings["trainings"] = encoder.trainings
     if (pseudo := encoder.pseudo) is not None:
         settings["pseudo"] = pseudo.settings
         (folder / "pseudo").mkdir(exist_ok=True)
