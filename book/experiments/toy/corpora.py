@@ -18,7 +18,7 @@ from sentlab.data import rows
 
 from experiments.toy import edits
 from experiments.toy.grammar import Sentence, ask, asked, frame, render
-from experiments.toy.lexicon import FRAMES, SENSES, ancestors, article
+from experiments.toy.lexicon import FRAMES, SENSES, ancestors, article, asset
 from experiments.toy.scene import SPLITS, UNSAID, WEIGHTS, Scene, attributes, draw, scenes, score, similarity, split_of
 
 SIZES = {  # name: rows of train, dev, test
@@ -75,19 +75,7 @@ def _beside(first: Sentence, close: bool, scene: Scene, rng: Random) -> str:
 
 
 FREE_WORDING = {"paraphrase", "shorter", "hypernym"}  # the second sentence of these is worded as differently as can be
-BANDS = [  # changes that tend to give a gold of 0-1, 1-2, 2-3, 3-4, 4-5
-    [tuple(change.split(" + ")) for change in changes.split(", ")]
-    for changes in (
-        "unrelated, unrelated, other event + other agent + other theme",
-        "other event + other theme, other event + other agent, other event + other agent + other theme, "
-        "opposite + other theme, other event + roles swapped, roles swapped + opposite, unrelated",
-        "negation, other event, other event + shorter, other agent + other theme, opposite, opposite + shorter, "
-        "roles swapped, shorter + other event",
-        "other theme, other event, other agent, opposite, roles swapped, shorter + other theme, shorter + other agent, "
-        "other agent + other circumstance, other theme + other attribute",
-        "paraphrase, paraphrase, shorter, hypernym, other attribute, other circumstance",
-    )
-]
+BANDS = [[tuple(change.split(" + ")) for change in line.split(", ")] for line in asset("changes.txt")]
 
 
 def _sts(split: str, seed: int, rng: Random) -> Iterator[rows.ScoredPair]:
@@ -109,8 +97,7 @@ def _sts_pair(scene: Scene, names: tuple[str, ...], band: int, split: str, rng: 
     if changed is None or not band <= score(scene, changed) < band + 1 + (band == 4):
         return None
     first = render(scene, rng)
-    close = FREE_WORDING.isdisjoint(names) and rng.random() < 0.5
-    second = _beside(first, close, changed, rng)
+    second = _beside(first, FREE_WORDING.isdisjoint(names) and rng.random() < 0.5, changed, rng)
     one, two = rng.choice(((first.text, second), (second, first.text)))
     kind = names[0] if len(names) == 1 else "several"
     return rows.ScoredPair(one, two, score(scene, changed), kind) if one != two else None
@@ -139,17 +126,14 @@ def _nli_pairs(split: str, seed: int, rng: Random) -> Iterator[rows.LabelledPair
             hypothesis = edits.apply(premise, split, rng, edits.ENTAILED if label == "entailment" else edits.CONTRARY)
         if not premise or not hypothesis:
             continue
-        if label == "contradiction" or _follows(hypothesis, premise) == (label == "entailment"):
+        # each role is the same, more general, or unsaid
+        follows = all(getattr(hypothesis, role) in ("", *ancestors(getattr(premise, role))) for role in WEIGHTS)
+        if label == "contradiction" or follows == (label == "entailment"):
             first = render(premise, rng)
             second = _beside(first, rng.random() < 0.4, hypothesis, rng)
             if first.text != second:
                 yield rows.LabelledPair(first.text, second, label)
                 label = next(labels)
-
-
-def _follows(hypothesis: Scene, premise: Scene) -> bool:
-    """Whether the premise says all that the hypothesis says, or something more special."""
-    return all(getattr(hypothesis, role) in ("", *ancestors(getattr(premise, role))) for role in WEIGHTS)
 
 
 def _question(scene: Scene | None, kind: str, split: str) -> Scene | None:
@@ -262,10 +246,9 @@ def _draw_phrase(rng: Random) -> Phrase:
     scene = draw(rng)
     if not scene.theme:
         return (scene.event,)
-    attrs = attributes(scene.theme)
     kind = rng.choice(("noun", "attribute", "verb", "verb"))
-    if kind == "attribute" and attrs:
-        return (rng.choice(attrs), scene.theme)
+    if kind == "attribute" and attributes(scene.theme):
+        return (rng.choice(attributes(scene.theme)), scene.theme)
     return (scene.theme,) if kind != "verb" else (scene.event, scene.theme)
 
 

@@ -26,10 +26,8 @@ def general(scene: Scene, rng: Random) -> Scene | None:
     """Put a hypernym in the place of agent, theme or event; of which the attributes stay."""
     above = {r: SENSES[getattr(scene, r)].parent for r in ("event", "agent", "theme") if getattr(scene, r)}
     roles = [role for role, parent in above.items() if SENSES[parent or getattr(scene, role)].words]
-    if not roles:
-        return None
-    role = rng.choice(roles)
-    return refill(scene, {role: above[role] or getattr(scene, role)})
+    role = pick(rng, tuple(roles))
+    return refill(scene, {role: above[role] or getattr(scene, role)}) if role else None
 
 
 def swap(scene: Scene, rng: Random) -> Scene | None:
@@ -76,11 +74,6 @@ def _events(agent: str, theme: str, recipient: str) -> tuple[str, ...]:
     )
 
 
-def negate(scene: Scene, rng: Random) -> Scene | None:
-    """Give the scene the other polarity."""
-    return replace(scene, negated=not scene.negated)
-
-
 def other(role: str, scene: Scene, rng: Random) -> Scene | None:
     """Replace the filler of one role by another; its attribute goes with it if it does not suit the new one."""
     if role == "event":
@@ -112,26 +105,22 @@ def either(*edits: Edit) -> Edit:
     return lambda scene, rng: rng.choice(edits)(scene, rng)
 
 
-def same(scene: Scene, rng: Random) -> Scene:
-    return scene
-
-
 ATTRIBUTE = either(partial(other, "agent_attr"), partial(other, "theme_attr"))
-CIRCUMSTANCE = either(*(partial(other, role) for role in ("tool", "manner", "place", "time")))
 KINDS: dict[str, Edit] = {
-    "paraphrase": same,
+    "paraphrase": lambda scene, rng: scene,
     "shorter": short,
     "hypernym": general,
     "roles swapped": swap,
     "opposite": opposite,
-    "negation": negate,
+    "negation": lambda scene, rng: replace(scene, negated=not scene.negated),
     **{f"other {role}": partial(other, role) for role in ("agent", "theme", "event")},
     "other attribute": ATTRIBUTE,
-    "other circumstance": CIRCUMSTANCE,
+    "other circumstance": either(*(partial(other, role) for role in ADJUNCTS)),
     "unrelated": lambda scene, rng: draw(rng),
 }
-ENTAILED = either(same, short, short, general, lambda scene, rng: general(short(scene, rng) or scene, rng))
-MAYBE_SHORT = either(same, lambda scene, rng: short(scene, rng) or scene)
-CONTRARY = either(negate, opposite, opposite)
+SAME = KINDS["paraphrase"]
+ENTAILED = either(SAME, short, short, general, lambda scene, rng: general(short(scene, rng) or scene, rng))
+MAYBE_SHORT = either(SAME, lambda scene, rng: short(scene, rng) or scene)
+CONTRARY = either(KINDS["negation"], opposite, opposite)
 NOT_ENTAILED = either(CONTRARY, partial(other, "theme"), partial(other, "event"), swap)
 NEAR = either(opposite, swap, ATTRIBUTE, *(partial(other, role) for role in ("theme", "event", "agent")))

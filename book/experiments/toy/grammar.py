@@ -63,8 +63,8 @@ def render(
     if not form and like and like.form in possible:
         form = like.form
     if not form:
-        usual = ("active", "passive", "fronted")
-        weighted = possible + tuple(f for f in possible if f in usual) * (3 if unlike is None else 1)
+        usual = tuple(f for f in possible if f in ("active", "passive", "fronted"))
+        weighted = possible + usual * (3 if unlike is None else 1)
         form = rng.choice(tuple(f for f in weighted if not unlike or f != unlike.form) or possible)
     return Speaker(scene, rng, like, unlike).say(form)
 
@@ -114,9 +114,9 @@ class Speaker:
     def is_plural(self, role: str) -> bool:
         return bool(role == "agent" and self.scene.count) or SENSES[getattr(self.scene, role)].mark == "+"
 
-    def be(self, past: bool, role: str = "") -> str:
+    def be(self, role: str = "") -> str:
         many = bool(role) and self.is_plural(role)
-        return ("were" if many else "was") if past else ("are" if many else "is")
+        return ("were" if many else "was") if self.scene.past else ("are" if many else "is")
 
     def pronoun(self, role: str) -> str:
         return "who" if "n/#person" in ancestors(getattr(self.scene, role)) else "that"
@@ -135,7 +135,7 @@ class Speaker:
         adjective = "" if bare or role not in ("agent", "theme") else self.word(f"{role}_attr")[1]
         tail = ""
         if adjective and self.postnominal and ends and mark != "-":
-            tail = f" {self.pronoun(role)} {self.be(self.scene.past, role)} {adjective}"
+            tail = f" {self.pronoun(role)} {self.be(role)} {adjective}"
             adjective = ""
         phrase = f"{adjective} {plural(noun) if counted else noun}".strip()
         if counted:
@@ -161,9 +161,9 @@ class Speaker:
         many = self.is_plural(subject)
         auxiliary, form = "", "past" if past else "base" if many else "s"
         if mode == "passive":
-            auxiliary, form = self.be(past, subject) + negation + (" being" if progressive else ""), "participle"
+            auxiliary, form = self.be(subject) + negation + (" being" if progressive else ""), "participle"
         elif progressive:
-            auxiliary, form = self.be(past, subject) + negation, "ing"
+            auxiliary, form = self.be(subject) + negation, "ing"
         elif negation:
             auxiliary, form = ("did" if past else "do" if many else "does") + negation, "base"
         return [auxiliary, *([self.manner] if self.middle else []), ("event", inflect(verb, form))]
@@ -193,7 +193,6 @@ class Speaker:
 
     def say(self, form: str) -> Sentence:
         """Build the sentence in one of the forms that fit its scene."""
-        scene = self.scene
         self.manner = self.word("manner")
         self.middle = self.manner[1].endswith("ly") and form != "there is" and self.rng.random() < 0.6
         before, after = self.adjuncts(form.startswith("fronted"))
@@ -210,24 +209,24 @@ class Speaker:
             chunks = [self.noun("recipient"), *self.verb("recipient", "converse"), self.noun("theme")]
             chunks += [self.frame.converse_preposition, self.noun("agent")]
         elif form == "there is":
-            chunks = ["there", self.be(False, "agent"), self.noun("agent", False)]
+            chunks = ["there", self.be("agent"), self.noun("agent", False)]
             chunks += [("event", inflect(self.word("event")[1], "ing")), *self.objects(last=not after)]
         elif form == "cleft agent":
-            chunks = ["it", self.be(scene.past), self.noun("agent"), self.pronoun("agent")]
+            chunks = ["it", self.be(), self.noun("agent"), self.pronoun("agent")]
             chunks += [*self.verb("agent"), *self.objects()]
         elif form == "relative agent":
             chunks = [self.noun("agent", True, bare=True), self.pronoun("agent")]
             chunks += [*self.verb("agent"), *self.objects()]
-            end = [self.be(scene.past, "agent"), self.word("agent_attr")]
+            end = [self.be("agent"), self.word("agent_attr")]
         else:
             theme = self.noun("theme", None if form == "what" else True, bare=form == "relative theme")
             clause = [self.noun("agent"), *self.verb("agent", "clause"), *self.objects(theme=False)]
             if form == "cleft theme":
-                chunks = ["it", self.be(scene.past), theme, "that", *clause]
+                chunks = ["it", self.be(), theme, "that", *clause]
             elif form == "what":
-                chunks, end = ["what", *clause], [self.be(scene.past), theme]
+                chunks, end = ["what", *clause], [self.be(), theme]
             else:
-                chunks, end = [theme, "that", *clause], [self.be(scene.past, "theme"), self.word("theme_attr")]
+                chunks, end = [theme, "that", *clause], [self.be("theme"), self.word("theme_attr")]
         return self.join([*before, *chunks, *after, *end], form, ".")
 
     def join(self, chunks: Chunks, form: str, end: str) -> Sentence:
@@ -247,21 +246,18 @@ for _kind, _style, _wordings in (line.split(maxsplit=2) for line in asset("quest
     OPENERS.setdefault(_kind, {})[_style.rstrip(":")] = tuple(_wordings.split(" | "))
 
 
-def asked(scene: Scene, kind: str) -> Scene | None:
-    """Return what a question of that kind tells of a scene: all but the roles that its answer gives.
+# kind of question: the roles that its answer gives
+ANSWERS = {"where": ("place",), "when": ("time",), "why": (), "who": ("agent", "agent_attr", "count")}
+ANSWERS["how"] = (*ANSWERS["who"], "manner", "place", "time")
 
-    `why` asks for no role, so its question tells the whole scene. None if the question would be odd.
-    """
-    options = scene.frame.options
-    if kind == "how":
-        hidden = dict.fromkeys(("agent", "agent_attr", "count", "manner", "place", "time"), "")
-        return None if "nohow" in options else replace(refill(scene, hidden), negated=False, past=True)
-    if kind == "who":
-        scene = replace(scene, agent="", agent_attr="", count="")
-    elif not scene.agent or scene.count:
+
+def asked(scene: Scene, kind: str) -> Scene | None:
+    """Return what a question tells of a scene: all but the roles that its answer gives; None if it would be odd."""
+    if kind == "how" and "nohow" in scene.frame.options:
         return None
-    unknown = {"where": {"place": ""}, "when": {"time": ""}}.get(kind, {})
-    return replace(refill(scene, unknown), negated=False, past=True)
+    if kind in ("where", "when", "why") and (not scene.agent or scene.count):
+        return None
+    return replace(refill(scene, dict.fromkeys(ANSWERS[kind], "")), negated=False, past=True)
 
 
 def ask(scene: Scene, kind: str, rng: Random, *, unlike: Sentence | None = None) -> Sentence:
@@ -279,7 +275,7 @@ def ask(scene: Scene, kind: str, rng: Random, *, unlike: Sentence | None = None)
     after = speaker.adjuncts(False)[1]
     verb = speaker.choose(speaker.verbs("passive" in form))
     if "passive" in form:
-        theme, was = speaker.noun("theme"), speaker.be(True, "theme")
+        theme, was = speaker.noun("theme"), speaker.be("theme")
         chunks: Chunks = [theme, was] if "clause" in form else [was, theme]
         chunks += [("event", inflect(verb, "participle")), *speaker.objects(theme=False), *speaker.by()]
     else:

@@ -94,29 +94,32 @@ def _events(frames: ConfigParser) -> Iterator[Sense]:
         yield Sense(f"v/{name}", verbs, f"v/{parent}", kind, opposite=f"v/{opposite}" if opposite else "")
 
 
+def ancestors(name: str) -> list[str]:
+    """List the sense itself, its hypernym, the hypernym of that one, and so on."""
+    chain = []
+    while name:
+        chain.append(name)
+        name = SENSES[name].parent
+    return chain
+
+
 def _fillers(text: str, letter: str, block: SectionProxy) -> Iterator[str]:
     """The senses that a list of words, @sections and $groups means."""
     for item in _items(text):
         if item.startswith("$"):
             yield from _fillers(block[item], letter, block)
         elif item.startswith("@"):
-            yield from _members(f"{letter}/#{item[1:]}")
+            section = f"{letter}/#{item[1:]}"
+            yield from (name for name in SENSES if "#" not in name and section in ancestors(name))
         else:
             yield next(sense.id for sense in SENSES.values() if sense.id[0] == letter and item in sense.words)
-
-
-def _members(section: str) -> Iterator[str]:
-    for sense in SENSES.values():
-        if sense.parent == section:
-            yield from _members(sense.id) if "#" in sense.id else [sense.id]
 
 
 def _frame(name: str, block: SectionProxy) -> Frame:
     fillers = {r: tuple(dict.fromkeys(_fillers(block.get(r, ""), letter, block))) for r, letter in ROLES.items()}
     active_only = frozenset(verb.rstrip("!") for verb in _items(block["verb"]) if verb.endswith("!"))
-    to, source, options = (block.get(key, "") for key in ("preposition", "source", "options"))
-    converse = _items(block.get("converse", ""))
-    return Frame(f"v/{name}", fillers, active_only, to, converse, source, frozenset(options.split()))
+    to, converse, source, options = (block.get(k, "") for k in ("preposition", "converse", "source", "options"))
+    return Frame(f"v/{name}", fillers, active_only, to, _items(converse), source, frozenset(options.split()))
 
 
 _BLOCKS = ConfigParser(interpolation=None)
@@ -128,15 +131,6 @@ IRREGULAR = {(kind, word): forms for kind, word, *forms in map(str.split, asset(
 for _sense in SENSES.values():
     if _sense.opposite:  # the other's, too, unless it has its own
         SENSES[_sense.opposite].opposite = SENSES[_sense.opposite].opposite or _sense.id
-
-
-def ancestors(name: str) -> list[str]:
-    """List the sense itself, its hypernym, the hypernym of that one, and so on."""
-    chain = []
-    while name:
-        chain.append(name)
-        name = SENSES[name].parent
-    return chain
 
 
 def inflect(verb: str, form: str) -> str:
