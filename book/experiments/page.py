@@ -62,19 +62,14 @@ def packed(model: Encoder | PaSeR) -> dict[str, Any]:
     encoder = model.encoder if isinstance(model, PaSeR) else model
     refuse_what_the_page_cannot_compute(encoder)
     config: Any = encoder.backbone.config
-    about: dict[str, Any] = {
-        "width": config.hidden_size,
-        "layers": config.num_hidden_layers,
-        "heads": config.num_attention_heads,
-        "epsilon": config.layer_norm_eps,
-        "max_length": encoder.max_length,
-        "pooling": encoder.pooling,
-    }
+    layers, heads, epsilon = config.num_hidden_layers, config.num_attention_heads, config.layer_norm_eps
+    about: dict[str, Any] = {"width": config.hidden_size, "layers": layers, "heads": heads, "epsilon": epsilon}
+    about |= {"max_length": encoder.max_length, "pooling": encoder.pooling}
     about |= {name: getattr(encoder.tokenizer, f"{name}_token_id") for name in ("cls", "sep", "unk", "mask")}
     tensors = _of_encoder(encoder)
     if isinstance(model, PaSeR):
-        layers: Any = model.decoder.transformer.layers
-        about["decoder"] = {"layers": len(layers), "heads": layers[0].self_attn.num_heads}
+        blocks: Any = model.decoder.transformer.layers
+        about["decoder"] = {"layers": len(blocks), "heads": blocks[0].self_attn.num_heads}
         about["decoder"] |= {"epsilon": model.decoder.norm.eps, "m": model.m, "n": model.n}
         tensors |= _of_decoder(model)
     large, small = b"", b""
@@ -98,13 +93,12 @@ def _of_encoder(encoder: Encoder) -> dict[str, Tensor]:
     tensors = {
         "embeddings.word": weights["embeddings.word_embeddings.weight"],
         "embeddings.position": positions + weights["embeddings.token_type_embeddings.weight"][0],
-        "embeddings_norm": weights["embeddings.LayerNorm.weight"],
-        "embeddings_norm.bias": weights["embeddings.LayerNorm.bias"],
     }
-    for layer in range(encoder.backbone.config.num_hidden_layers):
-        for ours, theirs in PARTS.items():
-            tensors[f"layers.{layer}.{ours}"] = weights[f"encoder.layer.{layer}.{theirs}.weight"]
-            tensors[f"layers.{layer}.{ours}.bias"] = weights[f"encoder.layer.{layer}.{theirs}.bias"]
+    places = {"embeddings_norm": "embeddings.LayerNorm"}
+    for i in range(encoder.backbone.config.num_hidden_layers):
+        places |= {f"layers.{i}.{ours}": f"encoder.layer.{i}.{theirs}" for ours, theirs in PARTS.items()}
+    for ours, theirs in places.items():
+        tensors |= {ours: weights[f"{theirs}.weight"], f"{ours}.bias": weights[f"{theirs}.bias"]}
     return tensors
 
 

@@ -156,12 +156,11 @@ def sinusoids(count: int, width: int) -> Tensor:
 
 def new_encoder(tokenizer: BertTokenizer, layers: int, width: int, folder: Path) -> Encoder:
     """Build a freshly initialised BERT, through a saved folder so that there is one way to build an `Encoder`."""
+    sizes = {"hidden_size": width, "num_attention_heads": width // 32, "intermediate_size": 4 * width}
     config = BertConfig(
+        **sizes,
         vocab_size=len(tokenizer),
-        hidden_size=width,
         num_hidden_layers=layers,
-        num_attention_heads=width // 32,
-        intermediate_size=4 * width,
         max_position_embeddings=max(LENGTHS),
         pad_token_id=tokenizer.pad_token_id,
         initializer_range=0.02 * (768 / width) ** 0.5,  # BERT-base's 0.02, scaled to keep a layer's output as large
@@ -218,17 +217,9 @@ def main() -> None:
     set_dropout(encoder, arguments.dropout)
     if encoder.device.type == "cpu":
         encoder.model.set_attn_implementation("eager")  # a third faster to train than sdpa at these lengths
-    config = TrainConfig(
-        steps=round(arguments.tokens / arguments.sheet),
-        batch_size=1,
-        learning_rate=arguments.learning_rate,
-        betas=(0.9, 0.98),
-        warmup=0.02,
-        decay=arguments.decay,
-        precision="bfloat16",
-        checkpoint_every=1000,
-        seed=arguments.seed,
-    )
+    chosen = {name: getattr(arguments, name) for name in ("learning_rate", "decay", "seed")}
+    steps, usual = round(arguments.tokens / arguments.sheet), {"betas": (0.9, 0.98), "warmup": 0.02}
+    config = TrainConfig(steps=steps, batch_size=1, precision="bfloat16", checkpoint_every=1000, **usual, **chosen)
     history = fit(MaskedLM(encoder), sheets, config, folder=arguments.work, resume=arguments.resume)
     export(encoder, arguments.out)
     history.settings |= {name: getattr(arguments, name) for name in ("sheet", "dropout", "layers", "width")}

@@ -51,18 +51,13 @@ def machines(entries: Sequence[Entry]) -> pd.DataFrame:
 
     Each run counts once, also where several sweeps share it.
     """
-    sources = {run.name: run.source for entry in entries for run in entry.runs}.values()
-    table = pd.DataFrame(
-        {
-            "device": source.device,
-            "libraries": ", ".join(f"{name} {source.versions[name]}" for name in ("python", "torch", "transformers")),
-            "hours": source.seconds / 3600,
-        }
-        for source in sources
-    )
-    sums = table.groupby(["device", "libraries"])["hours"].agg(runs="size", hours="sum").reset_index()
-    total = {"device": "all", "libraries": "", "runs": len(table), "hours": table["hours"].sum()}
-    return pd.concat([sums, pd.DataFrame([total])])
+    rows = []
+    for source in {run.name: run.source for entry in entries for run in entry.runs}.values():
+        libraries = ", ".join(f"{name} {source.versions[name]}" for name in ("python", "torch", "transformers"))
+        rows.append({"device": source.device, "libraries": libraries, "runs": 1, "hours": source.seconds / 3600})
+    table = pd.DataFrame(rows).groupby(["device", "libraries"], as_index=False).sum()
+    total = {"device": "all", "libraries": "", **table[["runs", "hours"]].sum()}
+    return pd.concat([table, pd.DataFrame([total]).astype({"runs": int})])
 
 
 def listing(entries: Sequence[Entry]) -> str:
@@ -87,9 +82,10 @@ def listing(entries: Sequence[Entry]) -> str:
 
 def _main_scores(run: RunRecord) -> tuple[float, str, float]:
     """The dev score of a run, the name of its main test, and the score there; NaN where there is none."""
-    scores, tests = runs.scores(run), run.settings.test[:1]
-    wanted = ["average", *tests, *(f"{name} {run.settings.setups[0]} spearman" for name in tests)]
-    test = next((name for name in [*wanted, *(f"{name} map" for name in tests)] if name in scores), "")
+    scores, wanted = runs.scores(run), ["average"]
+    for name in run.settings.test[:1]:
+        wanted += [name, f"{name} {run.settings.setups[0]} spearman", f"{name} map"]
+    test = next((name for name in wanted if name in scores), "")
     return runs.dev_of(run), test, scores.get(test, math.nan)
 
 

@@ -21,13 +21,9 @@ COLOURS = {"holds": GOOD, "met": GOOD, "fails": BAD, "missed": BAD}
 
 
 def linked(text: str, name: str) -> str:
-    """Return a recorded number as a link to its record, in HTML, as the cells of a table show it.
+    """Return a recorded number, such as `54.3 ± 0.6`, as a link to its record, in HTML, for the cells of a table.
 
     It leads to the page of all records, which JupyterLab opens; in the built book the address ends in `.html`.
-
-    Args:
-        text: the number as it is shown, such as `54.3 ± 0.6`.
-        name: of its record; of its sweep where several runs are behind it.
     """
     address = f"records.ipynb#record-{escape(name)}"
     return f'<a class="sentlab-record" href="{address}" title="record {escape(name)}">{escape(text)}</a>'
@@ -113,31 +109,28 @@ def scorecard(record: ScorecardRecord, paper: str, only: Sequence[str] = ()) -> 
     Example:
         >>> tables.scorecard(records.get("scorecard/claims"), "PaSeR")                         # doctest: +SKIP
     """
-    settings = {claim.text: claim for claim in record.settings.claims if claim.paper == paper}
+    sides_of = {claim.text: claim.sides for claim in record.settings.claims if claim.paper == paper}
     results = [
         claim
         for claim in claims(record, paper)
         if not only or claim.text in only or claim.where.removeprefix("control of ") in only
     ]
     encoders = list(dict.fromkeys(encoder for claim in results for encoder in claim.found))
-    at_start = {
-        None: "",
-        "ours": " (first side at step 0)",
-        "theirs": " (other side at step 0)",
-        "both": " (both sides at step 0)",
-    }
+    at_start = {"ours": "first side", "theirs": "other side", "both": "both sides"}  # which its training did not help
     rows = []
     for claim in results:
         printed = "–" if claim.printed is None else f"{claim.printed:+.1f}"
         row = {"claim": f"{claim.text} <em>({claim.where})</em>", "paper": printed}
         for encoder in encoders:
-            row[encoder] = row[f"on {encoder}"] = "–"
-            sides, test = settings[claim.text].sides.get(encoder), claim.found.get(encoder)
+            effect, verdict = "–", "–"
+            sides, test = sides_of[claim.text].get(encoder), claim.found.get(encoder)
             if sides and test and test.verdict != NOT_RUN and test.difference is not None:
-                number = linked(f"{test.difference:+.1f}", sides.ours.record)
-                row[encoder] = number if test.low is None else f"{number} [{test.low:+.1f}, {test.high:+.1f}]"
-            if sides or claim.untested:  # a verdict, and which side its training did not help
-                row[f"on {encoder}"] = claim.verdict(encoder) + at_start[test.at_start if test else None]
+                effect = linked(f"{test.difference:+.1f}", sides.ours.record)
+                effect += "" if test.low is None else f" [{test.low:+.1f}, {test.high:+.1f}]"
+            if sides or claim.untested:
+                kept = f" ({at_start[test.at_start]} at step 0)" if test and test.at_start else ""
+                verdict = claim.verdict(encoder) + kept
+            row |= {encoder: effect, f"on {encoder}": verdict}
         rows.append(row)
     table = left(pd.DataFrame(rows), f"{paper}: effects, scores × 100").hide(axis="index")
     return table.map(coloured, subset=[f"on {encoder}" for encoder in encoders])
@@ -176,16 +169,10 @@ def coloured(verdict: str) -> str:
 
 
 def _highest_bold(column: pd.Series) -> pd.Series:
-    numbers = column.map(_number)
+    texts = column.astype(str).str.replace(r"<[^<>]*>", "", regex=True).str.replace("−", "-")
+    numbers = texts.str.extract(r"^([-+]?\d+(?:\.\d+)?)", expand=False).astype(float)  # what a cell begins with
     bold = column.map(lambda cell: f"<b>{cell:.1f}</b>" if isinstance(cell, float) else f"<b>{cell}</b>")
     return column.where(numbers != numbers.max(), bold)
-
-
-def _number(cell: Any) -> float:
-    """Return the number that a cell begins with; NaN where there is none."""
-    text = re.sub(r"<[^<>]*>", "", str(cell)).replace("−", "-")
-    number = re.match(r"[-+]?\d+(\.\d+)?", text)
-    return float(number[0]) if number else float("nan")
 
 
 def _only_known_tags(table: pd.DataFrame) -> pd.DataFrame:
