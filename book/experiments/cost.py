@@ -2,9 +2,8 @@
 
     python -m experiments cost NAME ... [--again]
 
-Run it on a machine without other load. Each measurement has a process of its own. Its memory is what it adds, at its
-peak, to a process that holds the encoder, the method and the corpus. The records of `benchmarks/speed.py` and
-`benchmarks/library.py` are here too.
+Each measurement has a process of its own. Its memory is what it adds, at its peak, to a process that holds the encoder,
+the method and the corpus. The records of `benchmarks/speed.py` and `benchmarks/library.py` are here too.
 """
 
 from __future__ import annotations
@@ -182,10 +181,8 @@ def cost(record: CostRecord) -> CostRecord:
 def training(settings: RunSettings, steps: int, threads: int) -> TrainingCost:
     """Measure the minutes of the training that a run's settings ask for, without evaluation, and the MiB at its peak.
 
-    What `frozen_first` asks for counts too; `seconds_a_step` is of the training behind it.
-
-    Args:
-        steps: that are timed. The median of their seconds counts. Of a map the whole fit is timed.
+    The median of the seconds of some `steps` counts; of a map the whole fit is timed. What `frozen_first` asks for
+    counts too; `seconds_a_step` is of the training behind it.
     """
     torch.set_num_threads(threads)
     encoder, corpus, method = _parts(settings)

@@ -110,18 +110,10 @@ def sentence_map(record: MapRecord) -> MapRecord:
 
 
 def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 0) -> list[Told]:
-    """Draw sentences of the toy world whose topics and paraphrases are known by construction.
+    """Draw sentences of the toy world, by topic and scene, whose topics and paraphrases are known by construction.
 
     The scenes are of the test split, no two of them with the same participants in the same class of events. Wordings of
-    a scene share as few words and as little of their form as the lexicon allows.
-
-    Args:
-        topics: classes of events, each once.
-        per_topic: scenes of each.
-        wordings: of each scene, 2 or more.
-
-    Returns:
-        The sentences by topic, in the order given, and by scene.
+    a scene, 2 or more, share as few words and as little of their form as the lexicon allows.
     """
     rng, per = Random(f"layout {seed}"), {topic: list[list[str]]() for topic in topics}
     seen = set[str]()
@@ -146,27 +138,17 @@ def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 
 
 
 def neighbours(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rank all other rows of the vectors (n, D) by their cosine to each row, nearest first.
-
-    Returns:
-        The cosines (n, n - 1), and the rows that they belong to.
-    """
+    """Rank all other rows of the vectors (n, D) by their cosine to each: cosines and rows (n, n - 1), nearest first."""
     cosines, order = top_k(vectors, vectors, len(vectors))
     others = order != np.arange(len(vectors))[:, None]
     return cosines[others].reshape(len(vectors), -1), order[others].reshape(len(vectors), -1)
 
 
 def held(order: np.ndarray, told: Sequence[Told], k: int) -> dict[str, float]:
-    """Measure how well the neighbours keep to what is known of the sentences, in %.
+    """Measure how well neighbours, `order` (n, n - 1), nearest first, keep to what is known of the sentences, in %.
 
-    Args:
-        order: all other sentences of each, nearest first, (n, n - 1).
-        k: how many neighbours count for the topic.
-
-    Returns:
-        Two shares, of which 100 is the most. For w wordings of each scene, `same scene` is the share of the w - 1
-        nearest that are its paraphrases. Of the k nearest of other scenes, `same topic` is the share of the
-        same topic.
+    For w wordings of each scene, `same scene` is the share of the w - 1 nearest that are its paraphrases. Of the k
+    nearest of other scenes, `same topic` is the share of the same topic.
     """
     scene, topic = (np.array([getattr(row, name) for row in told]) for name in ("scene", "topic"))
     same = scene[order] == scene[:, None]  # (n, n - 1)
@@ -177,13 +159,9 @@ def held(order: np.ndarray, told: Sequence[Told], k: int) -> dict[str, float]:
 
 
 def project(vectors: np.ndarray, umap: Mapping[str, Any], seed: int = 0) -> tuple[dict[str, np.ndarray], float]:
-    """Project the vectors (n, D), scaled to length 1, into the plane.
+    """Project the vectors (n, D), scaled to length 1, to `PCA` and `UMAP` (n, 2), around 0 and within -1 .. 1.
 
-    Args:
-        umap: arguments of `umap.UMAP`.
-
-    Returns:
-        `PCA` and `UMAP`, (n, 2) each, around 0 and within -1 .. 1; and the share of the variance that PCA's plane has.
+    The second result is the share of the variance that PCA's plane has; `umap` are arguments of `umap.UMAP`.
     """
     from umap import UMAP  # here, because it takes a while to import
 
@@ -199,8 +177,7 @@ def project(vectors: np.ndarray, umap: Mapping[str, Any], seed: int = 0) -> tupl
 def turned(plane: np.ndarray, like: np.ndarray, *, mirror_only: bool) -> np.ndarray:
     """Turn and mirror a plane (n, 2) to lie as near as possible to another one: neither change means anything.
 
-    Args:
-        mirror_only: keep the axes, as for PCA, whose first one is the direction of the largest variance.
+    With `mirror_only` the axes stay, as for PCA, whose first one is the direction of the largest variance.
     """
     if mirror_only:
         return plane * np.where((plane * like).sum(axis=0) < 0, -1.0, 1.0)

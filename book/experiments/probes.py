@@ -58,15 +58,8 @@ class Relatedness(NamedTuple):
 def evaluate(encoder: TextEncoder, corpus: Corpus[Any], **options: Any) -> Evaluation:
     """Score an encoder on rows of any kind: as `sentlab.evaluation.evaluate`, and labelled pairs by a classifier.
 
-    A `sentlab.Encoder` gets a second score for WordPairInContext rows, `NAME in context`.
-
-    Args:
-        encoder: as in `evaluate_sts`.
-        corpus: of LabelledPair rows the classifier learns from the `train` split of the corpus of that name.
-        options: as in `sentlab.evaluation.evaluate`.
-
-    Returns:
-        Of labelled pairs the accuracy x 100, and 100 or 0 for each pair.
+    The classifier learns from the `train` split of the corpus of that name; its score is the accuracy x 100. A
+    `sentlab.Encoder` gets a second score for WordPairInContext rows, `NAME in context`.
     """
     if not isinstance(corpus[0], LabelledPair):
         result = evaluate_rows(encoder, corpus, **options)
@@ -106,16 +99,10 @@ def evaluate_relatedness(
 
 
 def relatedness_targets(scores: Any) -> np.ndarray:
-    """Spread each score over its two neighbours among 1 to 5, so that it is their mean: 3.6 is 0.4 x 3 and 0.6 x 4.
+    """Spread each score (n,) over its two neighbours among 1 to 5, so that it is their mean: float32 (n, 5).
 
     Below 1, where STS-B has scores, only the upper neighbour's share is there: 0.6 is 0.6 x 1, and 0 nothing at all. No
     head, which gives distributions, can reach that.
-
-    Args:
-        scores: (n,), 0 to 5.
-
-    Returns:
-        float32 (n, 5).
 
     Source: Tai et al. (2015), section 4.2, for scores from 1 on; SentEval's `encode_labels` for all.
 
@@ -218,11 +205,7 @@ def _features(encoder: TextEncoder, corpora: Sequence[Corpus[Any]], features: st
 def evaluate_in_context(encoder: Encoder, corpus: Corpus[WordPairInContext]) -> Correlations:
     """Score an encoder on pairs of words in their contexts, by `vectors_in_context` (Huang et al. 2012).
 
-    Args:
-        encoder: its last layer is used, whatever its pooling. A fitted `post` does not apply to tokens.
-
-    Returns:
-        `unknown` counts the pairs in which a word has no token, so that its vector is zero, or the token [UNK].
+    Its last layer is used, whatever its pooling. A fitted `post` does not apply to tokens.
     """
     a, unknown_a = vectors_in_context(encoder, [row.context_a for row in corpus], [row.span_a for row in corpus])
     b, unknown_b = vectors_in_context(encoder, [row.context_b for row in corpus], [row.span_b for row in corpus])

@@ -146,22 +146,19 @@ def bm25(corpus: Corpus[Any]) -> np.ndarray:
 
 
 def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
-    """Test each system against the best of them: Williams's test on Pearson's correlation.
+    """Test each system against the best of them: Williams's test on Pearson's correlation (SLICE, Table 1).
 
     Args:
         rows: system -> its similarities, (n,) each, such as `MiningResult.similarities`.
         gold: (n,).
 
     Returns:
-        One row per system, in order: `pearson` x 100, its `difference` from the best (0 for the best itself), and
-        Williams's `t` and two-sided `p`.
-
-    Source: SLICE, Table 1.
+        By system `pearson` x 100, its `difference` from the best, and Williams's `t` and two-sided `p`.
     """
     scores = {name: pearson(values, gold) for name, values in rows.items()}
     best = max(scores, key=scores.__getitem__)
     table = {}
     for name, r in scores.items():
         t, p = williams_test(r, scores[best], pearson(rows[name], rows[best]), len(gold))
-        table[name] = 100 * r, 100 * (r - scores[best]), t, p
-    return pd.DataFrame(table.values(), index=list(table), columns=["pearson", "difference", "t", "p"])
+        table[name] = {"pearson": 100 * r, "difference": 100 * (r - scores[best]), "t": t, "p": p}
+    return pd.DataFrame(table).T

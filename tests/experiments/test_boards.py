@@ -49,13 +49,9 @@ def test_a_column_averages_tests_and_seeds_and_compares_with_the_best() -> None:
         seeds = np.mean([[seed.score() for seed in test[name]] for test in tests], axis=0)
         assert row.score == pytest.approx(seeds.mean(), abs=0.006)
         assert row.spread == pytest.approx(seeds.std(ddof=1), abs=0.006)
-        assert row.low is not None
-        assert row.high is not None
         assert row.low < row.score < row.high
     assert rows[best].p is rows[best].difference is None
     worse, better = column.between("bad", best), column.between(best, "bad")
-    assert worse.low is not None
-    assert worse.high is not None
     assert worse.value == rows["bad"].difference
     assert worse.low < worse.value < worse.high < 0
     assert (better.value, better.low, better.high, better.p) == (-worse.value, -worse.high, -worse.low, worse.p)
@@ -63,16 +59,6 @@ def test_a_column_averages_tests_and_seeds_and_compares_with_the_best() -> None:
     (twin,) = {"good", "twin"} - {best}
     assert (rows[twin].p or 0) > 0.05 > (rows["beside"].p or 1)
     assert (rows["beside"].difference or 0) > 0
-
-
-def test_a_row_with_one_seed_has_no_interval_and_no_p() -> None:
-    rng = np.random.default_rng(4)
-    gold = rng.normal(size=50)
-    tests = [{"raw": judged(rng, gold, 1.0), "one": judged(rng, gold, 1.0), "three": judged(rng, gold, 1.0, seeds=3)}]
-    column = compare_rows(resample(tests, 30, rng, {"one": "one", "three": "three"}), beside=["one"])
-    assert column.rows["one"].low is column.rows["one"].p is None
-    assert column.between("one", "raw").low is column.between("one", "raw").p is None
-    assert column.rows["raw"].low is not None  # an untrained encoder has no seeds
 
 
 @pytest.fixture
@@ -156,12 +142,11 @@ def test_a_leaderboard_holds_what_the_evaluations_say(
         leaderboard(record)
 
 
-def test_a_row_without_a_score_is_refused_by_name(place: Path) -> None:
+def test_a_row_without_a_score_is_refused(place: Path) -> None:
     columns = {"words": [{"corpus": "toy-words"}]}
     board = write("board", "leaderboard", BOARD | {"rows": {"bag of words": {"record": "words"}}, "columns": columns})
     with pytest.raises(ValueError, match="bag of words on toy-words"):  # two words share none, or are the same
         leaderboard(board)
-    assert not records.get("board").done
 
 
 def test_pairs_that_chose_settings_can_be_left_out_of_a_test(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,10 +232,6 @@ def test_effects_are_differences_of_printed_cells() -> None:
     assert printed_effect(beside) == pytest.approx(100 * (single["SLICE (ours)"] - single["BERT"]))
     other = Printed(**cells, theirs="BM-25 (Okapi)", within=within, theirs_within={"setup": "baseline"}, scale=100)
     assert printed_effect(other) == pytest.approx(100 * (single["SLICE (ours)"] - 0.342))
-    hard = Printed(
-        paper="ptbert", table="1", ours="sts12", theirs="sts12", column="original", theirs_column="sub-dataset"
-    )
-    assert printed_effect(hard) == pytest.approx(68.40 - 66.54)
 
 
 def test_recorded_effects_are_those_of_the_papers_cells_and_sides_at_step_0_are_known() -> None:
@@ -296,27 +277,6 @@ def test_boards_are_not_older_than_their_runs() -> None:
                 compared_scores += 1
                 assert gap == pytest.approx(np.mean(sides[0]) - np.mean(sides[1]), abs=0.1), claim.text  # type: ignore[arg-type]
     assert compared_scores > 110
-
-
-@pytest.mark.realdata
-def test_what_encoders_gave_each_item_has_the_scores_of_their_records(real_data: Path) -> None:
-    """Texts of over 64 pieces are cut in the records, and not for the scorecard: scores may differ by 0.1."""
-    tests = {name: corpora.load(name, "test", real_data) for name in ("sts12", "sts14", "sts16", "stsb")}
-    checked = 0
-    for name in records.names(BOOK):
-        record = records.get(name)
-        runs = runs_of(record, so_far=True) if record.kind in ("sweep", "search") else []
-        for run in runs:
-            near = 0.1 if run.settings.encoder.max_length >= 64 else 2.0  # 32 pieces cut more texts
-            path, begin = run.items
-            kept = np.load(path).files if path.exists() else []
-            for test, corpus in tests.items():
-                score = run.results.final.own.get(test)
-                if score is not None and f"{begin}own-128-{test}-{corpus.fingerprint}" in kept:
-                    found = kept_evaluation(run, None, TestSettings(corpus=test), corpus, 128)
-                    assert found.score() == pytest.approx(score, abs=near), f"{run.name}: {test}"
-                    checked += 1
-    assert checked > 600
 
 
 def test_williams_s_test_holds_each_row_against_the_best_of_its_set_up(
@@ -383,6 +343,3 @@ def test_williams_s_test_takes_kept_similarities_where_the_encoder_is_gone(
     assert before
     assert after
     assert after.tables[0].rows[0].pearson == pytest.approx(before.tables[0].rows[0].pearson, abs=1e-4)
-    asked["tables"] = [{"setup": "spans", "max_size": 2, "rows": rows}]
-    with pytest.raises(FileNotFoundError):
-        williams_tests(write("c", "williams", asked))

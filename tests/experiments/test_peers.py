@@ -127,10 +127,9 @@ def test_each_format(tmp_path: Path, name: str, text: str) -> None:
     assert np.array_equal(vectors.vectors, expected)
 
 
-@pytest.mark.parametrize("header", ["", "6 2\n"])
-def test_words_with_spaces_numbers_and_odd_characters(tmp_path: Path, header: str) -> None:
+def test_words_with_spaces_numbers_and_odd_characters(tmp_path: Path) -> None:
     words = [",", ". . .", "at name@domain.com", "2", "x\u2028y\u0085z", "\u00a0"]
-    text = header + "".join(f"{word} {i} 0.5\n" for i, word in enumerate(words))
+    text = "6 2\n" + "".join(f"{word} {i} 0.5\n" for i, word in enumerate(words))
     vectors = WordVectors.read(write(tmp_path / "840B.txt", text))
     assert list(vectors.places) == words
     assert vectors.vectors[:, 0].tolist() == [0, 1, 2, 3, 4, 5]
