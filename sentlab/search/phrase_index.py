@@ -229,12 +229,8 @@ class PhraseIndex:
     def save(self, folder: str | Path) -> None:
         """Keep the index in a new or empty folder; what is added later is written there."""
         target = Path(folder).expanduser().resolve()
-        if target == self.folder:  # all that was added is there
-            if self._scratch is not None:
-                self._scratch.detach()
-            return
         if target.is_relative_to(self.folder) or (target.exists() and (target.is_file() or any(target.iterdir()))):
-            raise FileExistsError(f"{target} is not empty, or inside the index itself; choose a new folder")
+            raise FileExistsError(f"{target} is not empty, or is in the index itself: choose a new folder")
         self.verify()
         files.copy_index([(self.folder, self._manifest)], target)
         if self._scratch is not None:
@@ -272,9 +268,7 @@ class PhraseIndex:
 
     def _check_encoder(self) -> None:
         if self.encoder.fingerprint(tokens=True) != self._manifest.encoder:
-            raise ValueError(
-                f"{self.folder} has other weights, tokenizer or max_length than this encoder: make it anew"
-            )
+            raise ValueError(f"{self.folder} was made with other weights, tokenizer or max_length: make it anew")
 
     def _hit(self, similarity: float, start: int, end: int) -> Hit:
         """The hit that the words [start, end) of the whole index are."""

@@ -6,7 +6,7 @@ itself with deletion, swaps, duplication and its own order of semantic roles (se
 crops and deletion. Settings are bound with `functools.partial`, and `compose` puts one view behind another::
 
     view = compose(partial(synonym_replacement, synonyms=wordnet_synonyms), random_swap)
-    text = " ".join(view(split_words(sentence), Random(7)))
+    text = " ".join(view(sentence.split(), Random(7)))
 
 A view touches no [MASK] and no punctuation mark between spaces. A mark that is attached to a word moves with the word.
 `random_crop` and `srl_guided` choose parts of the sentence whatever its words.
@@ -30,11 +30,6 @@ ROLES = ("ARG0", "PRED", "ARGM-NEG", "ARG1")  # PropBank's names, in the order o
 _ATTACHED = ".,;:!?…\"'“”‘’()"
 
 
-def split_words(sentence: str) -> list[str]:
-    """Return the words of a sentence with the punctuation attached to them; `" ".join` puts them together again."""
-    return sentence.split()
-
-
 def compose(*views: View) -> View:
     """Return a view that applies the views one after the other; with none, it leaves the words as they are."""
 
@@ -53,7 +48,7 @@ def viewed(sentences: Sequence[str], view: View, mask_token: str = MASK) -> list
     `mask_token` is the tokenizer's, such as "<mask>". The texts hold this one, and the view reads it as "[MASK]".
     """
     rng = Random(int(torch.randint(2**62, ())))
-    texts = [" ".join(view(split_words(sentence.replace(mask_token, MASK)), rng)) for sentence in sentences]
+    texts = [" ".join(view(sentence.replace(mask_token, MASK).split(), rng)) for sentence in sentences]
     return [text.replace(MASK, mask_token) for text in texts]
 
 
@@ -71,11 +66,7 @@ def wordnet_synonyms(word: str) -> tuple[str, ...]:
 
 
 def synonym_replacement(
-    words: Sequence[str],
-    rng: Random,
-    *,
-    rate: float = 0.1,
-    synonyms: Callable[[str], Sequence[str]] = wordnet_synonyms,
+    words: Sequence[str], rng: Random, *, rate: float = 0.1, synonyms: Callable[[str], Sequence[str]] = wordnet_synonyms
 ) -> list[str]:
     """Replace some content words by one of their `synonyms`, as many as `rate` of all words and at least one.
 
@@ -160,13 +151,13 @@ def srl_guided(words: Sequence[str], rng: Random, *, roles: Callable[[str], Sequ
     Source: PT-BERT (Tan et al. 2022), section 4.4, "SRL-guided augmentation".
     """
     frames = [frame for frame in roles(" ".join(words)) if frame.get("PRED")]
-    return [word for frame in frames for role in ROLES for word in split_words(frame.get(role, ""))] or list(words)
+    return [word for frame in frames for role in ROLES for word in frame.get(role, "").split()] or list(words)
 
 
 def _changes(words: Sequence[str], rate: float) -> int:
     """How many changes a rate asks for."""
     if not 0 <= rate <= 1 or isinstance(words, str):
-        raise ValueError(f"rate={rate} must be in [0, 1], and words a list, see split_words")
+        raise ValueError(f"rate={rate} must be in [0, 1], and words a list, as sentence.split() gives it")
     return max(1, int(rate * len(words))) if rate > 0 else 0
 
 

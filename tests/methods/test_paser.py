@@ -124,10 +124,7 @@ def test_a_batch_without_phrases_gives_a_zero_with_a_graph(paser_of: Make) -> No
 
 def test_phrases_that_truncation_cuts_are_neither_masked_nor_asked_for(paser_of: Make) -> None:
     sentence = "the dog sees a cat and the old red horse in the garden"  # RAKE's best: "old red horse"
-    whole, short = (
-        paser_of(top_phrases=1),
-        paser_of(top_phrases=1, max_length=10),
-    )  # short: [CLS] + 8 + [SEP]
+    whole, short = (paser_of(top_phrases=1), paser_of(top_phrases=1, max_length=10))  # short: [CLS] + 8 + [SEP]
     tokenizer = short.encoder.tokenizer
     decoded = [tokenizer.decode(m.collate([sentence])["targets"][0]) for m in (whole, short)]
     assert decoded == ["old red horse [SEP]", "dog sees [SEP]"]

@@ -176,7 +176,7 @@ def test_batches_number_words_or_tokens_and_leave_special_tokens_out(make: Make)
     assert batch["units"].tolist() == [[[-1, 0, 1, 1, 2, 3, 3, -1], [-1, 0, -1, -1, -1, -1, -1, -1]]]
     assert batch["query_units"].tolist() == [[-1, 0, 0, -1]]
     assert make(SLICE, "mean", words=False).collate(rows[:1])["units"].tolist() == [
-        [[-1, 0, 1, 2, 3, 4, 5, -1], [-1, 0, -1, -1, -1, -1, -1, -1]],
+        [[-1, 0, 1, 2, 3, 4, 5, -1], [-1, 0, -1, -1, -1, -1, -1, -1]]
     ]
     assert batch["input_ids"][0, 0].tolist() == make(SLICE, "mean").encoder.tokenizer(rows[0].positive)["input_ids"]
     assert batch["attention_mask"].sum(dim=2).tolist() == [[8, 3]]
