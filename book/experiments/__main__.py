@@ -14,10 +14,11 @@ they need each other, and names what cannot be run; --list runs nothing. Start i
 
 from __future__ import annotations
 
-import argparse
 import inspect
 import re
 import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,25 +61,28 @@ def execute(record: Any, *, again: bool = False) -> Any:
 
 def run_missing(*, only_list: bool) -> int:
     """Run what has no results, or only list it; return the exit status, 1 where something could not be run."""
-    place, refused = records.folder(), 0
-    missing = [entry for entry in plan.entries(place) if entry.state in ("begun", "missing")]
-    for entry in tqdm(plan.in_order(missing), desc="records", unit=" records", disable=only_list):
-        record = records.get(entry.name, place)
-        if only_list or plan.entry_of(record).state == "done":  # another process has run it
-            continue
-        try:
-            execute(record)
-        except Exception as error:  # the others can still be run
-            refused += 1
-            tqdm.write(f"{entry.name} was not run: {type(error).__name__}: {one_line(error)[:400]} ({record.command})")
+    place, refused = records.folder(), False
     entries = plan.entries(place)
     if only_list:
         for entry in entries:
             print(f"{entry.state:8} {entry.name:36} {'' if entry.state == 'done' else entry.record.command}".rstrip())
-    of_state = {state: [entry.name for entry in entries if entry.state == state] for state in plan.STATES}
-    print(f"{len(of_state['done'])} done, {len(of_state['begun'])} begun, {len(of_state['missing'])} missing")
-    print(f"not run, at paper scale: {', '.join(of_state['not run']) or 'none'}")
-    return 1 if refused else 0
+    else:
+        missing = plan.in_order([entry for entry in entries if entry.state in ("begun", "missing")])
+        for entry in tqdm(missing, desc="records", unit=" records"):
+            record = records.get(entry.name, place)
+            if plan.entry_of(record).state == "done":  # another process has run it
+                continue
+            try:
+                execute(record)
+            except Exception as error:  # the others can still be run
+                refused = True
+                why = f"{type(error).__name__}: {one_line(error)[:400]}"
+                tqdm.write(f"{entry.name} was not run: {why} ({record.command})")
+        entries = plan.entries(place)
+    count = Counter(entry.state for entry in entries)
+    print(f"{count['done']} done, {count['begun']} begun, {count['missing']} missing")
+    print("not run, at paper scale:", ", ".join(entry.name for entry in entries if entry.state == "not run") or "none")
+    return int(refused)
 
 
 def write_page(source: str, out: Path) -> None:
@@ -88,12 +92,10 @@ def write_page(source: str, out: Path) -> None:
         export(encoder, out, name)
     else:
         passage = "The room is small, but the view over the lake is great. The staff were friendly and spoke English."
-        parts = (
-            widgets.compare({name: (encoder, encoder.pooling)}),
-            widgets.spans({name: encoder}, passage, "a nice view", weights=False),
-        )
+        spans = widgets.spans({name: encoder}, passage, "a nice view", weights=False)
+        page = widgets.whole_page(name, widgets.compare({name: (encoder, encoder.pooling)}), spans)
         with replacing(out) as temporary:
-            temporary.write_text(widgets.whole_page(name, *parts), encoding="utf-8")
+            temporary.write_text(page, encoding="utf-8")
     print(f"wrote {source} in int8 to {out}, {out.stat().st_size / 1e6:.1f} MB")
 
 
@@ -109,11 +111,8 @@ def explanation() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what `python -m experiments KIND ...` asks for; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments",
-        description=explanation(),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    help_as_written = {"description": explanation(), "formatter_class": RawDescriptionHelpFormatter}
+    parser = ArgumentParser("python -m experiments", **help_as_written)
     parser.add_argument("kind", choices=[*PROGRAMS, "results", "page"], help="the kind of the records")
     parser.add_argument("names", nargs="*", help="records to run, such as tiny-sts/simcse")
     parser.add_argument("--again", action="store_true", help="also those that hold results; training starts afresh")

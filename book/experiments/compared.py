@@ -94,10 +94,7 @@ def there(run: RunRecord) -> dict[str, Any]:
 
 
 def trained_rows(rows: Mapping[str, RowSettings], place: Path) -> dict[str, str]:
-    """Return the rows that depend on a seed, each with its runs; others are not trained, or only whitened.
-
-    What begins with an encoder that a record has trained depends on that one's seed.
-    """
+    """Return the rows that depend on a seed, perhaps that of the encoder that they begin with, each with its runs."""
     trained = {}
     for name, row in rows.items():
         first = settings_of(row, place)

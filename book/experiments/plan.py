@@ -16,7 +16,6 @@ from experiments.records import NotRun
 from experiments.search import Experiment, SearchRecord, SweepRecord, combinations, runs_of
 
 PAPER_SCALE = "paper-scale"
-STATES = ("done", "begun", "missing", "not run")
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Entry:
 
     @property
     def state(self) -> str:
-        """One of `STATES`; what has no results is `missing`, or `not run` at paper scale."""
+        """`done` or `begun`; what has no results is `missing`, or `not run` at paper scale."""
         if not self.runs:
             return "not run" if self.at_paper_scale else "missing"
         return "done" if self.record.done else "begun"

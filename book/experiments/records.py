@@ -7,13 +7,11 @@ runs gave the items of tests lies beside it, in one NAME.npz.
 from __future__ import annotations
 
 import fnmatch
-import io
 import json
 import os
 import platform
 import re
 import time
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -243,11 +241,9 @@ def read_items(path: Path, name: str) -> np.ndarray | None:
 
 
 def write_items(path: Path, new: Mapping[str, np.ndarray], *, drop: str | None = None) -> None:
-    """Add arrays to an .npz file, each as the smallest type that holds it exactly. Equal arrays give equal bytes.
+    """Add arrays to an .npz file, in the smallest exact types; `drop`: the beginning of the names that go first.
 
-    Args:
-        new: name -> array.
-        drop: the beginning of the names that go first.
+    Equal arrays give equal bytes.
     """
     arrays: dict[str, np.ndarray] = {}
     if path.exists():
@@ -257,13 +253,8 @@ def write_items(path: Path, new: Mapping[str, np.ndarray], *, drop: str | None =
     if not arrays:
         path.unlink(missing_ok=True)
         return
-    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as file:
-        for name in sorted(arrays):
-            content = io.BytesIO()
-            np.save(content, arrays[name], allow_pickle=False)
-            member = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-            member.external_attr = 0o644 << 16
-            file.writestr(member, content.getvalue(), zipfile.ZIP_DEFLATED, compresslevel=9)
+    with replacing(path) as temporary:
+        np.savez_compressed(temporary, allow_pickle=False, **{name: arrays[name] for name in sorted(arrays)})
 
 
 def smallest(array: np.ndarray) -> np.ndarray:

@@ -62,8 +62,7 @@ class MethodSettings(Typed):
     """One of `METHODS`, and its arguments besides the encoder."""
 
     name: str
-    # PaSeR's `phrases` is a list of kinds of chunks (null: RAKE); a `view` is a list of names in `sentlab.text.views`,
-    # or of {"name": ..., "rate": ...}
+    # PaSeR's `phrases`: kinds of chunks (null: RAKE); a `view`: `sentlab.text.views`, or {"name": ..., "rate": ...}
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
@@ -94,17 +93,14 @@ class RunSettings(Typed):
     frozen_first: dict[str, Any] | None = None
     # corpus whose `dev` split chooses the step to keep (Spearman x 100), or several, whose scores are averaged
     dev: str | Annotated[list[str], Field(min_length=2)]
-    # steps between two measurements of alignment and uniformity on the dev corpus; null: none
-    watch: PositiveInt | None = None
+    watch: PositiveInt | None = None  # steps between measurements of alignment and uniformity on dev; null: none
     # set-ups of `sentlab.evaluation.mining` for phrases in contexts; the first one is used on dev
     setups: list[Setup] = Field(default=["spans", "full"], min_length=1)
     test: list[str]  # corpora whose `test` split is evaluated, before and after training
-    # those of them for which a head is trained as well (`evaluate_relatedness`)
-    heads: list[str] = Field(default_factory=list)
+    heads: list[str] = Field(default_factory=list)  # those for which `evaluate_relatedness` trains a head as well
     poolings: list[str] = Field(default_factory=list)  # sentence vectors to evaluate besides the encoder's own
     keep: bool = False  # a sweep keeps the encoders that it trains, for the records that read them
-    # corpora for whose sentences PaSeR's decoder is asked for the masked phrases
-    reconstruct: list[str] = Field(default_factory=list)
+    reconstruct: list[str] = Field(default_factory=list)  # corpora whose masked phrases PaSeR's decoder generates
     # of the papers, to try: `nearest_questions` (PaSeR, Table 6), `phrase_cosines` (Universal, Table 1)
     examples: list[Literal["nearest_questions", "phrase_cosines"]] = Field(default_factory=list)
     threads: PositiveInt | None = None  # CPU threads. The same number gives the same weights, bit for bit.

@@ -88,9 +88,13 @@ class Experiment(Record):
         kept = {"results": stored.results, "provenance": stored.provenance}
         return RunRecord(settings=settings, sweep=self.name, **place, **kept)
 
-    def planned(self) -> list[RunSettings]:
-        """Return the settings of the runs that its results are of; NotRun where a search has yet to choose them."""
+    def values(self) -> list[dict[str, Any]]:
+        """Return the values of each run that its results are of; NotRun where a search has yet to choose them."""
         raise NotImplementedError
+
+    def planned(self) -> list[RunSettings]:
+        """Return the settings of these runs."""
+        return [with_values(self.settings.run, values) for values in self.values()]
 
     def having(self, where: Mapping[str, Any]) -> list[RunSettings]:
         """Return the settings of the runs with these values, of a search also of its runs with values not chosen."""
@@ -184,7 +188,6 @@ class SweepRecord(Experiment):
             return False
 
     def values(self) -> list[dict[str, Any]]:
-        """List the values of each run; NotRun where the search that chooses some of them is not done."""
         chosen: dict[str, Any] = {}
         if self.settings.chosen_by:
             other = get(self.settings.chosen_by, self.folder)
@@ -192,10 +195,6 @@ class SweepRecord(Experiment):
                 raise NotRun(f"{self.name} waits for a search: {other.command}")
             chosen = other.results.chosen
         return [chosen | values for values in combinations(self.settings.over)]
-
-    def planned(self) -> list[RunSettings]:
-        """Return the settings of the runs."""
-        return [with_values(self.settings.run, values) for values in self.values()]
 
 
 class SearchSettings(Typed):
@@ -233,15 +232,11 @@ class SearchSettings(Typed):
 
     def trial(self, values: Mapping[str, Any], steps: int) -> RunSettings:
         """Return the settings of a trial: of a short run that only asks for dev scores, or of a run in full."""
+        values = {**values, "train.seed": self.seeds[0]}
         if steps == self.length:
-            return self.full(values, self.seeds[0])
+            return with_values(self.run, values)
         unused: dict[str, Any] = {name: [] for name in ("test", "poolings", "heads", "reconstruct", "examples")}
-        short = {"watch": None, "keep": False, "train.steps": steps, "train.seed": self.seeds[0]}
-        return with_values(self.run, unused | short | dict(values))
-
-    def full(self, values: Mapping[str, Any], seed: int) -> RunSettings:
-        """Return the settings of a run in full."""
-        return with_values(self.run, {**values, "train.seed": seed})
+        return with_values(self.run, {**unused, "watch": None, "keep": False, "train.steps": steps, **values})
 
 
 class Trial(Typed):
@@ -296,11 +291,10 @@ class SearchRecord(Experiment):
         full = {settings.trial(trial.values, settings.length).fingerprint for trial in best}
         return full <= known.keys() and all(self.run_with(run) for run in self.planned())
 
-    def planned(self) -> list[RunSettings]:
-        """Return the settings of the runs with the chosen values, one for each seed."""
+    def values(self) -> list[dict[str, Any]]:
         if self.results is None or self.results.chosen is None:
             raise NotRun(f"{self.name} has no results yet: {self.command}")
-        return [self.settings.full(self.results.chosen, seed) for seed in self.settings.seeds]
+        return [{**self.results.chosen, "train.seed": seed} for seed in self.settings.seeds]
 
     def attempt(self, values: dict[str, Any], steps: int, *, again: bool = False) -> Trial:
         """Train with these values for so many steps, unless that was done, and write the trial into the record."""
