@@ -111,8 +111,8 @@ def explanation() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what `python -m experiments KIND ...` asks for; return the exit status."""
-    help_as_written = {"description": explanation(), "formatter_class": RawDescriptionHelpFormatter}
-    parser = ArgumentParser("python -m experiments", **help_as_written)
+    as_written = RawDescriptionHelpFormatter
+    parser = ArgumentParser("python -m experiments", description=explanation(), formatter_class=as_written)
     parser.add_argument("kind", choices=[*PROGRAMS, "results", "page"], help="the kind of the records")
     parser.add_argument("names", nargs="*", help="records to run, such as tiny-sts/simcse")
     parser.add_argument("--again", action="store_true", help="also those that hold results; training starts afresh")

@@ -80,11 +80,11 @@ def pack(name: str, content: dict[str, Any], old: Path, new: Path, homes: dict[s
             fresh = SearchRecord.model_validate_json(json.dumps(whole))
             record.results, record.provenance = fresh.results, fresh.provenance
         if record.results:
-            settings, seeds = record.settings, record.settings.seeds
-            full = [trial.values for trial in record.results.trials if trial.steps == settings.length]
-            values = [{**one, "train.seed": seeds[0]} for one in full]
-            values += [{**(record.results.chosen or {}), "train.seed": seed} for seed in seeds if record.results.chosen]
-            wanted = [(one, with_values(settings.run, one)) for i, one in enumerate(values) if one not in values[:i]]
+            whole_search, seeds, chosen = record.settings, record.settings.seeds, record.results.chosen
+            full = [trial.values for trial in record.results.trials if trial.steps == whole_search.length]
+            tried = [{**one, "train.seed": seeds[0]} for one in full]
+            tried += [{**(chosen or {}), "train.seed": seed} for seed in seeds if chosen]
+            wanted = [(one, with_values(whole_search.run, one)) for i, one in enumerate(tried) if one not in tried[:i]]
     elif isinstance(record, SweepRecord):
         wanted = [(values, with_values(record.settings.run, values)) for values in record.values()]
     known = {run.fingerprint for run in record.runs}

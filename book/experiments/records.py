@@ -130,7 +130,12 @@ class Record(BaseModel):
     def content(self) -> dict[str, Any]:
         """Return what its file holds: settings as they were given, and results without what is null."""
         settings = self.settings.model_dump(mode="json", exclude_unset=True)
-        parts = {"mode": "json", "include": {"results", "provenance"}, "exclude_none": True, "exclude_unset": True}
+        parts: dict[str, Any] = {
+            "mode": "json",
+            "include": {"results", "provenance"},
+            "exclude_none": True,
+            "exclude_unset": True,
+        }
         return {"kind": self.kind, "settings": settings} | self.model_dump(**parts)
 
     def save(self) -> None:
@@ -189,9 +194,9 @@ def get(name: str, place: str | Path | None = None) -> Any:
     return record
 
 
-def record_class(kind: str) -> type[Record]:
+def record_class(kind: str) -> Any:
     """Return the class of the records of a kind; the module of its program is imported."""
-    return getattr(import_module(f"experiments.{MODULES[kind]}"), f"{kind.title()}Record")  # type: ignore[no-any-return]
+    return getattr(import_module(f"experiments.{MODULES[kind]}"), f"{kind.title()}Record")
 
 
 def place_of(path: str | Path) -> dict[str, Any]:

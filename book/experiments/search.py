@@ -84,9 +84,10 @@ class Experiment(Record):
         if stored.at:
             shared = get(stored.at, self.folder).run_with(settings)
             return shared and shared.model_copy(update={"sweep": self.name})
-        place = {"name": f"{self.name}/{label(stored.values)}", "folder": self.folder, "home": self.name}
-        kept = {"results": stored.results, "provenance": stored.provenance}
-        return RunRecord(settings=settings, sweep=self.name, **place, **kept)
+        name = f"{self.name}/{label(stored.values)}"
+        run = RunRecord(settings=settings, results=stored.results, provenance=stored.provenance, name=name)
+        run.folder, run.home, run.sweep = self.folder, self.name, self.name
+        return run
 
     def values(self) -> list[dict[str, Any]]:
         """Return the values of each run that its results are of; NotRun where a search has yet to choose them."""
@@ -318,7 +319,9 @@ class SearchRecord(Experiment):
             curve = results.training.dev
             best = max(curve, key=lambda point: point["score"])
             scores: dict[str, Any] = {"dev": round(best["score"], 3), "last": round(curve[-1]["score"], 3)}
-            trial = Trial(**known, **scores, step=best["step"], rising=best["step"] > 2 / 3 * steps, seconds=seconds)
+            trial = Trial(
+                **known, **scores, step=int(best["step"]), rising=best["step"] > 2 / 3 * steps, seconds=seconds
+            )
         except FloatingPointError as error:
             spent = time.monotonic() - began
             trial = Trial(**known, dev=LOST, step=0, last=LOST, rising=False, seconds=spent, failed=str(error))
