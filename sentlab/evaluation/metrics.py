@@ -66,13 +66,10 @@ def cosine_similarity(x: Any, y: Any) -> np.ndarray:
 
 
 def alignment(x: Any, y: Any, alpha: float = 2.0) -> float:
-    """Measure how near the sides of positive pairs lie: mean of `|x_i - y_i|^alpha`, the lower the better, 0 at best.
+    """Measure how near the rows of x and y (n, D) lie: mean of `|x_i - y_i|^alpha`, the lower the better, 0 at best.
 
     Wang and Isola (2020), "Understanding contrastive representation learning through alignment and uniformity on the
     hypersphere", section 4.1. They take vectors of length 1; here rows are scaled to it first.
-
-    Args:
-        x, y: (n, D), row i of x belongs to row i of y.
 
     Example:
         >>> round(sentlab.metrics.alignment([[1.0, 0.0]], [[0.0, 1.0]]), 4)  # a pair at a right angle
@@ -83,13 +80,10 @@ def alignment(x: Any, y: Any, alpha: float = 2.0) -> float:
 
 
 def uniformity(x: Any, t: float = 2.0) -> float:
-    """Measure how evenly vectors cover the sphere: log of the mean over distinct pairs of `exp(-t |x_i - x_j|^2)`.
+    """Measure how evenly vectors (n, D) cover the sphere: log of the mean of `exp(-t |x_i - x_j|^2)` over all pairs.
 
     Wang and Isola (2020), section 4.1, with the pairs i < j as in their code. The lower the better; 0 where all rows
     point the same way, and never below -4t. Rows are scaled to length 1 first. Memory grows with n, not its square.
-
-    Args:
-        x: (n, D), n at least 2.
 
     Example:
         >>> round(sentlab.metrics.uniformity([[1.0, 0.0], [-1.0, 0.0]]), 4)  # opposite directions
@@ -169,7 +163,6 @@ def bootstrap_interval(
     """Compute the percentile bootstrap interval of `statistic(*arrays)`; the same items are drawn from each array.
 
     Args:
-        statistic: takes as many arrays as are given, returns a number: `spearman`, for one.
         arrays: each with one entry per item along its first axis.
         level: share of the resampled values that the interval holds.
 
@@ -199,10 +192,7 @@ def paired_bootstrap(
 
     Items are drawn once for both systems, so what makes an item easy for both cancels out. The difference is
     significant at 1 - `level` where the interval leaves out 0. Koehn (2004), "Statistical significance tests for
-    machine translation evaluation".
-
-    Returns:
-        (difference, low, high).
+    machine translation evaluation". Returns (difference, low, high).
     """
 
     def difference(gold: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
@@ -213,10 +203,7 @@ def paired_bootstrap(
 
 
 def as_array(values: Any) -> np.ndarray:
-    """Convert an array, a sequence or a torch tensor (any device, any type, with or without gradient) to NumPy.
-
-    A list may hold tensors, as sentence-transformers returns them.
-    """
+    """Convert an array, a sequence, a tensor on any device or a list of tensors to NumPy."""
     if isinstance(values, list | tuple) and values and all(isinstance(value, torch.Tensor) for value in values):
         values = torch.stack(list(values))
     if isinstance(values, torch.Tensor):
@@ -225,7 +212,7 @@ def as_array(values: Any) -> np.ndarray:
 
 
 def as_rows(values: Any, dimensions: int = 2) -> np.ndarray:
-    """Return `as_array` of vectors as rows (n, D), neither 0; ValueError for other shapes and for values not finite."""
+    """Return `as_array` of rows (n, D), neither 0; ValueError for other shapes and for values that are not finite."""
     values = as_array(values)
     if values.ndim != dimensions or 0 in values.shape:
         raise ValueError(f"expected an array of {dimensions} dimensions, none of them 0; its shape is {values.shape}")

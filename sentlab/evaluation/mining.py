@@ -78,15 +78,14 @@ def evaluate_mining(
     folder: str | Path | None = None,
     progress: bool | None = None,
 ) -> MiningResult:
-    """Score an encoder on phrases in contexts, by the similarity of each phrase with its context.
+    """Score an encoder on PhraseInContext rows, by the similarity of each phrase with its context.
 
     Args:
         encoder: anything with `encode`; for `spans` and `start_end` a `sentlab.Encoder`, whose last layer is used,
             whatever its pooling and without a fitted `post`. Only of a `sentlab.Encoder` is it known what it would cut.
-        corpus: a corpus or a list of PhraseInContext rows, or a name, of which the `test` split is loaded.
         setup: what of a context is compared, as above.
         max_size: words an n-gram has at most. Not for `full`.
-        folder, progress: as in `evaluate_sts`. No bar is shown by `spans` and `start_end`.
+        corpus, folder, progress: as in `evaluate_sts`. No bar is shown by `spans` and `start_end`.
 
     Source: SLICE, section 5 and Table 1.
     """

@@ -140,12 +140,7 @@ def corpus_texts(corpus: Corpus[DuplicateQuestion]) -> list[str]:
 
 
 def top_k(queries: Any, corpus: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find the k corpus rows with the highest cosine to each query, best first; of equals the first in the corpus.
-
-    Args:
-        queries: (Q, D). A row of zeros, here or in the corpus, has the cosine 0.
-        corpus: (N, D).
-        k: from 1 to N.
+    """Find the k corpus rows (N, D) with the highest cosine to each query (Q, D), best first; of equals the first.
 
     Returns:
         Cosines (Q, k), float64 rounded to nine decimals, and the rows they belong to (Q, k).
@@ -169,7 +164,7 @@ def top_k(queries: Any, corpus: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
 def relevant_places(
     queries: Any, corpus: Any, relevant: Sequence[Sequence[int]], *, ignored: Sequence[Sequence[int]] | None = None
 ) -> list[np.ndarray]:
-    """Find the places, from 1, that each query's relevant rows take in its ranking of the whole corpus by cosine.
+    """Find the places, from 1 and ascending, that each query's relevant rows take in its ranking of the corpus.
 
     Of equal cosines, rows that are not relevant come first. Nothing is sorted: a relevant row's place is one more than
     the number of rows before it.
@@ -178,9 +173,6 @@ def relevant_places(
         queries, corpus: (Q, D) and (N, D).
         relevant: for each query the different rows of the corpus that are relevant.
         ignored: for each query rows that are left out of its ranking, none of them relevant.
-
-    Returns:
-        For each query its places in ascending order.
     """
     queries, corpus = metrics.as_rows(queries), metrics.as_rows(corpus)
     ignored = ignored or [()] * len(queries)

@@ -31,11 +31,9 @@ class TextEncoder(Protocol):
 
 
 class Result:
-    """The result of an evaluation: its scores are a table of one row, which a notebook shows."""
+    """The result of an evaluation, which a notebook shows as a table of one row."""
 
-    def _row(self) -> tuple[str, dict[str, Any]]:
-        """The name of the table's row, and its columns."""
-        raise NotImplementedError
+    _row: Callable[[], tuple[str, dict[str, Any]]]  # the name of the table's row, and its columns
 
     def table(self) -> pd.DataFrame:
         """Return one row: the scores x 100, and what they are of."""
@@ -91,19 +89,15 @@ def evaluate_sts(
     """Score an encoder on semantic textual similarity: the correlation of cosines with human scores, without training.
 
     The protocol of SimCSE, whose scores PaSeR and PT-BERT print beside theirs, is the default: `aggregation="all"`,
-    Spearman, test splits. Aggregation alone can move a value by several points, so the result states it. For tasks
-    with sub-sets (STS12 to STS16):
-
-    - `all`: one correlation over the pairs of all sub-sets together;
-    - `mean`: the mean of the sub-sets' correlations;
-    - `wmean`: the same, weighted by their numbers of pairs.
+    Spearman, test splits. Aggregation alone can move a value by several points, so the result states it.
 
     Args:
         encoder: anything with `.encode(list of n texts)` -> (n, D). It is called once, on all distinct sentences.
         tasks: a name, whose `test` split is loaded, a corpus of ScoredPair rows or a list of such rows; or a list of
             names and corpora. None: the seven tasks sts12 .. sts16, stsb and sick.
         folder: where the public files are; see `sentlab.data.load`.
-        aggregation, correlation: see above.
+        aggregation: of sub-sets (STS12 to STS16). `all`: one correlation over the pairs of all together; `mean`: the
+            mean of their correlations; `wmean`: the same, weighted by their numbers of pairs.
         progress: as in `Encoder.encode`; other encoders decide for themselves.
 
     Example:
@@ -159,11 +153,6 @@ class Geometry:
     mean: list[float]
     variance: list[float]
     counts: list[list[int]]
-
-    def table(self) -> pd.DataFrame:
-        """Return one row per level: pairs, mean and variance of their cosines."""
-        rows = {"pairs": [sum(row) for row in self.counts], "mean": self.mean, "variance": self.variance}
-        return pd.DataFrame(rows, index=[f"{i}-{i + 1}" for i in range(LEVELS)]).rename_axis("gold")
 
 
 def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None) -> Geometry:

@@ -6,15 +6,6 @@ from sentlab.plots.style import PALETTE
 from sentlab.plots.tokens import attention, span_scores
 
 __all__ = [
-    "PALETTE",
-    "alignment_uniformity",
-    "attention",
-    "cosine_by_gold",
-    "cosine_ridges",
-    "cosine_violins",
-    "curves",
-    "span_scores",
-    "sweep",
-    "training_curves",
-    "training_losses",
-]
+    "PALETTE", "alignment_uniformity", "attention", "cosine_by_gold", "cosine_ridges", "cosine_violins", "curves",
+    "span_scores", "sweep", "training_curves", "training_losses",
+]  # fmt: skip

@@ -21,9 +21,6 @@ def cosine_by_gold(geometries: Mapping[str, Geometry]) -> Figure:
 
     A panel has a row for each level, the lowest at the bottom, and a dot at its mean: the dots of a good encoder climb
     to the right. All densities have the same height, and all panels one scale of cosines.
-
-    Args:
-        geometries: encoder -> its `geometry` on one corpus.
     """
     columns = min(3, len(geometries))
     with canvas(len(geometries), width=2.8, height=2.8, columns=columns, sharex=True) as (figure, panels):
@@ -55,13 +52,7 @@ def _densities(geometry: Geometry) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def cosine_ridges(geometries: Mapping[str, Geometry]) -> Figure:
-    """Draw the density of cosines at each gold level, one line per encoder, all on one scale of cosines.
-
-    The lowest and the highest level have a colour, those between are thin lines.
-
-    Args:
-        geometries: encoder -> its `geometry` on one corpus. Each line has the same height.
-    """
+    """Draw the density of cosines at each gold level, one line per encoder; lowest and highest level have a colour."""
     with canvas(len(geometries), width=5.6, height=0.62, columns=1, sharex=True, sharey=False) as (figure, panels):
         for axes, (name, geometry) in zip(panels, geometries.items(), strict=True):
             for i, (centres, heights) in enumerate(_densities(geometry)):
@@ -81,11 +72,8 @@ def cosine_ridges(geometries: Mapping[str, Geometry]) -> Figure:
 def cosine_violins(table: pd.DataFrame, group: str, kind: str) -> Figure:
     """Draw the density of cosines of each group on its own line: one of two kinds above it, the other below.
 
-    All shapes have the same height, so that narrow and wide ones fit into one figure.
-
     Args:
-        table: one row per pair, with the columns `cosine`, `group` and `kind`.
-        group, kind: names of columns; `kind` holds two values.
+        table: one row per pair, with the columns `cosine` and those that `group` and `kind` name.
     """
     with canvas(1, width=5.4, height=1.0 + 0.5 * table[group].nunique()) as (figure, (axes,)):
         sns.violinplot(
@@ -98,12 +86,9 @@ def cosine_violins(table: pd.DataFrame, group: str, kind: str) -> Figure:
 
 
 def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str, float], label: str) -> Figure:
-    """Draw encoders as labelled points over uniformity and alignment; lower left is better (PaSeR, Fig. 6).
+    """Draw encoders as points over uniformity and alignment; lower left is better (PaSeR, Fig. 6).
 
-    Args:
-        geometries: encoder -> its `geometry`.
-        scores: encoder -> the score that colours its point.
-        label: what the score is; it stands in brackets.
+    Scores, of which `label` says what they are, colour the points and stand in brackets.
     """
     with canvas(1, width=5.4, height=4.4) as (figure, (axes,)):
         x, y = ([getattr(geometry, name) for geometry in geometries.values()] for name in ("uniformity", "alignment"))
@@ -116,12 +101,7 @@ def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str
     return figure
 
 
-def label_apart(
-    axes: Any,
-    labels: Sequence[str],
-    points: Sequence[Any],
-    others: Sequence[Any] = (),
-) -> None:
+def label_apart(axes: Any, labels: Sequence[str], points: Sequence[Any], others: Sequence[Any] = ()) -> None:
     """Label points, each as close as possible without covering a point, one of the others or an earlier label."""
     axes.autoscale(False)  # lines to labels do not move what they lead to
     places = axes.transData.transform([*points, *others])

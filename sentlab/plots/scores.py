@@ -44,11 +44,7 @@ def sweep(table: pd.DataFrame, score: str, reference: tuple[str, float] | None =
 
 
 def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], ylabel: str) -> Figure:
-    """Draw the dev score by step, one line per run, and mark the best step of each.
-
-    Args:
-        runs: name -> rows with `step` and `score`, as `History.dev`.
-    """
+    """Draw the dev score by step, one line per run (rows with `step` and `score`, as `History.dev`), and its best."""
     with canvas(1, width=5.4) as (figure, (axes,)):
         for (name, rows), colour in zip(runs.items(), cycle(PALETTE), strict=False):
             steps, scores = [row["step"] for row in rows], [row["score"] for row in rows]
@@ -63,12 +59,7 @@ def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], ylabel: s
 
 
 def training_losses(losses: Sequence[Mapping[str, float]], names: Sequence[str], ylabel: str) -> Figure:
-    """Draw losses by step: each recorded mean as a faint dot, and their running mean as a line.
-
-    Args:
-        losses: rows with `step` and the losses, as `History.losses`.
-        names: which losses.
-    """
+    """Draw some of `History.losses` by step: each recorded mean as a faint dot, and their running mean as a line."""
     table = pd.DataFrame(losses)
     window = max(5, len(table) // 10)
     with canvas(1, width=5.4) as (figure, (axes,)):
@@ -82,13 +73,7 @@ def training_losses(losses: Sequence[Mapping[str, float]], names: Sequence[str],
 
 
 def curves(table: pd.DataFrame, x: str | Sequence[str], ys: Sequence[str], hue: str) -> Figure:
-    """Draw one panel per measurement and one line per value of `hue`; rows that differ in their seed alone form a band.
-
-    Args:
-        table: one row per point.
-        x: name of a column, or several: each has panels of its own.
-        ys, hue: names of columns.
-    """
+    """Draw a panel for each x and y and a line for each value of `hue`; rows of several seeds form a band."""
     shown = list(product([x] if isinstance(x, str) else x, ys))
     with canvas(len(shown), width=2.7 if len(shown) > 1 else 5.4, sharey=len(ys) == 1) as (figure, panels):
         for axes, (across, y) in zip(panels, shown, strict=True):

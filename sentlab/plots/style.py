@@ -45,7 +45,7 @@ class Picture(Figure):
             return file.getvalue()
 
     def save(self, file: Path) -> None:
-        """Write the SVG to a file."""
+        """Write it as SVG."""
         with replacing(file) as temporary:
             temporary.write_text(self.svg(), encoding="utf-8")
 
@@ -61,11 +61,7 @@ def canvas(
 ) -> Iterator[tuple[Picture, list[Any]]]:
     """Open a figure with panels in the style of the book, and close it at the end, so that notebooks show it once.
 
-    Args:
-        count: number of panels.
-        width, height: size of a panel, in inches. The book shows about eight inches side by side.
-        columns: panels side by side; 0: all of them.
-        sharex, sharey: whether panels share an axis.
+    Width and height are those of a panel in inches; the book shows about eight side by side. `columns` 0: all of them.
     """
     columns = columns or count
     rows = -(-count // columns)

@@ -21,8 +21,7 @@ def attention(weights: Mapping[str, np.ndarray], tokens: Sequence[str], rows: st
 
     Args:
         weights: encoder -> weights (n, L); each row adds up to 1.
-        tokens: L of them.
-        rows: what the rows are.
+        tokens, rows: the L tokens, and what the n rows are.
     """
     with canvas(len(weights), width=3.8, height=3.4) as (figure, panels):
         for axes, (name, shares) in zip(panels, weights.items(), strict=True):
@@ -44,8 +43,7 @@ def span_scores(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figur
     Each encoder has a panel, and all panels share one scale of colours, which begins at the median.
 
     Args:
-        scores: encoder -> (W, K), as `sentlab.search.spans.span_scores` returns them. Row i, column k is the span of
-            k + 1 words that starts at word i; -inf where there is none.
+        scores: encoder -> (W, K), as `sentlab.search.spans.span_scores` returns them.
         words: W of them.
     """
     scores = {name: as_array(of_spans) for name, of_spans in scores.items()}
