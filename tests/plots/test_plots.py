@@ -29,12 +29,6 @@ def test_loss_curve_shows_every_value_on_a_white_ground() -> None:
     assert figure.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
 
 
-def test_no_line_is_dropped_where_there_are_many() -> None:
-    runs = {f"run {i}": [{"step": 0, "score": 1.0}, {"step": 1, "score": 2.0 + i}] for i in range(9)}
-    figure = plots.training_curves(runs, "dev")
-    assert len(figure.axes[0].get_lines()) == 2 * 9  # a line and its best step
-
-
 def geometry(seed: int, **values: float) -> Geometry:
     counts = np.random.default_rng(seed).integers(0, 9, (LEVELS, BINS)).tolist()
     point = {"alignment": 0.2, "uniformity": -2.0} | values
@@ -59,13 +53,6 @@ def test_an_empty_level_and_one_of_a_single_cosine_are_drawn() -> None:
     empty, one, *_ = plots.cosine_by_gold({"raw": found}).axes[0].get_lines()
     assert len(empty.get_xdata()) == 0
     assert one.get_xdata()[one.get_ydata().argmax()] == pytest.approx(0.81, abs=0.01)
-
-
-def test_every_encoder_is_a_labelled_point() -> None:
-    found = {"raw": geometry(0, alignment=0.1, uniformity=-0.5), "PaSeR": geometry(1, alignment=0.2, uniformity=-2.0)}
-    axes = plots.alignment_uniformity(found, {"raw": 20.0, "PaSeR": 60.0}, "Spearman × 100").axes[0]
-    assert axes.collections[0].get_offsets().tolist() == [[-0.5, 0.1], [-2.0, 0.2]]
-    assert [text.get_text() for text in axes.texts] == ["raw (20.0)", "PaSeR (60.0)"]
 
 
 def test_labels_of_points_that_lie_together_stand_apart() -> None:
