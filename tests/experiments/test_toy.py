@@ -1,4 +1,4 @@
-"""The generator of the toy world: its words, sentences, gold, tags and roles, and that it is the frozen one."""
+"""The generator of the toy world: its words, sentences, gold and roles, and that it is the frozen one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from experiments import toy
 from experiments.toy.corpora import phrase_similarity, relation
 from experiments.toy.grammar import OPENERS, ask, asked, forms, frame, render
 from experiments.toy.lexicon import FRAMES, SENSES, article, inflect, plural
-from experiments.toy.scene import Scene, scenes, score, similarity, split_of
+from experiments.toy.scene import Scene, scenes, score, similarity
 
 from sentlab import data
 
@@ -31,10 +31,6 @@ def test_another_seed_gives_other_rows() -> None:
     one, other = (toy.load("toy-sts", "dev", seed=seed, size=20) for seed in (0, 1))
     assert not set(one) & set(other)
     assert other.source == "toy world, seed 1"
-
-
-def test_opposites_are_senses() -> None:
-    assert all(SENSES[sense.opposite].opposite for sense in SENSES.values() if sense.opposite)
 
 
 def test_every_frame_has_several_forms_and_every_form_occurs() -> None:
@@ -59,20 +55,17 @@ def test_forms_of_one_scene() -> None:
     assert "sent to pilot by nurse" in some["passive"]
 
 
-@pytest.mark.parametrize(
-    ("verb", "form", "expected"),
-    [
-        ("run", "ing", "running"), ("fix", "s", "fixes"), ("carry", "past", "carried"), ("lie", "ing", "lying"),
-        ("dye", "ing", "dyeing"), ("tear down", "participle", "torn down"), ("play", "past", "played"),
-        ("repair", "ing", "repairing"), ("hug", "past", "hugged"), ("visit", "ing", "visiting"),
-        ("go away", "s", "goes away"),
-        ("say hello to", "past", "said hello to"), ("flee from", "past", "fled from"), ("pick up", "base", "pick up"),
-        ("show", "participle", "shown"), ("free", "ing", "freeing"), ("chop", "past", "chopped"),
-        ("sew", "ing", "sewing"), ("have", "s", "has"),
-    ],
-)  # fmt: skip
-def test_inflection(verb: str, form: str, expected: str) -> None:
-    assert inflect(verb, form) == expected
+def test_inflection() -> None:
+    expected = {
+        "base": {"pick up": "pick up"},
+        "s": {"fix": "fixes", "go away": "goes away", "have": "has", "carry": "carries"},
+        "ing": {"run": "running", "lie": "lying", "dye": "dyeing", "repair": "repairing", "visit": "visiting",
+                "free": "freeing", "sew": "sewing"},
+        "past": {"carry": "carried", "play": "played", "hug": "hugged", "say hello to": "said hello to",
+                 "flee from": "fled from", "chop": "chopped"},
+        "participle": {"tear down": "torn down", "show": "shown"},
+    }  # fmt: skip
+    assert {form: {verb: inflect(verb, form) for verb in verbs} for form, verbs in expected.items()} == expected
 
 
 def test_plurals_and_articles() -> None:
@@ -110,11 +103,10 @@ def test_score_is_symmetric_and_5_for_the_same() -> None:
 
 
 def test_splits_share_no_scene() -> None:
-    found = {split: list(scenes(split, 0, 3000)) for split in ("train", "dev", "test")}
-    meanings = {split: {s.meaning for s in some} for split, some in found.items()}
-    assert all(len(m) == 3000 for m in meanings.values())
-    assert len(set().union(*meanings.values())) == 9000
-    assert all(split_of(s.core) == split for split, some in found.items() for s in some)
+    drawn = {split: list(scenes(split, 0, 3000)) for split in ("train", "dev", "test")}
+    assert len({scene.meaning for some in drawn.values() for scene in some}) == 9000
+    cores = [{scene.core for scene in some} for some in drawn.values()]
+    assert sum(map(len, cores)) == len(set().union(*cores))
 
 
 def test_phrases() -> None:
@@ -155,27 +147,24 @@ def test_questions() -> None:
 def test_roles_are_those_of_the_sentence() -> None:
     scene = Scene("v/send", "n/nurse", "n/postcard", "n/pilot", theme_attr="a/funny", past=True)
     for form in forms(scene):
-        found = frame(render(scene, Random(form), form=form))
-        assert set(found) == {"ARG0", "PRED", "ARG1"}
-        assert re.sub("^(a|the) ", "", found["ARG0"].lower()) == "nurse"
-        assert re.search("postcard", found["ARG1"])
-        assert found["PRED"] in ("sent", "mailed")
-    negated = render(Scene("v/sleep", agent="n/dog", past=True, negated=True), Random(0), form="active")
-    assert {role: words for role, words in frame(negated).items() if role != "ARG0"} in (
-        {"PRED": "sleep", "ARGM-NEG": "not"},
-        {"PRED": "take a nap", "ARGM-NEG": "not"},
-    )
-    bought = render(Scene("v/sell", "n/farmer", "n/horse", "n/woman", past=True), Random(0), form="converse")
-    assert frame(bought)["ARG0"].lower().endswith((" woman", " lady"))  # who buys does what the verb says
-    assert frame(bought)["PRED"] in ("bought", "purchased")
+        roles = frame(render(scene, Random(form), form=form))
+        assert set(roles) == {"ARG0", "PRED", "ARG1"}
+        assert re.sub("^(a|the) ", "", roles["ARG0"].lower()) == "nurse"
+        assert "postcard" in roles["ARG1"]
+        assert roles["PRED"] in ("sent", "mailed")
+    negated = frame(render(Scene("v/sleep", agent="n/dog", past=True, negated=True), Random(0), form="active"))
+    assert negated["ARGM-NEG"] == "not"
+    assert negated["PRED"] in ("sleep", "take a nap")
+    bought = frame(render(Scene("v/sell", "n/farmer", "n/horse", "n/woman", past=True), Random(0), form="converse"))
+    assert bought["ARG0"].lower().endswith((" woman", " lady"))  # who buys does what the verb says
+    assert bought["PRED"] in ("bought", "purchased")
 
 
 def test_roles_of_the_corpus() -> None:
-    for split in ("train", "dev", "test"):
-        for sentence in data.load("toy-sentences", split):
-            (found,) = toy.roles(sentence)
-            assert found["PRED"]
-            assert ("ARGM-NEG" in found) == (" not " in sentence)
-            assert all(words in sentence for words in found.values())
+    for sentence in data.load("toy-sentences", "train")[:2000] + data.load("toy-sentences", "test")[:]:
+        (roles,) = toy.roles(sentence)
+        assert roles["PRED"]
+        assert ("ARGM-NEG" in roles) == (" not " in sentence)
+        assert all(words in sentence for words in roles.values())
     toy.roles(sentence)[0].clear()
-    assert toy.roles(sentence) == [found]
+    assert toy.roles(sentence) == [roles]
