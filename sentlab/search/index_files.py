@@ -1,4 +1,4 @@
-"""The files of a phrase index: a manifest, and segments of texts, which never change once they are written.
+"""The files of a phrase index: a manifest, and segments of texts, which never change once they are written::
 
     phrases.json           the manifest: what the index is, and its segments with their sizes and checksums.
     phrases.lock           held by the process that adds texts, one at a time.

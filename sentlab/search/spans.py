@@ -103,14 +103,6 @@ def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 2
     return all_scores if isinstance(tokens, Tensor) else all_scores.numpy()
 
 
-def word_sums(tokens: Tensor, boundaries: Any) -> Tensor:
-    """Sum the vectors of each word's tokens, (T, D) and boundaries (W + 1,) -> (W, D)."""
-    edges = torch.as_tensor(boundaries, dtype=torch.int64, device=tokens.device)
-    if edges.ndim != 1 or not len(edges) or edges[0] != 0 or edges[-1] != len(tokens) or (edges.diff() < 1).any():
-        raise ValueError(f"boundaries must rise from 0 to the {len(tokens)} tokens, as word_boundaries gives them")
-    return F.embedding_bag(torch.arange(len(tokens), device=tokens.device), tokens, edges[:-1], mode="sum")
-
-
 def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterator[tuple[slice, int, Tensor]]:
     """Yield the similarity of every span of a text with every query, a chunk at a time.
 
@@ -172,7 +164,10 @@ def _prepared(
     if boundaries is None:
         return queries, tokens, None
     edges = torch.as_tensor(boundaries, dtype=torch.int64, device=like.device)
-    return queries, word_sums(_part(tokens, 0, len(tokens), like), edges), edges
+    if edges[0] != 0 or edges[-1] != len(tokens) or (edges.diff() < 1).any():
+        raise ValueError(f"boundaries must rise from 0 to the {len(tokens)} tokens, as word_boundaries gives them")
+    places = torch.arange(len(tokens), device=like.device)
+    return queries, F.embedding_bag(places, _part(tokens, 0, len(tokens), like), edges[:-1], mode="sum"), edges
 
 
 def _part(tokens: Any, start: int, end: int, like: Tensor) -> Tensor:
