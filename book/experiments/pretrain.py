@@ -53,6 +53,7 @@ class MaskedLM(methods.MaskedLM):
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         ids = batch["input_ids"]
         hidden = self.encoder.hidden_states(ids, torch.ones_like(ids))[-1]  # (B, L, D)
+        assert self.encoder.lm_head is not None
         return {"mlm": masked_lm_loss(self.encoder.lm_head, hidden, batch["labels"], batch["chosen"])}
 
 
@@ -156,7 +157,7 @@ def sinusoids(count: int, width: int) -> Tensor:
 
 def new_encoder(tokenizer: BertTokenizer, layers: int, width: int, folder: Path) -> Encoder:
     """Build a freshly initialised BERT, through a saved folder so that there is one way to build an `Encoder`."""
-    sizes = {"hidden_size": width, "num_attention_heads": width // 32, "intermediate_size": 4 * width}
+    sizes: Any = {"hidden_size": width, "num_attention_heads": width // 32, "intermediate_size": 4 * width}
     config = BertConfig(
         **sizes,
         vocab_size=len(tokenizer),
@@ -217,9 +218,10 @@ def main() -> None:
     set_dropout(encoder, arguments.dropout)
     if encoder.device.type == "cpu":
         encoder.model.set_attn_implementation("eager")  # a third faster to train than sdpa at these lengths
-    chosen = {name: getattr(arguments, name) for name in ("learning_rate", "decay", "seed")}
-    steps, usual = round(arguments.tokens / arguments.sheet), {"betas": (0.9, 0.98), "warmup": 0.02}
-    config = TrainConfig(steps=steps, batch_size=1, precision="bfloat16", checkpoint_every=1000, **usual, **chosen)
+    chosen: Any = {name: getattr(arguments, name) for name in ("learning_rate", "decay", "seed")}
+    chosen["steps"] = round(arguments.tokens / arguments.sheet)
+    adam: Any = {"betas": (0.9, 0.98), "warmup": 0.02}
+    config = TrainConfig(batch_size=1, precision="bfloat16", checkpoint_every=1000, **adam, **chosen)
     history = fit(MaskedLM(encoder), sheets, config, folder=arguments.work, resume=arguments.resume)
     export(encoder, arguments.out)
     history.settings |= {name: getattr(arguments, name) for name in ("sheet", "dropout", "layers", "width")}

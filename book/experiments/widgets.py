@@ -108,7 +108,7 @@ def dropout(encoder: Encoder, sentence: str, others: Sequence[str]) -> str:
 def decoder(
     checkpoints: Mapping[str, PaSeR], sentence: str, chosen: Sequence[int], *, folder: str | Path | None = None
 ) -> str:
-    """Return a widget in which PaSeR's decoder says the words that a reader masks, from two vectors of the sentence.
+    """Return a widget in which PaSeR's decoder generates the words that a reader masks, from two sentence vectors.
 
     The words are those of `PaSeR.reconstruct` with one beam.
 

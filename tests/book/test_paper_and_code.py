@@ -25,7 +25,6 @@ def test_links_lead_to_definitions(page: paper_and_code.Page) -> None:
     links = set(re.findall(r'href="#((?:sentlab|experiments)[^"]+)"', "".join(map(page.table, page.systems))))
     assert len(links) > 40
     assert links == set(re.findall(r'<summary id="([^"]+)"', page.source()))
-    assert page.baseline_notes().count("Differs from the paper") == len(page.baselines)
 
 
 def test_changes_come_from_records(page: paper_and_code.Page) -> None:
@@ -33,7 +32,6 @@ def test_changes_come_from_records(page: paper_and_code.Page) -> None:
         for row in system["rows"]:
             lines, names = paper_and_code.changes(row, RESULTS)
             assert bool(names) == bool(re.search(r"[+−]\d", "".join(lines))), row["point"]
-    assert page.counts()["measured in all"].sum() > 20
 
 
 def test_a_change_is_the_difference_of_the_means_with_its_noise() -> None:

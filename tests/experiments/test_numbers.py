@@ -16,10 +16,6 @@ def test_the_readme_has_the_numbers_of_the_records() -> None:
     assert numbers.fill(readme, numbers.front(ROOT / "book" / "results")) == readme
 
 
-def test_marked_places_are_filled() -> None:
-    assert numbers.fill("a <!-- number:x -->1<!-- --> b", {"x": "2.5"}) == "a <!-- number:x -->2.5<!-- --> b"
-
-
 def test_effects_have_their_sign_and_interval() -> None:
     claim = "Synonyms for half of the words help PaSeR"
     (effect,) = (one.found["tiny"] for one in records.get("scorecard/claims").results.claims if one.text == claim)

@@ -15,7 +15,6 @@ def test_a_map_has_a_panel_an_encoder_a_star_a_meaning_and_a_marker_a_level() ->
     table = pd.DataFrame({"meaning": ["dog", "dog", "car"], "level": ["word", "phrase", "word"]})
     points = np.array([[0.0, 10.0], [4.0, 30.0], [2.0, 20.0]])
     figure = plots.map_of_meanings({"before": points, "after": -points}, table)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["before", "after"]
     for axes, shown in zip(figure.axes, ([[0, 0], [1, 1], [0.5, 0.5]], [[1, 1], [0, 0], [0.5, 0.5]]), strict=True):
         rays, words, phrases = axes.collections
         middle = [0.5, 0.5]  # of both meanings
@@ -23,7 +22,6 @@ def test_a_map_has_a_panel_an_encoder_a_star_a_meaning_and_a_marker_a_level() ->
         np.testing.assert_allclose(words.get_offsets(), [shown[0], shown[2]])
         np.testing.assert_allclose(phrases.get_offsets(), [shown[1]])
         assert [text.get_text() for text in axes.texts] == ["dog", "car"]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["word", "phrase"]
 
 
 def test_planes_show_the_pairs_on_top_of_what_the_classifier_says() -> None:
@@ -31,23 +29,18 @@ def test_planes_show_the_pairs_on_top_of_what_the_classifier_says() -> None:
     pairs = np.array([0.1, 0.5, -0.3]), np.array([0.2, -0.5, 0.9])
     figure = plots.pair_planes({"u,v": plane}, pairs, np.array([True, False, False]), {"u,v": 66.7})
     (axes,) = figure.axes
-    assert axes.get_title(loc="left") == "[u; v]: 67% right"
     assert axes.images[0].get_array().tolist() == plane.tolist()
     different, alike = (dots.get_offsets().tolist() for dots in axes.collections if isinstance(dots, PathCollection))
     assert (alike, different) == ([[0.1, 0.2]], [[0.5, -0.5], [-0.3, 0.9]])
-    assert [text.get_text() for text in figure.legends[0].get_texts()][:2] == ["not alike", "alike"]
 
 
 def test_the_first_topics_have_a_colour_and_a_marker_and_their_scenes_a_line() -> None:
     topics, scenes = [name for name in "abcdef" for _ in range(4)], [i // 2 for i in range(24)]
     plane = np.random.default_rng(0).normal(size=(24, 2))
-    planes = {"PCA": plane, "UMAP": -plane, "more": plane}
-    figure = plots.topic_planes(planes, topics, scenes, columns=2)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["PCA", "UMAP", "more"]
+    figure = plots.topic_planes({"PCA": plane, "UMAP": -plane}, topics, scenes, columns=2)
     rest, lines, *dots = figure.axes[1].collections
     np.testing.assert_allclose(lines.get_segments(), -plane[:16].reshape(8, 2, 2))
     np.testing.assert_allclose(np.concatenate([group.get_offsets() for group in dots]), -plane[:16])
     np.testing.assert_allclose(rest.get_offsets(), -plane[16:])
     assert len({tuple(group.get_facecolors()[0]) for group in dots}) == 4
     assert len({group.get_paths()[0].vertices.tobytes() for group in dots}) == 4
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == [*"abcd", "other topics"]
