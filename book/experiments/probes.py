@@ -21,7 +21,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -46,15 +47,6 @@ FOLDS = 5
 CHUNK = 256  # contexts whose token vectors are in memory at once
 
 
-class Relatedness(NamedTuple):
-    """What `evaluate_relatedness` found; correlations x 100."""
-
-    pearson: float  # of predicted and human scores on the test split; NaN where a prediction is constant
-    spearman: float  # of the same
-    dev_pearson: float  # of the head that was kept, on the dev split
-    epochs: int  # when that head was reached
-
-
 def evaluate(encoder: TextEncoder, corpus: Corpus[Any], **options: Any) -> Evaluation:
     """Score an encoder on rows of any kind: as `sentlab.evaluation.evaluate`, and labelled pairs by a classifier.
 
@@ -70,10 +62,8 @@ def evaluate(encoder: TextEncoder, corpus: Corpus[Any], **options: Any) -> Evalu
     return Evaluation({corpus.name: 100 * float(right.mean())}, 100.0 * right, None, None, dict(corpus.left_out))
 
 
-def evaluate_relatedness(
-    encoder: TextEncoder, corpora: str | Sequence[Corpus[ScoredPair]], *, seed: int = 0
-) -> Relatedness:
-    """Train a head on graded pairs of sentences and correlate what it predicts with human scores.
+def evaluate_relatedness(encoder: TextEncoder, corpora: str | Sequence[Corpus[ScoredPair]], *, seed: int = 0) -> float:
+    """Train a head on graded pairs of sentences, and correlate what it predicts with human scores: Spearman x 100.
 
     The head sees `[|u - v|; u * v]`, gives a distribution over the scores 1 to 5, and predicts its mean. It is trained
     on the train split, chosen by Pearson's correlation on the dev split, and reported on the test split.
@@ -92,10 +82,8 @@ def evaluate_relatedness(
     features = _features(encoder, corpora, "|u-v|,u*v")
     # a last feature of 1 makes the last weight the bias
     train, dev, test = (torch.nn.functional.pad(part, (0, 1), value=1.0) for part in features)
-    weights, dev_pearson, epochs = _train_head(train, targets, dev, golds[1], torch.Generator().manual_seed(seed))
-    predicted = _predict(weights, test)
-    pearson, spearman = metrics.pearson(predicted, golds[2]), metrics.spearman(predicted, golds[2])
-    return Relatedness(100 * pearson, 100 * spearman, 100 * dev_pearson, epochs)
+    weights = _train_head(train, targets, dev, golds[1], torch.Generator().manual_seed(seed))
+    return 100 * metrics.spearman(_predict(weights, test), golds[2])
 
 
 def relatedness_targets(scores: Any) -> np.ndarray:
@@ -154,16 +142,16 @@ def evaluate_identification(
 @torch.no_grad()
 def _train_head(
     features: Tensor, targets: Tensor, dev: Tensor, dev_scores: np.ndarray, generator: torch.Generator
-) -> tuple[Tensor, float, int]:
+) -> Tensor:
     """Adam on batches of 64; every 50 epochs Pearson on dev tells whether to keep the weights, and when to stop.
 
     Features are (n, F + 1), the last one 1, and targets (n, 5). Returns the best weights (F + 1, 5), the last row the
-    bias, their Pearson on dev, and their epochs.
+    bias.
     """
     bound = (features.shape[1] - 1) ** -0.5  # as torch.nn.Linear begins
     weights = (2 * torch.rand(features.shape[1], BINS, generator=generator) - 1) * bound
     optimizer = torch.optim.Adam([weights], fused=True)
-    best = weights, math.nan, 0
+    best, highest = weights, math.nan
     epochs = failed = 0
     while failed < FAILED_CHECKS and epochs <= LAST_CHECK_AFTER:
         for _ in range(EPOCHS_PER_CHECK):
@@ -173,8 +161,8 @@ def _train_head(
                 optimizer.step()
         epochs += EPOCHS_PER_CHECK
         pearson = metrics.pearson(_predict(weights, dev), dev_scores)
-        if epochs == EPOCHS_PER_CHECK or pearson > best[1] or math.isnan(best[1]):
-            best = weights.clone(), pearson, epochs
+        if epochs == EPOCHS_PER_CHECK or pearson > highest or math.isnan(highest):
+            best, highest = weights.clone(), pearson
         else:
             failed += 1
     return best
@@ -231,7 +219,7 @@ def vectors_in_context(
     vectors = np.zeros((len(contexts), encoder.model.config.hidden_size), np.float32)
     for first in range(0, len(contexts), CHUNK):
         some = slice(first, first + CHUNK)
-        windows = _windows(encoder, contexts[some], spans[some])
+        windows = [_fitting(encoder, *of) for of in zip(contexts[some], spans[some], strict=True)]
         texts = [context[slice(*window)] for context, window in zip(contexts[some], windows, strict=True)]
         tokens = encoder.encode_tokens(texts, progress=False, precision="float32")
         for i, ((start, _), (of_tokens, offsets)) in enumerate(zip(windows, tokens, strict=True), first):
@@ -242,25 +230,21 @@ def vectors_in_context(
     return vectors, unknown_words(encoder, words, vectors)
 
 
-def _windows(encoder: Encoder, contexts: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """For each context the character span of the part that fits the encoder, in whole words around the marked one."""
-    budget = encoder.max_length - encoder.tokenizer.num_special_tokens_to_add()
+def _fitting(encoder: Encoder, context: str, span: tuple[int, int]) -> tuple[int, int]:
+    """The character span of the part that fits the encoder, in whole words around the marked one."""
     # not verbose, or it warns of texts longer than the model takes, which is why they are cut here
-    batch = tokenized(encoder, list(contexts), add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-    starts = [
-        token_starts(context, np.array(offsets, np.int64).reshape(-1, 2))
-        for context, offsets in zip(contexts, batch["offset_mapping"], strict=True)
-    ]
-    windows = [_window(*parts, budget) for parts in zip(contexts, spans, starts, strict=True)]
-    rooms = dict.fromkeys(range(len(windows)), budget)
-    while rooms:  # cut off from its neighbours a window may have a token more, so it is measured again
-        cut = [contexts[i][slice(*windows[i])] for i in rooms]
-        counts = map(len, tokenized(encoder, cut, add_special_tokens=False, verbose=False)["input_ids"])
-        less = {i: room - (count - budget) for (i, room), count in zip(rooms.items(), counts, strict=True)}
-        smaller = {i: _window(contexts[i], spans[i], starts[i], room) for i, room in less.items() if room < rooms[i]}
-        rooms = {i: less[i] for i, window in smaller.items() if window != windows[i]}
-        windows = [smaller.get(i, window) for i, window in enumerate(windows)]
-    return windows
+    tokens = partial(tokenized, encoder, add_special_tokens=False, verbose=False)
+    offsets = tokens([context], return_offsets_mapping=True)["offset_mapping"][0]
+    starts = token_starts(context, np.array(offsets, np.int64).reshape(-1, 2))
+    room = budget = encoder.max_length - encoder.tokenizer.num_special_tokens_to_add()
+    before, window = None, _window(context, span, starts, room)
+    while window != before:  # cut off from its neighbours a window may have a token more, so it is measured again
+        surplus = len(tokens([context[slice(*window)]])["input_ids"][0]) - budget
+        if surplus <= 0:
+            break
+        room -= surplus
+        before, window = window, _window(context, span, starts, room)
+    return window
 
 
 def _window(context: str, span: tuple[int, int], starts: np.ndarray, budget: int) -> tuple[int, int]:

@@ -436,7 +436,7 @@ def measure(encoder: Encoder, poolings: Sequence[str], devs: Any, tests: Any, se
                 scores |= evaluate(encoder, corpus, setup=setup).scores
         if set(data.STS_TASKS) <= scores.keys():
             scores["average"] = sum(scores[task] for task in data.STS_TASKS) / len(data.STS_TASKS)
-        scores |= {f"{name} head": evaluate_relatedness(encoder, name).spearman for name in settings.heads}
+        scores |= {f"{name} head": evaluate_relatedness(encoder, name) for name in settings.heads}
         results[pooling] = {name: round(value, 2) for name, value in scores.items()}
         if laid_out is not None:
             layout[pooling] = {"corpus": laid_out.name, **asdict(geometry(encoder, laid_out))}

@@ -38,8 +38,8 @@ class WilliamsRow(Typed):
     vectors: Literal["contextual", "words", "bm25"] = "contextual"
 
     def __str__(self) -> str:
-        parts = (self.record, self.setup, self.vectors if self.vectors != "contextual" else None)
-        return " ".join(part for part in parts if part)
+        vectors = None if self.vectors == "contextual" else self.vectors
+        return " ".join(filter(None, (self.record, self.setup, vectors)))
 
 
 class WilliamsTable(Typed):

@@ -25,7 +25,7 @@ from torch import nn
 
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair, WordPairInContext
 from sentlab.encoder import Encoder
-from sentlab.evaluation.metrics import pearson
+from sentlab.evaluation.metrics import pearson, spearman
 from sentlab.evaluation.words import evaluate_similarity
 
 
@@ -135,9 +135,7 @@ def test_training_is_that_of_a_linear_layer_and_early_stopping(monkeypatch: pyte
             break
     assert worse == 4
     assert 10 < kept_after < 1000
-    assert result.epochs == kept_after
-    assert result.dev_pearson == pytest.approx(100 * best, abs=1e-3)
-    assert result.pearson == pytest.approx(100 * pearson(predict(kept, test), test_golds), abs=1e-3)
+    assert result == pytest.approx(100 * spearman(predict(kept, test), test_golds), abs=0.01)
 
 
 def test_a_seed_repeats_and_the_callers_random_state_stays(three: Three, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,8 +147,7 @@ def test_a_seed_repeats_and_the_callers_random_state_stays(three: Three, monkeyp
     assert (random.getstate(), repr(np.random.get_state())) == before[1:]  # noqa: NPY002
     torch.manual_seed(99)
     assert evaluate_relatedness(Numbers(), three, seed=1) == one
-    assert evaluate_relatedness(Numbers(), three, seed=2).pearson != one.pearson
-    assert one.epochs <= 4  # a check after each epoch, and the last one behind LAST_CHECK_AFTER
+    assert evaluate_relatedness(Numbers(), three, seed=2) != one
 
 
 def same(split: str, n: int, seed: int, wrong: int = 0) -> Corpus[LabelledPair]:
