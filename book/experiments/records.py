@@ -195,7 +195,7 @@ def get(name: str, place: str | Path | None = None) -> Any:
 
 
 def record_class(kind: str) -> Any:
-    """Return the class of the records of a kind; the module of its program is imported."""
+    """Import the module of a kind's program, and return the class of its records."""
     return getattr(import_module(f"experiments.{MODULES[kind]}"), f"{kind.title()}Record")
 
 

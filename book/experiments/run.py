@@ -124,12 +124,10 @@ class RunSettings(Typed):
 
     @property
     def devs(self) -> list[str]:
-        """The corpora of `dev`."""
         return [self.dev] if isinstance(self.dev, str) else self.dev
 
     @property
     def corpora(self) -> list[CorpusSettings]:
-        """The corpora of `data`."""
         return list(self.data.values()) if isinstance(self.data, dict) else [self.data] if self.data else []
 
     @property
@@ -152,8 +150,6 @@ class Measured(Typed):
 
 
 class Training(Typed):
-    """The course of a training."""
-
     dev: list[dict[str, Number]] = Field(default_factory=list)  # `step` and `score`
     geometry: list[dict[str, Number]] = Field(default_factory=list)  # `step`, `alignment` and `uniformity`
     kept_step: int | None = None
@@ -184,7 +180,6 @@ class RunResults(Typed):
 
     @property
     def kept_step(self) -> int | None:
-        """The step whose weights were kept; None where nothing was trained."""
         return self.training.kept_step if self.training else None
 
 
@@ -266,9 +261,8 @@ def perform(
     Of several processes each loads, measures and trains on a GPU of its own.
 
     Args:
-        folder: for checkpoints and the trained encoder.
+        folder: for checkpoints and the trained encoder. `again`: without the checkpoint of an earlier run.
         command: for the provenance.
-        again: train afresh, without the checkpoint of an earlier run.
     """
     notes = Notes()
     if settings.threads:
@@ -313,7 +307,8 @@ def perform(
             results["after"] = measure_trained()
             if history.settings["keep"] == "dev" and (folder / LAST).exists():
                 last = Measured.model_validate_json((folder / LAST).read_text(encoding="utf-8"))
-                if _tasks(last) == _tasks(results["after"]):  # else it is of other tests or vectors
+                tasks, others = ({n: set(s) for n, s in m.scores.items()} for m in (last, results["after"]))
+                if tasks == others:  # else it is of other tests or vectors
                     results["last"] = last
         if processes.is_main_process:
             encoder.save(folder / ENCODER)
@@ -326,10 +321,6 @@ def perform(
     provenance = notes.provenance(command, time.monotonic() - began, encoder=start, processes=count, on=device)
     processes.wait_for_everyone()
     return RunResults(**results), provenance
-
-
-def _tasks(measured: Measured) -> set[tuple[str, str]]:
-    return {(pooling, task) for pooling, scores in measured.scores.items() for task in scores}
 
 
 def train(

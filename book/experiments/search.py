@@ -127,7 +127,6 @@ class Experiment(Record):
                 kept |= {"results": results, "provenance": provenance}
             self._keep(StoredRun(**kept), settings.keep)
             run = self.run_with(settings)
-            assert run is not None
         run.check_weights()
         return run
 
@@ -169,8 +168,7 @@ class SweepSettings(Typed):
 
     run: RunSettings  # the settings that all runs have in common, as of a run
     over: Grid  # setting, with dots -> values to try: {"method.arguments.m": [0.1, 1.0], "train.seed": [0, 1, 2]}
-    # the record of a search, whose chosen values take the place of those of `run`; null: none
-    chosen_by: str | None = None
+    chosen_by: str | None = None  # a search, whose chosen values take the place of those of `run`; null: none
 
 
 class SweepRecord(Experiment):
@@ -199,20 +197,17 @@ class SweepRecord(Experiment):
 
 
 class SearchSettings(Typed):
-    """One row of a fair table: its settings are searched on dev, and the best ones are trained with several seeds.
+    """One row of a fair table: settings are searched on dev, and the best one is trained with several seeds.
 
     Random settings are trained for a few steps, and the best of them in full. Only dev scores choose.
     """
 
-    # the settings that all runs have in common, as of a run; `train.steps` are those of a run in full, and `train.keep`
-    # is `dev`
-    run: RunSettings
+    run: RunSettings  # what all runs have in common; `train.steps` are those of a run in full, `train.keep` is `dev`
     over: Grid  # setting, with dots -> its grid: {"train.learning_rate": [1e-4, 3e-4], "dropout": [0.0, 0.05]}
     trials: PositiveInt  # how many random settings are tried; all of them, if there are no more
     steps: PositiveInt  # of such a trial
     finalists: PositiveInt  # how many of them are trained in full
-    # the chosen setting is trained with each; trials use the first
-    seeds: Annotated[list[int], AfterValidator(_all_different)]
+    seeds: Annotated[list[int], AfterValidator(_all_different)]  # of runs with the chosen setting; trials use the first
 
     @model_validator(mode="after")
     def _check(self) -> SearchSettings:
@@ -262,8 +257,7 @@ class SearchResults(Typed):
     """What was tried and chosen."""
 
     trials: list[Trial] = Field(default_factory=list)  # in order; those with fewer steps first
-    # the setting with the best dev score of the runs in full; None while the search goes on
-    chosen: dict[str, Any] | None = None
+    chosen: dict[str, Any] | None = None  # with the best dev score of the runs in full; None while the search goes on
     edges: list[str] = Field(default_factory=list)  # numbers of the chosen setting that are at an end of their grid
 
 
@@ -314,14 +308,10 @@ class SearchRecord(Experiment):
                 seconds = provenance.seconds
                 if Accelerator().is_main_process:
                     shutil.rmtree(place, ignore_errors=True)
-            assert results
-            assert results.training
             curve = results.training.dev
             best = max(curve, key=lambda point: point["score"])
-            scores: dict[str, Any] = {"dev": round(best["score"], 3), "last": round(curve[-1]["score"], 3)}
-            trial = Trial(
-                **known, **scores, step=int(best["step"]), rising=best["step"] > 2 / 3 * steps, seconds=seconds
-            )
+            dev, step, last = round(best["score"], 3), int(best["step"]), round(curve[-1]["score"], 3)
+            trial = Trial(**known, dev=dev, step=step, last=last, rising=step > 2 / 3 * steps, seconds=seconds)
         except FloatingPointError as error:
             spent = time.monotonic() - began
             trial = Trial(**known, dev=LOST, step=0, last=LOST, rising=False, seconds=spent, failed=str(error))
@@ -359,11 +349,9 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
             record.train({**chosen, "train.seed": seed}, again=again and seed != settings.seeds[0])  # which was a trial
             for seed in tqdm(settings.seeds, desc=f"{record.name}: seeds")
         ]
-        edges = [
-            name
-            for name, values in settings.over.items()
-            if len(values) > 1 and {*map(type, values)} <= {int, float} and chosen[name] in (min(values), max(values))
-        ]
+        numbers = {name: values for name, values in settings.over.items() if {*map(type, values)} <= {int, float}}
+        ends = {name: (min(values), max(values)) for name, values in numbers.items() if len(values) > 1}
+        edges = [name for name in ends if chosen[name] in ends[name]]
         record.results = SearchResults(trials=record.trials, chosen=chosen, edges=edges)
         notes = Notes()
         notes.data = dict(runs[0].source.data)

@@ -12,11 +12,10 @@ import torch
 from experiments import corpora, published, records
 from experiments import run as runs
 from experiments.records import Notes
-from experiments.run import RunRecord, RunResults, RunSettings, build_method, count_reconstructed, perform, run
+from experiments.run import RunRecord, RunResults, RunSettings, build_method, perform, run
 from experiments.runs import geometry_of
 
 from sentlab.encoder import Encoder
-from sentlab.text.phrases import Phrase
 
 
 @pytest.fixture
@@ -55,15 +54,14 @@ def test_a_run_fills_its_record_and_gives_the_same_numbers_again(settings: dict[
     read = records.get("a", tmp_path)
     results = read.results
     assert results == first.results
-    assert {row["step"] for row in results.training.dev} >= {3, 6}
-    assert results.kept_step in {row["step"] for row in results.training.dev}
+    steps = {row["step"] for row in results.training.dev}
+    assert steps >= {3, 6, results.kept_step}
     assert results.before.scores.keys() == {"cls", "mean"}
     assert results.before.own != results.last.own
     assert results.after.own.keys() == {"toy-sts", "toy-sts-dev"}
     assert sum(map(sum, geometry_of(read).counts)) == read.source.data["toy-sts/test"].rows
     assert read.source.data["toy-sentences/train"].rows == 60
     assert read.source.encoder.fingerprint == runs.fingerprint_now(settings["encoder"]["source"])
-    assert read.source.versions["torch"]
     assert read.source.command == "python -m experiments run a"
     assert Path(read.encoder["source"]).is_dir()
 
@@ -74,25 +72,6 @@ def test_what_the_decoder_reconstructs_is_recorded(settings: dict[str, Any], mon
     reconstruction = results_of(settings | {"reconstruct": ["toy-sts"]}).reconstruction
     assert [row["masked"] for row in reconstruction.table_7] == ["Work", "least 89", "London", "two options"]
     assert reconstruction.corpora["toy-sts"]["sentences"] == 20
-
-
-def test_a_phrase_is_reconstructed_when_all_its_words_come_back(small_encoder_folder: Path) -> None:
-    class Parrot:
-        """Says every sentence as it is, except for the first of each batch."""
-
-        encoder = Encoder.from_pretrained(small_encoder_folder, max_length=32)
-
-        def reconstruct(self, sentences: list[str], beams: int) -> list[list[tuple[Phrase, str]]]:
-            tokenizer = self.encoder.tokenizer
-            ids = tokenizer(sentences, add_special_tokens=False)["input_ids"]
-            words = [tokenizer.decode(row) for row in ids]
-            words[0] += " and more"
-            return [[(Phrase(text, 0, len(text), 1.0), said)] for text, said in zip(sentences, words, strict=True)]
-
-    pairs = corpora.load("toy-sts", "dev")[:120]
-    count = len({pair.text_a for pair in pairs})
-    counts = count_reconstructed(Parrot(), pairs)  # type: ignore[arg-type]
-    assert counts == {"sentences": count, "phrases": count, "exact": count - -(-count // 50), "beams": runs.BEAMS}
 
 
 def test_the_papers_examples_are_recorded_of_an_encoder_without_training(settings: dict[str, Any]) -> None:
