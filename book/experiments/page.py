@@ -72,11 +72,8 @@ def packed(model: Encoder | PaSeR) -> dict[str, Any]:
         about["decoder"] = {"layers": len(blocks), "heads": blocks[0].self_attn.num_heads}
         about["decoder"] |= {"epsilon": model.decoder.norm.eps, "m": model.m, "n": model.n}
         tensors |= _of_decoder(model)
-    large, small = b"", b""
-    for tensor in tensors.values():
-        values, numbers = quantised(tensor) if tensor.ndim == 2 else (None, _numbers(tensor))
-        large += b"" if values is None else values.tobytes()
-        small += numbers.tobytes()
+    packs = [quantised(tensor) if tensor.ndim == 2 else (b"", _numbers(tensor)) for tensor in tensors.values()]
+    large, small = (b"".join(map(bytes, side)) for side in zip(*packs, strict=True))
     vocabulary = encoder.tokenizer.get_vocab()
     return {
         "config": about,
@@ -139,18 +136,18 @@ def rounded(model: Encoder | PaSeR) -> Encoder | PaSeR:
     weights = [weight for name, weight in encoder.backbone.named_parameters() if name not in added]
     if isinstance(copied, PaSeR):
         weights += [*copied.decoder.parameters(), *encoder.lm_head.predictions.transform.parameters()]
+
+    def through_int8(matrix: Tensor) -> Tensor:
+        values, scales = quantised(matrix)
+        return torch.from_numpy(values.astype(np.float32) * scales[:, None])
+
     with torch.no_grad():
         for weight in weights:
             if weight.ndim == 2:
-                weight.copy_(_unquantised(weight))
+                weight.copy_(through_int8(weight))
         places, kinds = map(encoder.backbone.get_parameter, added)
-        places.copy_(_unquantised(places + kinds[0]) - kinds[0])
+        places.copy_(through_int8(places + kinds[0]) - kinds[0])
     return copied
-
-
-def _unquantised(matrix: Tensor) -> Tensor:
-    values, scales = quantised(matrix)
-    return torch.from_numpy(values.astype(np.float32) * scales[:, None])
 
 
 def refuse_what_the_page_cannot_compute(encoder: Encoder) -> None:

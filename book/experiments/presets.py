@@ -18,23 +18,14 @@ from sentlab.training import History, TrainConfig, fit, set_seed
 
 @dataclass(frozen=True)
 class Preset:
-    """What a chapter runs on.
+    """What a chapter runs on."""
 
-    Args:
-        name: `quick`, `real` or `paper`.
-        encoder: what `Encoder.from_pretrained` loads.
-        sentences: corpus of unlabelled sentences to train on.
-        dev: corpus whose `dev` split chooses the step to keep.
-        tests: corpora whose `test` split is evaluated.
-        train: how long and how fast.
-    """
-
-    name: str
-    encoder: str
-    sentences: str
-    dev: str
-    tests: tuple[str, ...]
-    train: TrainConfig
+    name: str  # `quick`, `real` or `paper`
+    encoder: str  # what `Encoder.from_pretrained` loads
+    sentences: str  # corpus of unlabelled sentences to train on
+    dev: str  # corpus whose `dev` split chooses the step to keep
+    tests: tuple[str, ...]  # corpora whose `test` split is evaluated
+    train: TrainConfig  # how long and how fast
 
     def __str__(self) -> str:
         cuda = torch.cuda.is_available()

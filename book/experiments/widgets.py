@@ -48,10 +48,11 @@ def compare(
         >>> tiny = sentlab.Encoder.from_pretrained()
         >>> IPython.display.HTML(widgets.compare({"raw [CLS]": (tiny, "cls"), "raw mean": (tiny, "mean")}))
     """
-    models, packing = _packing({label: model for label, (model, _) in rows.items()}, folder)
-    lines = [row | {"pooling": pooling} for row, (_, pooling) in zip(models, rows.values(), strict=True)]
-    examples = [{"label": label, "first": first, "second": second} for label, first, second in pairs]
-    return widget("compare", {"rows": lines, "pairs": examples}, packing)
+    lines, included = _packing({label: model for label, (model, _) in rows.items()}, folder)
+    for line, (_, pooling) in zip(lines, rows.values(), strict=True):
+        line["pooling"] = pooling
+    examples = [dict(zip(("label", "first", "second"), pair, strict=True)) for pair in pairs]
+    return widget("compare", {"rows": lines, "pairs": examples}, included)
 
 
 def spans(
@@ -94,13 +95,7 @@ def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> 
 
 
 def dropout(encoder: Encoder, sentence: str, others: Sequence[str]) -> str:
-    """Return a widget that shows how far dropout moves a sentence's vector, beside the vectors of other sentences.
-
-    Args:
-        encoder: its pooling makes the vectors.
-        sentence: shown at the start.
-        others: sentences to compare with.
-    """
+    """Return a widget that shows how far dropout moves a sentence's vector, beside the vectors of other sentences."""
     data = {"encoder": _key(encoder), "pooling": encoder.pooling, "sentence": sentence, "others": list(others)}
     return widget("dropout", data, [encoder])
 
@@ -165,14 +160,13 @@ def widget(kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR]
         data: for that function.
         models: whose weights are included.
     """
-    parts = []
-    for key, model in {_key(model): model for model in models}.items():
-        parts.append(f"(globalThis.sentlabEncoders ??= {{}})[{_json(key)}] ??= {_json(packed(model))};")
+    weights = {_key(model): _json(packed(model)) for model in models}
+    parts = [f"(globalThis.sentlabEncoders ??= {{}})[{_json(key)}] ??= {packing};" for key, packing in weights.items()]
+    sources = {path.stem: path.read_text(encoding="utf-8") for path in ASSETS.glob("*.js")}
     for name, function in (("encoder", "sentlabEncoder"), ("widgets", "sentlabWidgets")):
-        source = (ASSETS / f"{name}.js").read_text(encoding="utf-8")
-        parts.append(f"globalThis.{function} ??= (() => {{ {source}\nreturn {function}; }})();")
-    if (script := ASSETS / f"{kind}.js").exists():
-        parts.append(script.read_text(encoding="utf-8"))
+        parts.append(f"globalThis.{function} ??= (() => {{ {sources[name]}\nreturn {function}; }})();")
+    if kind in sources:
+        parts.append(sources[kind])
     place = f"sentlab-{uuid4().hex[:12]}"  # JupyterLab runs scripts without saying where they are
     parts.append(
         f"{{ const root = document.getElementById('{place}'); root.querySelector('p').remove();"
