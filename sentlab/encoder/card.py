@@ -70,10 +70,9 @@ def model_card(encoder: Encoder, name: str) -> str:
 
 def training_note(settings: Mapping[str, Any], rows: Any, dev: Sequence[Mapping[str, float]], kept: int) -> dict:
     """Return what the card says of a training, from a history and its rows."""
-    note: dict[str, Any] = {"method": settings["method"], "data": f"{len(rows):,} rows"}
+    data = f"{len(rows):,} rows"
     if hasattr(rows, "fingerprint") and hasattr(rows, "split"):
-        note["data"] = f"{rows.name} ({rows.split}), {len(rows):,} rows, fingerprint {rows.fingerprint}"
-    note |= {name: settings[name] for name in ("steps", "batch_size", "learning_rate", "seed", "arithmetic")}
-    scores = {int(row["step"]): row["score"] for row in dev}
-    steps = sorted({min(scores), kept} & {*scores}) if scores else []
-    return note | {f"dev score at step {step}": round(scores[step], 2) for step in steps} | {"step that was kept": kept}
+        data = f"{rows.name} ({rows.split}), {data}, fingerprint {rows.fingerprint}"
+    names = ("method", "steps", "batch_size", "learning_rate", "seed", "arithmetic")
+    scores = {f"dev score at step {row['step']:g}": round(row["score"], 2) for row in dev if row["step"] in (0, kept)}
+    return {"data": data} | {name: settings[name] for name in names} | scores | {"step that was kept": kept}

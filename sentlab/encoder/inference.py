@@ -34,6 +34,9 @@ class TokenBatch:
     encodings: list[Any]  # the tokenizer's, one a text
 
 
+Compute = Callable[[TokenBatch], np.ndarray]
+
+
 def strings(texts: Iterable[str]) -> Iterator[str]:
     """Yield each of the texts; a TypeError where they are something else, whose parts would be encoded in silence."""
     if isinstance(texts, str | Mapping) or hasattr(texts, "columns"):
@@ -103,7 +106,7 @@ def token_batches(encodings: list[Any], start: int, budget: int, pad_id: int, de
 
 def computed(
     encoder: Encoder,
-    compute: Callable[[TokenBatch], np.ndarray],
+    compute: Compute,
     texts: list[str],
     tokens_per_batch: int | None,
     progress: bool | None,
@@ -111,28 +114,21 @@ def computed(
 ) -> Iterator[tuple[TokenBatch, np.ndarray]]:
     """Yield each batch of the texts with what `compute` makes of it, without gradient, in evaluation mode."""
     budget = tokens_per_batch or token_budget(encoder.device)
-    arithmetic = fast_arithmetic(encoder.device, precision)
-
-    def without_gradient(batch: TokenBatch) -> np.ndarray:
-        with torch.inference_mode(), arithmetic():
-            return compute(batch)
-
-    settings: dict[str, Any] = {"truncation": True, "max_length": encoder.max_length, "return_attention_mask": False}
+    compute = fast(compute, encoder.device, precision)
+    settings: dict[str, Any] = {"truncation": True, "max_length": encoder.max_length, "return_token_type_ids": False}
     with evaluating(encoder), progress_bar(len(texts), progress, unit=" texts", desc="encode") as bar:
         for start in range(0, len(texts), TEXTS_PER_CHUNK):
             chunk = texts[start : start + TEXTS_PER_CHUNK]
-            encodings = tokenized(encoder, chunk, **settings, return_token_type_ids=False).encodings
+            encodings = tokenized(encoder, chunk, **settings, return_attention_mask=False).encodings
             warn_if_cut(encoder, encodings)
             batches = token_batches(encodings, start, budget, encoder.tokenizer.pad_token_id, encoder.device)
-            results = in_threads(without_gradient, batches, encoder.device)
+            results = in_threads(compute, batches, encoder.device)
             for batch, result in zip(batches, results, strict=True):
                 yield batch, result
                 bar.update(len(batch.rows))
 
 
-def in_threads(
-    compute: Callable[[TokenBatch], np.ndarray], batches: list[TokenBatch], device: torch.device
-) -> Iterator[np.ndarray]:
+def in_threads(compute: Compute, batches: list[TokenBatch], device: torch.device) -> Iterator[np.ndarray]:
     """Yield `compute` of each batch in order; on a CPU a batch a thread, which wastes less than all threads on each."""
     threads = torch.get_num_threads()
     workers = min(threads, len(batches)) if device.type == "cpu" else 1
@@ -175,8 +171,8 @@ class PackedLinear(TorchFunctionMode):
         return torch.ops.mkldnn._linear_pointwise(x.to(self.dtype), weight, bias, "none", [], "")
 
 
-def fast_arithmetic(device: torch.device, precision: str | None) -> Callable[[], contextlib.AbstractContextManager]:
-    """Choose what to compute a batch under: autocast for bfloat16, and packed linear layers on a CPU with oneDNN."""
+def fast(compute: Compute, device: torch.device, precision: str | None) -> Compute:
+    """Return `compute` without gradient, under autocast for bfloat16, and in oneDNN on a CPU for which torch has it."""
     half = {"float32": False, "bfloat16": True, None: device.type == "cuda"}[precision]
     if half and device.type == "cpu" and not computes_bfloat16():
         warnings.warn("this CPU has no bfloat16 arithmetic: the texts are encoded in float32", stacklevel=5)
@@ -185,13 +181,12 @@ def fast_arithmetic(device: torch.device, precision: str | None) -> Callable[[],
     if device.type == "cpu" and torch.backends.mkldnn.is_available():
         packed = PackedLinear(torch.bfloat16 if half else torch.float32)  # all batches and threads share its weights
 
-    @contextlib.contextmanager
-    def arithmetic() -> Iterator[None]:
+    def fast_compute(batch: TokenBatch) -> np.ndarray:
         # also turns off a caller's autocast, which holds in the caller's thread, and not in those of `in_threads`
-        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=half), packed:
-            yield
+        with torch.inference_mode(), torch.autocast(device.type, dtype=torch.bfloat16, enabled=half), packed:
+            return compute(batch)
 
-    return arithmetic
+    return fast_compute
 
 
 def computes_bfloat16() -> bool:

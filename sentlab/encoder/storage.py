@@ -3,7 +3,7 @@
 A saved encoder is a folder that `sentence_transformers.SentenceTransformer` loads too:
 
     config.json, model.safetensors, tokenizer.json ...          the model and its tokenizer, by transformers
-    modules.json, 1_Pooling/ ..., sentence_bert_config.json,
+    modules.json, pooling/ ..., sentence_bert_config.json,
     config_sentence_transformers.json                           pooling, length and prompts, by sentence-transformers
     sentlab.json, post/, pseudo/                                what only sentlab knows, and the names of all files
 """
@@ -292,10 +292,10 @@ def _write_settings(encoder: Encoder, folder: Path) -> None:
     settings: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.max_length}
     settings["modules"] = [str(entry["type"]).rsplit(".", 1)[-1] for entry in entries]
     settings["trainings"] = encoder.trainings
-    if (pseudo := encoder.pseudo) is not None:
-        settings["pseudo"] = pseudo.settings
+    if encoder.pseudo is not None:
+        settings["pseudo"] = encoder.pseudo.settings
         (folder / "pseudo").mkdir(exist_ok=True)
-        save_file(pseudo.state_dict(), folder / "pseudo" / "model.safetensors")
+        save_file(encoder.pseudo.state_dict(), folder / "pseudo" / "model.safetensors")
     if (post := encoder.post) is not None:
         settings["post"] = {"kind": type(post).__name__, "in_dim": post.in_dim, "settings": post.settings}
     settings["files"] = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())

@@ -115,34 +115,25 @@ def test_a_very_long_text_is_cut_at_max_length(encoder: Encoder) -> None:
 LONG = "dog " * 100
 
 
-@pytest.mark.parametrize("call", ["encode", "encode_tokens", "tokenize"])
-def test_a_cut_at_a_length_that_nobody_chose_is_a_warning(small_encoder_folder: Path, call: str) -> None:
+def test_a_cut_warns_if_nobody_chose_the_length(small_encoder_folder: Path, tmp_path: Path) -> None:
     encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
-    assert not caught(lambda: getattr(encoder, call)(["dog " * 62]))
-    warned = caught(lambda: [getattr(encoder, call)([LONG, LONG]) for _ in range(3)])
-    assert [str(w.message).split(",")[0] for w in warned] == ["texts are cut at max_length=64 tokens"]
-    assert str(small_encoder_folder) in str(warned[0].message)
-
-
-def test_a_cut_at_a_length_that_somebody_chose_is_none(small_encoder_folder: Path, tmp_path: Path) -> None:
-    encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
+    for call in (encoder.encode, encoder.encode_tokens, encoder.tokenize):
+        assert not caught(lambda call=call: call(["dog " * 62]))  # type: ignore[misc]
+        warned = caught(lambda call=call: [call([LONG, LONG]) for _ in range(3)])  # type: ignore[misc]
+        assert [str(w.message).split(",")[0] for w in warned] == ["texts are cut at max_length=64 tokens"]
     encoder.save(tmp_path / "saved")
     encoder.max_length = 80
-    others = [
-        Encoder.from_pretrained(small_encoder_folder, max_length=64, device="cpu"),
-        Encoder.from_pretrained(tmp_path / "saved", device="cpu"),
-        Encoder.from_pretrained(device="cpu"),
-    ]
-    for each in (encoder, *others):
+    chosen = Encoder.from_pretrained(small_encoder_folder, max_length=64, device="cpu")
+    for each in (encoder, chosen, Encoder.from_pretrained(tmp_path / "saved"), Encoder.from_pretrained(device="cpu")):
         assert not caught(lambda each=each: each.encode([LONG]))  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("call", ["encode", "encode_tokens", "tokenize"])
-def test_what_is_no_list_of_strings_is_refused(encoder: Encoder, call: str) -> None:
+def test_what_is_no_list_of_strings_is_refused(encoder: Encoder) -> None:
     """Its letters, columns or numbers would be encoded in silence."""
-    for wrong in ("the dog", ["the dog", None], ["the dog", ["dog"]], {"text": ["dog"]}, pd.DataFrame({"text": ["a"]})):
-        with pytest.raises(TypeError):
-            getattr(encoder, call)(wrong)
+    for wrong in ("the dog", ["the dog", None], {"text": ["dog"]}, pd.DataFrame({"text": ["a"]})):
+        for call in (encoder.encode, encoder.encode_tokens, encoder.tokenize):
+            with pytest.raises(TypeError):
+                call(wrong)  # type: ignore[arg-type]
 
 
 def test_any_iterable_of_strings_will_do(encoder: Encoder) -> None:
@@ -151,16 +142,13 @@ def test_any_iterable_of_strings_will_do(encoder: Encoder) -> None:
         assert np.array_equal(encoder.encode(texts), expected)
 
 
-def test_normalize(encoder: Encoder) -> None:
-    plain, unit = encoder.encode(TEXTS), encoder.encode(TEXTS, normalize=True)
-    np.testing.assert_allclose(unit, plain / np.linalg.norm(plain, axis=1, keepdims=True), atol=1e-6)
-
-
-def test_a_model_with_normalize_does_so_unless_told_otherwise(small_encoder_folder: Path) -> None:
+def test_normalize_scales_to_length_1_and_a_models_own_may_be_turned_off(small_encoder_folder: Path) -> None:
     encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
     plain, unit = encoder.encode(TEXTS), encoder.encode(TEXTS, normalize=True)
+    np.testing.assert_allclose(unit, plain / np.linalg.norm(plain, axis=1, keepdims=True), atol=1e-6)
     encoder.normalize = True
     assert np.array_equal(encoder.encode(TEXTS), unit)
+    assert np.array_equal(encoder.encode(TEXTS, normalize_embeddings=False), unit)
     assert np.array_equal(encoder.encode(TEXTS, normalize=False), plain)
 
 
@@ -222,10 +210,10 @@ def test_encode_sees_weights_that_training_has_changed(small_encoder_folder: Pat
     np.testing.assert_allclose(after, one_by_one(encoder, TEXTS), atol=1e-5)
 
 
-@pytest.mark.parametrize(("progress", "seen"), [(True, True), (False, False), (None, False)])
-def test_progress_bar(encoder: Encoder, progress: bool | None, seen: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    encoder.encode(TEXTS, progress=progress)
-    assert ("texts" in capsys.readouterr().err) == seen
+def test_progress_bar(encoder: Encoder, capsys: pytest.CaptureFixture[str]) -> None:
+    for progress in (True, False):
+        encoder.encode(TEXTS, progress=progress)
+        assert ("texts" in capsys.readouterr().err) == progress
 
 
 def test_token_vectors_and_their_offsets(encoder: Encoder) -> None:
@@ -269,27 +257,12 @@ def test_bfloat16_is_close_to_float32_and_not_the_same(encoder: Encoder) -> None
     assert np.abs(vectors - close).max() < 0.05 * np.abs(vectors).max()
 
 
-@pytest.mark.parametrize("threads", [1, 2])  # in the caller's thread, and in others
-def test_a_caller_s_autocast_changes_no_vector(encoder: Encoder, threads: int) -> None:
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(threads)
-        expected = encoder.encode(TEXTS, tokens_per_batch=10, precision="float32")
-        with torch.autocast("cpu", torch.bfloat16):
-            vectors = encoder.encode(TEXTS, tokens_per_batch=10, precision="float32")
-            assert torch.is_autocast_enabled("cpu")
-    finally:
-        torch.set_num_threads(before)
+def test_a_caller_s_autocast_changes_no_vector(encoder: Encoder) -> None:
+    expected = encoder.encode(TEXTS, tokens_per_batch=10, precision="float32")
+    with torch.autocast("cpu", torch.bfloat16):
+        vectors = encoder.encode(TEXTS, tokens_per_batch=10, precision="float32")
+        assert torch.is_autocast_enabled("cpu")
     assert np.array_equal(vectors, expected)
-
-
-def test_a_cpu_without_bfloat16_says_so_and_encodes_in_float32(
-    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inference, "computes_bfloat16", lambda: False)
-    with pytest.warns(UserWarning, match="no bfloat16 arithmetic"):
-        vectors = encoder.encode(TEXTS, precision="bfloat16")
-    assert np.array_equal(vectors, encoder.encode(TEXTS))
 
 
 def test_threads_take_turns_at_the_tokenizer(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:

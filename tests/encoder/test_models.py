@@ -28,7 +28,6 @@ RELATIVE = {"relative_attention": True, "position_biased_input": False, "pos_att
 
 # name in transformers -> how its tokenizer cuts words, its special tokens, and its sizes
 KINDS = {
-    "Bert": ("pieces", BERT, SHORT),
     "Roberta": ("bytes", ROBERTA, SHORT),
     "DistilBert": (
         "pieces",
@@ -36,9 +35,7 @@ KINDS = {
         {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24, "max_position_embeddings": 66},
     ),
     "MPNet": ("pieces", ROBERTA, SHORT),
-    "Deberta": ("bytes", BERT, SHORT | RELATIVE),
     "DebertaV2": ("unigram", BERT, SHORT | RELATIVE | {"share_att_key": True, "position_buckets": 8}),
-    "XLMRoberta": ("unigram", ROBERTA, SHORT),
     "ModernBert": ("bytes", BERT, SHORT | {"global_attn_every_n_layers": 2, "local_attention": 8}),
     "Albert": ("unigram", BERT, SHORT | {"embedding_size": 8}),
 }

@@ -41,22 +41,11 @@ def test_first_last_takes_the_first_layer_and_not_the_embedding_output(states: t
     assert not torch.allclose(POOLINGS["embedding_last"](states, MASK), POOLINGS["embedding_last"](changed, MASK))
 
 
-@pytest.mark.parametrize("garbage", [1e30, -1e30, float("inf"), float("nan")])
 @pytest.mark.parametrize("name", POOLINGS)
-def test_what_is_in_the_padding_never_shows(name: str, garbage: float, states: tuple[Tensor, ...]) -> None:
-    padding = (MASK == 0).unsqueeze(-1)
-    spoilt = tuple(layer.masked_fill(padding, garbage) for layer in states)
-    assert torch.equal(POOLINGS[name](states, MASK), POOLINGS[name](spoilt, MASK))
-
-
-@pytest.mark.parametrize("name", POOLINGS)
-def test_a_mask_of_booleans_is_a_mask_of_integers(name: str, states: tuple[Tensor, ...]) -> None:
-    assert torch.equal(POOLINGS[name](states, MASK), POOLINGS[name](states, MASK.bool()))
-
-
-def test_max_of_negative_numbers_is_negative(states: tuple[Tensor, ...]) -> None:
-    negative = tuple(-layer.abs() - 1 for layer in states)
-    assert (POOLINGS["max"](negative, MASK) <= -1).all()  # multiplying by the mask would give 0 here
+def test_what_is_in_the_padding_never_shows(name: str, states: tuple[Tensor, ...]) -> None:
+    for garbage in (1e30, -1e30, float("inf"), float("nan")):
+        spoilt = tuple(layer.masked_fill((MASK == 0).unsqueeze(-1), garbage) for layer in states)
+        assert torch.equal(POOLINGS[name](states, MASK), POOLINGS[name](spoilt, MASK.bool()))
 
 
 @pytest.mark.parametrize("name", LAYERS)

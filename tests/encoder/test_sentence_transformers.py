@@ -91,12 +91,6 @@ def test_a_line_gives_what_it_gives_there(encoder: Encoder) -> None:
         agree(eval(line, names | {"model": encoder}), eval(line, names | {"model": theirs}))
 
 
-def test_normalize_embeddings_false_leaves_a_models_own_normalize(encoder: Encoder) -> None:
-    encoder.normalize = True
-    assert np.array_equal(encoder.encode(TEXTS, normalize_embeddings=False), encoder.encode(TEXTS))
-    assert not np.array_equal(encoder.encode(TEXTS, normalize=False), encoder.encode(TEXTS))
-
-
 @pytest.mark.parametrize("whitened", [False, True])
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_a_saved_folder_gives_the_same_vectors_there(

@@ -8,7 +8,6 @@ import os
 import pickle
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from importlib.util import spec_from_file_location
@@ -72,20 +71,6 @@ def test_what_is_not_found_is_an_error(source: str | Path) -> None:
         Encoder.from_pretrained(source)
 
 
-def test_a_model_in_the_hubs_cache_needs_no_network(
-    small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    commit, model = "0123456789" * 4, tmp_path / "models--some-group--small"
-    shutil.copytree(small_encoder_folder, model / "snapshots" / commit)
-    (model / "refs").mkdir()
-    (model / "refs" / "main").write_text(commit)
-    here = Encoder.from_pretrained(small_encoder_folder, device="cpu")
-    cached = Encoder.from_pretrained("some-group/small", revision=commit, device="cpu")
-    assert cached.fingerprint() == here.fingerprint()
-
-
 def test_minilm_comes_from_a_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(storage, "find_spec", lambda name: None)
     with pytest.raises(FileNotFoundError):
@@ -95,21 +80,15 @@ def test_minilm_comes_from_a_package(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert storage.locate("minilm") == str(tmp_path / "model")
 
 
-def test_importing_the_encoder_loads_no_transformers() -> None:
-    lines = "import sys, sentlab.encoder; print({'transformers', 'accelerate', 'huggingface_hub'} & {*sys.modules})"
-    assert subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True).stdout == "set()\n"
-
-
 # whole weights or none
 
 
 @pytest.mark.parametrize("bad", [None, torch.nan, torch.inf])
 def test_weights_that_are_missing_or_not_finite_are_refused_and_named(folder: Path, bad: float | None) -> None:
     weights, name = load_file(folder / "model.safetensors"), "bert.encoder.layer.1.output.dense.weight"
+    weights[name][3, 4] = bad or 0.0
     if bad is None:
         del weights[name]
-    else:
-        weights[name][3, 4] = bad
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ValueError, match=name):
         Encoder.from_pretrained(folder)
@@ -136,7 +115,7 @@ def test_a_folder_without_a_tokenizer_is_refused(folder: Path) -> None:
         Encoder.from_pretrained(folder)
 
 
-@pytest.mark.parametrize("kind", ["GPT2", "T5", "ModernBertDecoder"])
+@pytest.mark.parametrize("kind", ["GPT2", "T5"])
 def test_decoders_are_refused(kind: str, tmp_path: Path) -> None:
     getattr(transformers, f"{kind}Config")().save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="sentlab reads encoders"):
@@ -193,13 +172,12 @@ def code_of_the_tokenizer(folder: Path, ran: Path) -> None:
 
 
 def code_of_the_modules(folder: Path, ran: Path) -> None:
-    plant_code(folder, ran)
+    code_of_the_model(folder, ran)
     modules = json.loads((folder / "modules.json").read_text())
     kinds = [module | {"type": f"evil.{module['type'].rsplit('.', 1)[-1]}"} for module in modules]
     (folder / "modules.json").write_text(json.dumps(kinds))
     trust = {part: {"trust_remote_code": True} for part in ("model_args", "tokenizer_args", "config_args")}
     change(folder / "sentence_bert_config.json", **trust)
-    code_of_the_model(folder, ran)
 
 
 def code_from_the_hub(folder: Path, ran: Path) -> None:
@@ -211,23 +189,15 @@ def pickles_beside(folder: Path, ran: Path) -> None:
         (folder / name).write_bytes(pickle.dumps(Payload(ran)))
 
 
-@pytest.mark.parametrize(
-    "plant", [code_of_the_model, code_of_the_tokenizer, code_of_the_modules, code_from_the_hub, pickles_beside]
-)
-def test_code_and_pickles_beside_a_model_are_left_alone(
-    plant: Callable[[Path, Path], None], saved: Path, ran: Path
-) -> None:
+def test_code_and_pickles_beside_a_model_are_left_alone(saved: Path, ran: Path) -> None:
     before = Encoder.from_pretrained(saved, device="cpu").encode(SCENES)
-    plant(saved, ran)
-    assert (Encoder.from_pretrained(saved, device="cpu").encode(SCENES) == before).all()
-    assert not ran.exists()
-
-
-def test_a_kind_of_model_that_needs_code_is_refused(folder: Path, ran: Path) -> None:
-    code_of_the_model(folder, ran)
-    change(folder / "config.json", model_type="novelty")
-    with pytest.raises(ValueError, match="copy"):
-        Encoder.from_pretrained(folder)
+    for plant in (pickles_beside, code_from_the_hub, code_of_the_model, code_of_the_tokenizer, code_of_the_modules):
+        plant(saved, ran)
+        assert (Encoder.from_pretrained(saved, device="cpu").encode(SCENES) == before).all()
+        assert not ran.exists()
+    change(saved / "config.json", model_type="novelty")
+    with pytest.raises(ValueError, match="trust_remote_code"):
+        Encoder.from_pretrained(saved)
     assert not ran.exists()
 
 
@@ -375,21 +345,19 @@ CHANGES: dict[str, Callable[[Encoder], object]] = {
     "truncation": lambda e: setattr(e.tokenizer, "truncation_side", "left"),
     "max_length": lambda e: setattr(e, "max_length", 9),
     "architecture": lambda e: setattr(e.backbone.config, "num_attention_heads", 1),
-}
-OF_SENTENCES: dict[str, Callable[[Encoder], object]] = {
-    "pooling": lambda e: setattr(e, "pooling", "cls"),
+    "pooling": lambda e: setattr(e, "pooling", "cls"),  # from here on of sentences alone
     "post": another_map,
     "pseudo tokens": lambda e: setattr(e, "pseudo", PseudoTokens(32, 2)),
 }
 
 
-@pytest.mark.parametrize("name", [*CHANGES, *OF_SENTENCES])
-def test_the_fingerprint_changes_with_what_changes_a_vector(small_encoder_folder: Path, name: str) -> None:
-    encoder = Encoder.from_pretrained(small_encoder_folder, pooling="mean", device="cpu")
-    before = encoder.fingerprint(), encoder.fingerprint(tokens=True)
-    (CHANGES | OF_SENTENCES)[name](encoder)
-    assert encoder.fingerprint() != before[0]
-    assert (encoder.fingerprint(tokens=True) != before[1]) == (name in CHANGES)
+def test_the_fingerprint_changes_with_what_changes_a_vector(encoder: Encoder) -> None:
+    for name, alter in CHANGES.items():
+        other = copy.deepcopy(encoder)
+        alter(other)
+        assert other.fingerprint() != encoder.fingerprint(), name
+        of_tokens = other.fingerprint(tokens=True) != encoder.fingerprint(tokens=True)
+        assert of_tokens == (name not in ("pooling", "post", "pseudo tokens")), name
 
 
 def test_the_fingerprint_keeps_through_use_training_mode_and_precision(small_encoder_folder: Path) -> None:
