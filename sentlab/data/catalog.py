@@ -278,6 +278,7 @@ def _toy(name: str, split: str, _: Folder) -> Corpus[Any]:
 
 
 Entry = PublicSet | Joined
+Catalog = Mapping[str, Entry]
 CATALOG: dict[str, Entry] = {
     **PUBLIC,
     "sts-unlabelled": Joined(("train",), str, "the seven STS sets", _unlabelled),
@@ -287,9 +288,7 @@ CATALOG: dict[str, Entry] = {
 }
 
 
-def load(
-    name: str, split: str = "test", folder: Folder = None, *, catalog: Mapping[str, Entry] = CATALOG
-) -> Corpus[Any]:
+def load(name: str, split: str = "test", folder: Folder = None, *, catalog: Catalog = CATALOG) -> Corpus[Any]:
     """Load a corpus by name, and say in `Corpus.source` where it was found.
 
     Public data sets are looked for in `folder` or else in the folder that the environment variable SENTLAB_DATA names,
@@ -306,19 +305,14 @@ def load(
       those of the articles in `text/`. `msmarco`: the first 6,400,000 of 39,780,811 triples of a query and two
       passages, as many as SLICE (sections 4.1 and 5) trains on. `quora`: all of the release is `test`.
 
-    Args:
-        name: one of `corpora()`, which also lists the splits of each.
-        split: `train`, `dev` or `test`. MNLI's `dev` is both halves.
-        folder: where the public files are.
-        catalog: the corpora to choose from.
+    `corpora()` lists all names and their splits: `train`, `dev` (of MNLI both halves) and `test`.
 
     Raises:
         FileNotFoundError: the corpus is nowhere to be found; the message says where was looked and what to do.
 
     Example:
-        >>> pairs = sentlab.data.load("toy-sts", "test")
-        >>> type(pairs[0]).__name__, pairs.source
-        ('ScoredPair', 'toy world, seed 0')
+        >>> sentlab.data.load("toy-sts", "test").source
+        'toy world, seed 0'
     """
     if name not in catalog:
         raise ValueError(f"no corpus is named {name!r}; there are {', '.join(catalog)}")
@@ -327,7 +321,7 @@ def load(
     return catalog[name].load(name, split, folder)
 
 
-def corpora(catalog: Mapping[str, Entry] = CATALOG) -> pd.DataFrame:
+def corpora(catalog: Catalog = CATALOG) -> pd.DataFrame:
     """List every name that `load` knows, with its splits, its type of row and where it comes from."""
     import pandas as pd
 

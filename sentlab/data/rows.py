@@ -109,7 +109,7 @@ class Corpus(Sequence[Row], Generic[Row]):
         name: the name it is loaded by, such as `stsb` or `toy-sts`.
         split: `train`, `dev` or `test`.
         rows: the rows, in file order.
-        source: where they come from: a file name, a hub data set, or `toy world, seed 0`.
+        source: where they come from. A file name, a hub data set, or `toy world, seed 0`.
         left_out: reason -> number of rows that the files hold and this corpus leaves out.
     """
 

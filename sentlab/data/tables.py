@@ -43,7 +43,6 @@ def from_file(
     `Corpus.left_out` counts them.
 
     Args:
-        path: the file.
         kind: `texts` gives strings, `pairs` ScoredPair rows and `triples` Triple rows.
         columns: their names in the file. None: `text`, or `text_a`, `text_b` and `score`, or `anchor`, `positive`
             and `negative`.
@@ -51,8 +50,7 @@ def from_file(
             changes no correlation.
         separator: between columns. None: a comma in `.csv`, a tab in `.tsv`.
         quotes: double quotes stand around fields that hold separators or line breaks. False: a quote is plain text.
-        name: of the corpus. None: that of the file.
-        split: `train`, `dev` or `test`.
+        name, split: of the corpus; None: the name of the file.
 
     Raises:
         ValueError: another format, or rows that are not of this kind; names the file, the line or row, and the column.
@@ -92,9 +90,7 @@ def from_table(
 ) -> Corpus[Any]:
     """Take your own rows from a pandas DataFrame, a Hugging Face `Dataset`, a pyarrow Table or a dict of columns.
 
-    Args:
-        table: the table. None and NaN are missing values.
-        kind, columns, scale, name, split: as in `from_file`.
+    None and NaN are missing values. The other arguments are those of `from_file`.
 
     Example:
         >>> corpus = sentlab.data.from_table(datasets.load_dataset("imdb", split="train"))

@@ -102,9 +102,7 @@ def uniformity(x: Any, t: float = 2.0) -> float:
 def average_precision(flags: Any) -> float:
     """Compute the average precision of one ranking: the mean, over relevant places, of the precision up to that place.
 
-    Args:
-        flags: (n,), best first: whether the candidate at that place is relevant. All relevant ones must be among them.
-            Where none is, the value is 0.
+    `flags` (n,) say, best first, whether a candidate is relevant. All relevant ones must be among them. 0 without any.
 
     Example:
         >>> round(sentlab.metrics.average_precision([1, 0, 1]), 4)  # (1/1 + 2/3) / 2
@@ -130,12 +128,8 @@ def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float,
 
     Williams (1959); the T2 that Steiger (1980), "Tests for comparing elements of a correlation matrix", recommends.
 
-    Args:
-        r_xa, r_xb, r_ab: correlation of gold with system A, of gold with system B, and of the two systems.
-        n: number of items, at least 4.
-
-    Returns:
-        (t, two-sided p) with n - 3 degrees of freedom; t is positive where A is the better one.
+    Of n items, at least 4, the correlations are those of gold with A, of gold with B, and of the two systems. Returns
+    (t, two-sided p) with n - 3 degrees of freedom; t is positive where A is the better one.
 
     Example:
         >>> t, p = sentlab.metrics.williams_test(r_xa=0.80, r_xb=0.70, r_ab=0.90, n=100)
@@ -162,12 +156,8 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """Compute the percentile bootstrap interval of `statistic(*arrays)`; the same items are drawn from each array.
 
-    Args:
-        arrays: each with one entry per item along its first axis.
-        level: share of the resampled values that the interval holds.
-
-    Returns:
-        (low, high); nan where a resample has no defined statistic (too few items, or nearly all the same).
+    Arrays have one entry per item along their first axis. The interval (low, high) holds the share `level` of the
+    resampled values; it is nan where a resample has no defined statistic (too few items, or nearly all the same).
 
     Example:
         >>> low, high = sentlab.metrics.bootstrap_interval(np.mean, np.arange(100))

@@ -46,7 +46,7 @@ class RetrievalResult(Result):
         map: mean average precision over the full ranking, x 100.
         mrr: mean reciprocal rank x 100. A query without a relevant text among the first ten counts 0.
         candidates: texts to rank for each query. In reranking it is the mean number.
-        own_text: queries whose own text is in the corpus, where their ranking skips it.
+        own_text: queries whose own text is in the corpus. Their ranking skips it.
         left_out: reason -> number of rows and queries that are not scored.
         precisions: average precision x 100 of each query that was scored, float64 (Q,), in order.
     """

@@ -53,7 +53,7 @@ class Correlations(Result):
 
     Args:
         label: what the scores are, such as `spearman x 100, all`.
-        scores: name -> correlation x 100, such as {"sts12": 72.37}; nan where all cosines are the same.
+        scores: name -> correlation x 100, such as {"sts12": 72.37}. Nan where all cosines are the same.
         cosines: name -> the cosine of each pair, float64 (n,), in order.
         left_out: name -> reason -> number of pairs left out.
         subsets: of STS, name -> sub-set -> correlation x 100. Empty for a task without sub-sets (STS-B, SICK).

@@ -25,7 +25,6 @@ from sentlab.evaluation import metrics
 from sentlab.evaluation.sts import Correlations, Rows, TextEncoder, encode_pairs, several_corpora, sides
 
 DECIMALS = 9  # of a cosine; what is behind them is rounding error
-
 KINDS = (WordPair, PhrasePair, WordPairInContext)
 
 
@@ -58,9 +57,7 @@ def unknown_words(encoder: TextEncoder, texts: Sequence[str], vectors: np.ndarra
 
 
 def similarity_result(
-    corpora: dict[str, Corpus[Any]],
-    vectors: Sequence[tuple[np.ndarray, np.ndarray]],
-    unknown: Sequence[np.ndarray],
+    corpora: dict[str, Corpus[Any]], vectors: Sequence[tuple[np.ndarray, np.ndarray]], unknown: Sequence[np.ndarray]
 ) -> Correlations:
     """Score pairs by their cosines: `vectors` are two (n, D) for each corpus of n pairs, and `unknown` is one (n,)."""
     scores, counts, cosines = {}, {}, {}

@@ -92,15 +92,6 @@ def test_a_set_that_is_half_there_is_an_error(tmp_path, monkeypatch, hub):
     assert not hub[1]
 
 
-def test_an_empty_file_is_no_missing_file(tmp_path, monkeypatch, hub):
-    (stsb(tmp_path) / "STS/STSBenchmark/sts-test.csv").write_text("")
-    monkeypatch.setenv("SENTLAB_DATA", str(tmp_path))
-    corpus = data.load("stsb")
-    assert len(corpus) == 0
-    assert "0 rows, where the original has 1,379" in corpus.source
-    assert not hub[1]
-
-
 def test_hub_sts_year_says_that_subsets_are_lost(hub):
     hub[0]["mteb/sts15-sts", "test"] = scored(("a", "b", 1.0), ("c", "d", None))
     corpus = data.load("sts15")

@@ -125,22 +125,6 @@ def test_found_is_the_share_of_good_rows_whose_match_overlaps_by_half() -> None:
     assert math.isnan(evaluate_mining(Letters(), none, "ngrams").found)
 
 
-def test_start_end_by_hand() -> None:
-    east, north = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    vectors = np.stack([east, north, east, -north, 0 * east])  # words of the tokens 0, 1 and 2, 3, 4
-    words = np.array([0, 1, 3, 4, 5])
-    phrase = np.stack([north, east + 7, -2 * north])  # its second token has no part
-    length = math.sqrt(1 + 4)
-    # from the second word's first token to the third word's last: (1 + 2) / (sqrt(1 + 1) sqrt(5))
-    score, start, end = mining._best_start_end(phrase, vectors, words, 2)
-    assert (score, start, end) == (pytest.approx(3 / math.sqrt(2) / length, abs=1e-6), 1, 4)
-    # by itself the third word has (-1 + 2) / (sqrt(2) sqrt(5)), as much as the second
-    score, start, end = mining._best_start_end(phrase, vectors, words, 1)
-    assert (score, start, end) == (pytest.approx(1 / math.sqrt(2) / length, abs=1e-6), 1, 3)
-    # nothing but zeros: the first word
-    assert mining._best_start_end(phrase, 0 * vectors, words, 3) == (0.0, 0, 1)
-
-
 def test_a_match_outside_its_context_is_refused(encoder: Encoder) -> None:
     with pytest.raises(ValueError, match="places"):
         evaluate_mining(encoder, [*REAL[:1], replace(REAL[1], end=900)])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import tracemalloc
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
+from angles import Angles
 
 from sentlab.data import toy
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
@@ -21,18 +21,6 @@ from sentlab.evaluation.retrieval import (
     relevant_places,
     top_k,
 )
-
-
-class Angles:
-    """Encodes the text "30" as a vector at 30 degrees, and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.calls: list[list[str]] = []
-
-    def encode(self, texts: list[str]) -> np.ndarray:
-        self.calls.append(list(texts))
-        degrees = np.deg2rad([float(text) for text in texts])
-        return np.stack([np.cos(degrees), np.sin(degrees)], axis=1).astype(np.float32)
 
 
 class Letters:
@@ -198,22 +186,6 @@ def test_length_and_chunk_change_nothing(monkeypatch):
         assert (again[0] == cosines).all()
         assert (again[1] == places).all()
         assert all(map(np.array_equal, relevant_places(queries, corpus, relevant), ranks))
-
-
-def test_memory_stays_far_below_the_full_matrix(monkeypatch):
-    monkeypatch.setattr(retrieval, "CHUNK", 256)
-    random = np.random.default_rng(4)
-    queries = random.normal(size=(2_000, 8)).astype(np.float32)
-    corpus = random.normal(size=(20_000, 8)).astype(np.float32)
-    relevant = [[i, 2 * i + 2_000] for i in range(2_000)]
-    tracemalloc.start()
-    try:
-        top_k(queries, corpus, 10)
-        relevant_places(queries, corpus, relevant)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < len(queries) * len(corpus) / 4  # a quarter of a byte for each pair
 
 
 def test_nearest_by_hand():

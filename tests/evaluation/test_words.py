@@ -6,24 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from angles import Angles
 from experiments.peers import WordVectors
 from scipy import stats
 
 from sentlab.data.rows import Corpus, PhrasePair, WordPair
 from sentlab.encoder import Encoder
 from sentlab.evaluation.words import evaluate_similarity
-
-
-class Angles:
-    """Encodes the text "30" as the unit vector at 30 degrees, and remembers what it was asked."""
-
-    def __init__(self) -> None:
-        self.calls: list[list[str]] = []
-
-    def encode(self, texts: list[str]) -> np.ndarray:
-        self.calls.append(list(texts))
-        degrees = np.deg2rad([float(text) for text in texts])
-        return np.stack([np.cos(degrees), np.sin(degrees)], axis=1)
 
 
 def words(name: str, *rows: tuple[str, str, float]) -> Corpus[WordPair]:
