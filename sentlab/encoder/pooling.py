@@ -1,8 +1,8 @@
 """One vector a sentence, from the hidden states of its tokens.
 
-Every function in `POOLINGS` takes the embedding output and the output of each layer, each (B, L, D), and a mask (B, L):
-1 or True where there is a token, special tokens included, 0 or False where there is padding. It gives (B, D). A row in
-which all is masked gives zeros, but for `cls`, which never looks at the mask.
+Every function in `POOLINGS` takes the embedding output and the output of each layer, (B, L, D), and a mask (B, L). The
+mask is 1 or True where there is a token, special tokens included, 0 or False in padding. The result is (B, D). A row
+in which all is masked gives zeros, but for `cls`, which never looks at the mask.
 """
 
 from __future__ import annotations
