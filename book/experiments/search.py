@@ -117,7 +117,7 @@ class Experiment(Record):
     def train(self, values: Mapping[str, Any], *, again: bool = False) -> RunRecord:
         """Return the run with these values: from this file, that of another experiment, or made now."""
         settings = with_values(self.settings.run, values)
-        run = None if again else self.run_with(settings)
+        run: Any = None if again else self.run_with(settings)
         if run is None:
             kept: dict[str, Any] = {"values": dict(values), "fingerprint": settings.fingerprint}
             kept["at"] = None if again else self.elsewhere(settings.fingerprint)
