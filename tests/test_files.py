@@ -124,3 +124,12 @@ def test_a_kill_between_the_two_moves_of_folders_loses_neither(tmp_path: Path) -
     clear(path)
     assert (path / "text").read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such modes there")
+def test_what_is_new_can_be_read_by_whoever_may_read_other_new_files(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    with replacing(tmp_path / "folder") as folder:
+        folder.mkdir()
+        os.close(os.open(folder / "private", os.O_CREAT, 0o600))
+    assert (tmp_path / "folder" / "private").stat().st_mode == (tmp_path / "plain").stat().st_mode
