@@ -268,7 +268,9 @@ def test_askubuntu_errors_name_file_and_line(tmp_path: Path, line: str) -> None:
         readers.read_askubuntu(texts, write(tmp_path / "dev.txt", f"1\t2\t2 5\t2 1\n{line}\n"))
 
 
-@pytest.mark.parametrize(("ending", "packed"), [("gz", gzip.compress(b"x" * 999)), ("xz", lzma.compress(b"x" * 999))])
+@pytest.mark.parametrize(
+    ("ending", "packed"), [("gz", gzip.compress(b"x" * 999)), ("xz", lzma.compress(b"x" * 999))], ids=["gz", "xz"]
+)
 def test_a_broken_archive_is_named(tmp_path: Path, ending: str, packed: bytes) -> None:
     for broken in (packed[:-9], b"not packed", packed[:20] + b"\xff" * 40):
         with pytest.raises(ValueError, match=rf"t\.{ending}: not a whole"):
