@@ -122,9 +122,10 @@ def parser() -> ArgumentParser:
 
 
 def train(args: Namespace) -> None:
+    from sentlab.encoder.storage import target_of
+
     check_out(args.out)
-    if args.out.exists() and not (args.out / "modules.json").is_file():
-        raise FileExistsError(f"--out {args.out} is there and no saved encoder; choose another folder")
+    target_of(args.out)  # refuses what `save` would refuse after the training
     method, work = METHODS[args.method], Path(f"{args.out}.training")
     kind = args.rows or ("triples" if method in ("SupervisedPaSeR", "SLICE") else "texts")
     rows = read(args, args.file, kind, args.columns)

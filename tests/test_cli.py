@@ -137,7 +137,7 @@ def test_pairs_are_scored_on_any_scale(files: str, low: int, high: int, capsys: 
         ("encode texts.txt --out v.npy --encoder gone", "gone"),
         ("evaluate pairs.csv --scale 0 1", "pairs.csv:2"),
         ("evaluate stbs", "stbs"),
-        ("train texts.txt --out .", "--out ."),
+        ("train texts.txt --out .", "texts.txt"),
         ("train texts.txt --out mine --steps 0 --encoder ENCODER", "steps"),
         ("index texts.txt --out gone --add --encoder ENCODER", "gone"),
         ("search gone.index phrase --encoder ENCODER", "gone.index"),
@@ -209,3 +209,13 @@ def test_a_closed_stdout_has_no_traceback(files: str) -> None:
     ended = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
     assert "Traceback" not in ended.stderr
     assert "Exception" not in ended.stderr
+
+
+def test_train_refuses_before_the_work_what_it_could_not_save(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    texts = tmp_path / "texts.txt"
+    texts.write_text("a cat\na dog\n")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "modules.json").write_text("[]")
+    assert main(["train", str(texts), "--out", str(tmp_path / "mine")]) == 1
+    assert "modules.json" in capsys.readouterr().err
+    assert not (tmp_path / "mine.training").exists()

@@ -70,7 +70,11 @@ def from_file(
     elif path.suffix == ".parquet":
         import pandas
 
-        items = _of_frame(pandas.read_parquet(path), names, str(path))
+        try:
+            frame = pandas.read_parquet(path)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{path}: not a Parquet file, or damaged: {error}") from error
+        items = _of_frame(frame, names, str(path))
     elif plain.suffix == ".txt" and kind == "texts":
         items = (((line,), f"{path}:{n}") for n, line in enumerate(readers.lines_of(path), 1))
     else:
@@ -104,6 +108,8 @@ def from_table(
 
 
 def _names(kind: str, columns: str | Sequence[str] | None) -> tuple[str, ...]:
+    if kind not in COLUMNS:
+        raise ValueError(f"kind must be {', '.join(COLUMNS)}; it is {kind!r}")
     names = COLUMNS[kind] if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
     if len(names) != len(COLUMNS[kind]):
         raise ValueError(f"{kind} take {len(COLUMNS[kind])} columns, for {', '.join(COLUMNS[kind])}; got {names}")

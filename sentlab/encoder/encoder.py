@@ -252,6 +252,8 @@ class Encoder(nn.Module):
         unique, inverse = distinct(checked(texts))
         unit = (normalize_embeddings or self.normalize) if normalize is None else normalize
         if prompt is None:
+            if prompt_name is not None and prompt_name not in self.prompts:
+                raise ValueError(f"no prompt is named {prompt_name!r}; this encoder has {sorted(self.prompts)}")
             prompt = self.prompt if prompt_name is None else self.prompts[prompt_name]
         if batch_size is not None and tokens_per_batch is None:
             tokens_per_batch = min(inference.token_budget(self.device), batch_size * self.max_length)

@@ -173,7 +173,9 @@ class PackedLinear(TorchFunctionMode):
 
 def fast(compute: Compute, device: torch.device, precision: str | None) -> Compute:
     """Return `compute` without gradient, under autocast for bfloat16, and in oneDNN on a CPU for which torch has it."""
-    half = {"float32": False, "bfloat16": True, None: device.type == "cuda"}[precision]
+    if precision not in (None, "float32", "bfloat16"):
+        raise ValueError(f"precision must be float32, bfloat16 or None; it is {precision!r}")
+    half = device.type == "cuda" if precision is None else precision == "bfloat16"
     if half and device.type == "cpu" and not computes_bfloat16():
         warnings.warn("this CPU has no bfloat16 arithmetic: the texts are encoded in float32", stacklevel=5)
         half = False

@@ -2,7 +2,7 @@
 
 PaSeR (Wu and Zhao 2022), sections 4.1 and 4.4 and Table 3: on Quora the second questions of all pairs are the corpus
 and the first questions with a duplicate are the queries; on AskUbuntu each query brings 20 candidates. Rankings are
-exact, with a few blocks of `chunk` x `chunk` cosines in memory at once. Cosines are rounded to nine decimals, so equal
+exact, with a few blocks of `CHUNK` x `CHUNK` cosines in memory at once. Cosines are rounded to nine decimals, so equal
 vectors tie in whatever order a matrix product adds up.
 
 What the paper leaves open, and what is done here:

@@ -1,4 +1,4 @@
-"""Each trained method is a torch module with collate, loss and after_step."""
+"""Each trained method is a torch module with collate, loss and after_step. Begin with SimCSE, MoCo, PT-BERT, PaSeR."""
 
 from sentlab.methods.consert import ConSERT
 from sentlab.methods.ct import ContrastiveTension

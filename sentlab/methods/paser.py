@@ -118,6 +118,8 @@ class PaSeR(nn.Module):
         super().__init__()
         if encoder.lm_head is None:
             raise ValueError("this encoder's checkpoint has no masked-LM head, which the decoder needs to say words")
+        if top_phrases < 1:  # the decoder would learn nothing, in silence
+            raise ValueError(f"top_phrases must be at least 1; it is {top_phrases}")
         config = encoder.backbone.config
         dropout = max(dropout_of(encoder).values(), default=0.0)
         self.encoder, self.m, self.n, self.top_phrases, self.mlm = encoder, m, n, top_phrases, mlm

@@ -1,8 +1,8 @@
 """SLICE: the mean of the token vectors of any span is that span's vector, so one pass serves all spans of a text.
 
-"SLICE (Span-aggregated Late Interaction Contextualized Embeddings)". A row is a phrase q, a passage p_true that holds
-something similar, and a passage p_false that does not. Only the span of each passage that is most similar to q enters
-the loss (section 3.1). The rows thus need no labelled spans::
+Orbach et al. (2024), "SLICE (Span-aggregated Late Interaction Contextualized Embeddings)". A row is a phrase q, a
+passage p_true that holds something similar, and a passage p_false that does not. Only the span of each passage that
+is most similar to q enters the loss (section 3.1). The rows thus need no labelled spans::
 
     L = -scale sim_true + log(exp(scale sim_true) + exp(scale sim_false)),   similarities in [0, 1]
 

@@ -5,9 +5,10 @@ encoder reads both sides of a pair separately. A linear layer and a softmax on f
 
   - `nli`: does a sentence entail another, contradict it or do neither (section 3.2)?
 
-  - `pi`: is a word or phrase a paraphrase of another, or one of `negatives` drawn at random?
+  - `pi` (paraphrase identification): is a phrase a paraphrase of another, or one of `negatives` drawn at random?
 
-  - `ptc`: are two words or phrases equivalent, does one entail the other, or are they independent?
+  - `ptc` (pairwise text classification): are two phrases equivalent, does one entail the other, or are they
+    independent? A phrase may be one word.
 
 Every batch is of one task, and every second batch is of `nli` (section 3.3). `task_rows` puts the rows in this order.
 
@@ -132,6 +133,8 @@ class Universal(nn.Module):
         self.negatives = Negatives(paraphrases, negatives) if "pi" in tasks else None
         none = torch.zeros(0, encoder.backbone.config.hidden_size)
         width = losses.pair_features(none, none, pair_features).shape[1]
+        if unknown := set(tasks) - set(LABELS):
+            raise ValueError(f"unknown tasks {sorted(unknown)}; choose from {', '.join(LABELS)}")
         self.heads = nn.ModuleDict({task: nn.Linear(width, len(LABELS[task]), bias=False) for task in tasks})
         self.to(encoder.device)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
@@ -125,9 +125,12 @@ def prepare(folder: Path, resume: bool, overwrite: bool, accelerator: Accelerato
 def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accelerator) -> None:
     """Put all back to where the checkpoint was written, unless it is of another run (a ValueError that says why)."""
     path = folder / FILE
-    with safe_open(path, "pt") as file:
-        about = {name: json.loads(value) for name, value in file.metadata().items()}
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    try:
+        with safe_open(path, "pt") as file:
+            about = {name: json.loads(value) for name, value in file.metadata().items()}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{path} is damaged or cut off ({error}): pass overwrite=True to train afresh") from error
     was, now = about["made_by"], run.made_by
     if other := [f"{name}: {was.get(name)!r} then, {now[name]!r} now" for name in now if was.get(name) != now[name]]:
         raise ValueError(f"{path} is of another run ({'; '.join(other)}): choose another folder, or overwrite=True")
