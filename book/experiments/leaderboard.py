@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import torch
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveInt, model_validator
 from sentlab.data import Corpus
 from sentlab.evaluation import Evaluation
 from tqdm import tqdm
@@ -37,6 +37,12 @@ class LeaderboardSettings(Typed):
     resamples: PositiveInt  # how often items are drawn, the same ones for all rows
     seed: int  # of what is drawn
     threads: PositiveInt | None = None  # CPU threads
+
+    @model_validator(mode="after")
+    def _check(self) -> LeaderboardSettings:
+        if unknown := set(self.beside) - set(self.rows):  # such a row would compete for the best, in silence
+            raise ValueError(f"beside names {sorted(unknown)}, and there are no such rows")
+        return self
 
 
 class Apart(Typed):
