@@ -26,10 +26,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from sentlab import metrics
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair, WordPairInContext
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import tokenized
-from sentlab.evaluation import Evaluation, metrics
+from sentlab.evaluation import Evaluation
 from sentlab.evaluation import evaluate as evaluate_rows
 from sentlab.evaluation.sts import Correlations, TextEncoder, encode_pairs
 from sentlab.evaluation.words import similarity_result, unknown_words

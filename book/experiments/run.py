@@ -26,12 +26,12 @@ from sentlab.encoder import Encoder
 from sentlab.encoder.maps import Flow, Whitening, postprocessed
 from sentlab.encoder.storage import BUNDLED
 from sentlab.evaluation import dev_score, watch_geometry
-from sentlab.evaluation.metrics import cosine_similarity
 from sentlab.evaluation.mining import Setup
 from sentlab.evaluation.retrieval import nearest
 from sentlab.evaluation.sts import encode_groups, geometry
 from sentlab.files import write_json
 from sentlab.methods.universal import task_rows
+from sentlab.metrics import cosine_similarity
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
 from sentlab.training import History, TrainConfig, fit, set_dropout, set_seed

@@ -19,8 +19,8 @@ import pandas as pd
 from pydantic import PositiveInt
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
-from sentlab.evaluation.metrics import pearson, spearman, williams_test
 from sentlab.evaluation.mining import DECIMALS, MAX_SIZE, Setup, evaluate_mining
+from sentlab.metrics import pearson, spearman, williams_test
 from sentlab.text.words import BM25
 from tqdm import tqdm
 

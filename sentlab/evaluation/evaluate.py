@@ -22,9 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from sentlab import metrics
 from sentlab.data import DuplicateQuestion, PhraseInContext, RankingQuery, ScoredPair
 from sentlab.data.rows import Corpus
-from sentlab.evaluation import metrics, words
+from sentlab.evaluation import words
 from sentlab.evaluation.mining import Setup, evaluate_mining
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import CORRELATIONS, Correlation, Rows, TextEncoder, one_corpus, pair_cosines

@@ -28,10 +28,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from sentlab import metrics
 from sentlab.data.rows import POSITIVE, Corpus, PhraseInContext
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import tokenized
-from sentlab.evaluation import metrics
 from sentlab.evaluation.sts import Result, Rows, TextEncoder, encode_groups, one_corpus
 from sentlab.search.spans import best_spans
 from sentlab.text.words import tight, word_boundaries, word_places

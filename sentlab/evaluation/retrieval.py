@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sentlab import metrics
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
 from sentlab.encoder.inference import checked
-from sentlab.evaluation import metrics
 from sentlab.evaluation.sts import Result, Rows, TextEncoder, encode_groups, one_corpus
 
 CHUNK = 1024  # rows of queries, and of the corpus, whose cosines are in memory at once: 8 MB of them

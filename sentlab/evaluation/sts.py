@@ -11,10 +11,9 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pandas as pd
 
-from sentlab import data
+from sentlab import data, metrics
 from sentlab.data.rows import POSITIVE, Corpus, ScoredPair, check_rows
 from sentlab.encoder import Encoder
-from sentlab.evaluation import metrics
 
 Rows = str | Corpus[Any] | Iterable[Any]  # the name of a corpus, a corpus, or plain rows
 Aggregation = Literal["all", "mean", "wmean"]

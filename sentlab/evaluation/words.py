@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from sentlab import metrics
 from sentlab.data.rows import Corpus, PhrasePair, WordPair, WordPairInContext
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import tokenized
-from sentlab.evaluation import metrics
 from sentlab.evaluation.sts import Correlations, Rows, TextEncoder, encode_pairs, several_corpora, sides
 
 DECIMALS = 9  # of a cosine; what is behind them is rounding error

@@ -10,7 +10,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from sentlab.evaluation.metrics import as_array
+from sentlab.metrics import as_array
 from sentlab.plots.style import PALETTE, RANKS, SEAMLESS, canvas
 
 MANY = 30  # words, from which on every second one is named: more do not fit beside each other

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sentlab import metrics
 from sentlab.data.rows import Corpus, PhraseInContext
 from sentlab.encoder import Encoder
-from sentlab.evaluation import metrics, mining
+from sentlab.evaluation import mining
 from sentlab.evaluation.mining import evaluate_mining
 
 WORD = re.compile(r"\w+(?:'\w+)*|[^\w\s]")

@@ -22,9 +22,10 @@ from experiments.search import runs_of, sweep
 from experiments.significance import Estimate, resample
 from experiments.williams import bm25, williams, williams_tests
 
+from sentlab import metrics
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
-from sentlab.evaluation import Evaluation, metrics
+from sentlab.evaluation import Evaluation
 from sentlab.evaluation.mining import evaluate_mining
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import evaluate_sts

@@ -16,8 +16,8 @@ from experiments.page import ASSETS, export, name_in, packed, rounded
 
 from sentlab import data
 from sentlab.encoder import Encoder
-from sentlab.evaluation.metrics import cosine_similarity, spearman
 from sentlab.methods import PaSeR
+from sentlab.metrics import cosine_similarity, spearman
 from sentlab.text.phrases import Phrase
 
 TEXTS = [

@@ -25,8 +25,8 @@ from torch import nn
 
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair, WordPairInContext
 from sentlab.encoder import Encoder
-from sentlab.evaluation.metrics import pearson, spearman
 from sentlab.evaluation.words import evaluate_similarity
+from sentlab.metrics import pearson, spearman
 
 
 class Numbers:

@@ -14,8 +14,8 @@ from experiments import records, widgets
 from experiments.page import rounded
 
 from sentlab.encoder import Encoder
-from sentlab.evaluation.metrics import cosine_similarity, spearman
 from sentlab.methods import PaSeR
+from sentlab.metrics import cosine_similarity, spearman
 from sentlab.search.spans import span_scores
 from sentlab.text.phrases import Phrase
 from sentlab.text.words import word_boundaries

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from experiments.williams import bm25, williams
 
+from sentlab import metrics
 from sentlab.data.rows import Corpus, PhraseInContext
-from sentlab.evaluation import metrics
 from sentlab.text.words import BM25
 
 

@@ -315,5 +315,5 @@ def test_spans_and_metrics_have_short_names() -> None:
     from sentlab.spans import best_spans
 
     assert best_spans is sentlab.spans.best_spans is sentlab.search.spans.best_spans
-    assert spearman is sentlab.metrics.spearman is sentlab.evaluation.metrics.spearman
+    assert spearman is sentlab.metrics.spearman is sentlab.metrics.spearman
     assert best_spans(np.eye(2), np.eye(2)).start.tolist() == [0, 1]

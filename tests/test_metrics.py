@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy import stats
 
-from sentlab.evaluation import metrics
+from sentlab import metrics
 
 RANDOM = np.random.default_rng(0)
 
