@@ -37,9 +37,8 @@ from typing import Any
 import numpy as np
 import torch
 from bm25s import BM25
-from experiments.cost import LibraryRecord, LibraryResults, LibrarySettings
-from experiments.records import FOLDER, CorpusNote, EncoderNote, Notes, place_of
-from experiments.run import EncoderSettings, weights_fingerprint
+from experiments.records import FOLDER, Benchmark, Notes, place_of
+from experiments.run import weights_fingerprint
 from side_by_side import memory
 
 from sentlab.encoder import Encoder
@@ -273,14 +272,14 @@ class Library:
         words = self.paragraphs[paragraph][:START]
         return {"score": round(score, 4), "words": words, "file": self.files[self.file[self.places[paragraph][0]]].name}
 
-    def about(self, number: int, file: Path) -> CorpusNote:
+    def about(self, number: int, file: Path) -> dict[str, Any]:
         """Describe a file for a record."""
-        return CorpusNote(
-            rows=sum(self.file[line] == number for line, _, _ in self.places),
-            words=count_words([line for line, of in zip(self.lines, self.file, strict=True) if of == number]),
-            fingerprint=hashlib.sha256(file.read_bytes()).hexdigest()[:16],
-            source=without_place(file),
-        )
+        return {
+            "rows": sum(self.file[line] == number for line, _, _ in self.places),
+            "words": count_words([line for line, of in zip(self.lines, self.file, strict=True) if of == number]),
+            "fingerprint": hashlib.sha256(file.read_bytes()).hexdigest()[:16],
+            "source": without_place(file),
+        }
 
 
 def compare(
@@ -324,15 +323,15 @@ def compare(
     return ways, {way: search["hits"] for way, search in searches.items()}
 
 
-def run(files: list[Path], source: str, words: int, out: Path) -> LibraryRecord:
+def run(files: list[Path], source: str, words: int, out: Path) -> Benchmark:
     """Make and search the library in all ways, and write the record."""
     began, encoder = time.monotonic(), load_encoder(source)
     library = Library.read(files, words, encoder)
     shown = without_place(Path(source)) if Path(source).is_dir() else source
     texts = [without_place(file) for file in files]
-    used = EncoderSettings(source=shown, pooling=POOLING, max_length=MAX_LENGTH)
-    sizes = {"words": words, "seed": SEED, "max_size": MAX_SIZE, "dtype": "float16", "threads": 1}
-    settings = LibrarySettings(encoder=used, text=texts, phrases=PHRASES, **sizes)
+    used = {"source": shown, "pooling": POOLING, "max_length": MAX_LENGTH}
+    settings = {"encoder": used, "text": texts, "words": words, "seed": SEED, "phrases": PHRASES}
+    settings |= {"max_size": MAX_SIZE, "dtype": "float16", "threads": 1}
     with TemporaryDirectory(prefix="sentlab-library-") as scratch:
         ways, hits_of = compare(library.paragraphs, encoder, source, Path(scratch))
     hits = {
@@ -345,11 +344,10 @@ def run(files: list[Path], source: str, words: int, out: Path) -> LibraryRecord:
     }
     notes = Notes()
     notes.data = {file.name: library.about(number, file) for number, file in enumerate(files)}
-    record = LibraryRecord(settings=settings, **place_of(out))
-    record.results = LibraryResults.model_validate({"ways": ways, "hits": hits})
+    record = Benchmark(kind="library", settings=settings, **place_of(out), results={"ways": ways, "hits": hits})
     command = f"python benchmarks/library.py --text {' '.join(texts)} --encoder {shown} --words {words}"
     command += f" --out book/results/{record.name}.json"
-    start = EncoderNote(source=shown, fingerprint=weights_fingerprint(encoder), dim=encoder.dim)
+    start = {"source": shown, "fingerprint": weights_fingerprint(encoder), "dim": encoder.dim}
     record.provenance = notes.provenance(command, time.monotonic() - began, encoder=start)
     record.save()
     return record
@@ -372,7 +370,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not args.text:
         parser.error("name the texts: --text FILE-OR-FOLDER ...")
     record = run(text_files(args.text), args.encoder, args.words, args.out)
-    print(json.dumps(record.results.ways, indent=1))
+    print(json.dumps(record.results["ways"], indent=1))
     return 0
 
 

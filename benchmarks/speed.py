@@ -18,8 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from experiments.cost import SpeedRecord, SpeedResults, SpeedSettings
-from experiments.records import Notes, place_of
+from experiments.records import Benchmark, Notes, place_of
 from side_by_side import Row
 
 PROGRAMS = (
@@ -51,9 +50,8 @@ def measured(program: str, scratch: Path) -> list[Row]:
 
 
 def save(out: Path, programs: list[str], rows: list[Row], seconds: float) -> None:
-    settings = SpeedSettings(programs=programs, data="SENTLAB_DATA" in os.environ)
-    results = SpeedResults.model_validate({"rows": rows})
-    record = SpeedRecord(settings=settings, **place_of(out), results=results)
+    settings = {"programs": programs, "data": "SENTLAB_DATA" in os.environ}
+    record = Benchmark(kind="speed", settings=settings, **place_of(out), results={"rows": rows})
     record.provenance = Notes().provenance(f"python benchmarks/speed.py --out {out.as_posix()}", seconds)
     record.save()
 

@@ -3,7 +3,7 @@
     python -m experiments cost NAME ... [--again]
 
 Each measurement has a process of its own. Its memory is what it adds, at its peak, to a process that holds the encoder,
-the method and the corpus. The records of `benchmarks/speed.py` and `benchmarks/library.py` are here too.
+the method and the corpus.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,8 +28,8 @@ from tqdm import tqdm
 
 from experiments.compared import RowSettings, encoders_of, settings_of, there
 from experiments.peers import load
-from experiments.records import Notes, Number, Record, Typed
-from experiments.run import EncoderSettings, RunSettings, build_method, training_rows
+from experiments.records import Notes, Record, Typed
+from experiments.run import RunSettings, build_method, training_rows
 
 WARM = 3  # first steps, which reserve memory
 STATUS = Path("/proc/self/status")
@@ -45,116 +45,11 @@ class CostSettings(Typed):
     threads: PositiveInt  # CPU threads
 
 
-class TrainingCost(Typed):
-    seconds_a_step: Number | None = None
-    minutes: Number
-    mib: Number  # that it adds to the process at its peak
-
-
-class EncodingCost(Typed):
-    sentences_a_second: Number
-    mib: Number
-
-
-class CostResults(Typed):
-    """Row -> cost. A row that was only evaluated has no training."""
-
-    training: dict[str, TrainingCost]
-    encoding: dict[str, EncodingCost]
-
-
 class CostRecord(Record):
+    """Its results: `training` and `encoding`, each row -> what it took; only what was trained has training."""
+
     settings: CostSettings
-    results: CostResults | None = None
-
-
-class SpeedSettings(Typed):
-    """What `benchmarks/speed.py` measures."""
-
-    programs: list[str]  # each with its arguments, in order
-    data: bool  # whether SENTLAB_DATA was set. Without it the toy world's texts stand in.
-
-
-class SpeedRow(Typed):
-    """Some work, how fast it is done here, and how fast by others."""
-
-    work: str
-    threads: PositiveInt  # of the CPU
-    unit: str  # of the figures
-    figures: dict[str, Number]  # name -> speed or time. `sentlab` comes first.
-    ratio: Number | None = None  # how many times as fast as the first of the others, if there are any
-    goal: str
-    met: bool  # whether the goal was reached
-    # MiB that the work adds to the peak of a process; of `make`, the peak of its largest process
-    memory: Number | None = None
-
-
-class SpeedResults(Typed):
-    rows: list[SpeedRow]
-
-
-class SpeedRecord(Record):
-    """How fast the package is beside others; written by `benchmarks/speed.py`."""
-
-    kind: Literal["speed"] = "speed"
-    settings: SpeedSettings
-    results: SpeedResults | None = None
-
-    @property
-    def command(self) -> str:
-        """What fills it."""
-        return f"python benchmarks/speed.py --out book/results/{self.name}.json"
-
-
-class LibrarySettings(Typed):
-    """A library of texts, searched for phrases in several ways (`benchmarks/library.py`)."""
-
-    encoder: EncoderSettings
-    text: list[str]
-    words: PositiveInt
-    seed: int
-    phrases: list[str]
-    max_size: PositiveInt
-    dtype: str
-    threads: PositiveInt
-
-
-class Hit(Typed):
-    """A span that the index found, with the text around it; of other ways the beginning of a paragraph."""
-
-    similarity: Number | None = None  # of a span
-    score: Number | None = None  # of a paragraph
-    words: str
-    before: str | None = None
-    after: str | None = None
-    file: str
-
-
-class LibraryHits(Typed):
-    index: list[Hit]
-    paragraphs: Hit
-    bm25: Hit
-
-
-class LibraryResults(Typed):
-    """Way -> measurement -> number, and phrase -> what was found."""
-
-    ways: dict[str, dict[str, Number]]
-    hits: dict[str, LibraryHits]
-
-
-class LibraryRecord(Record):
-    """A library that is searched; written by `benchmarks/library.py`."""
-
-    kind: Literal["library"] = "library"
-    settings: LibrarySettings
-    results: LibraryResults | None = None
-
-    @property
-    def command(self) -> str:
-        """What fills it."""
-        texts, encoder = " ".join(self.settings.text), self.settings.encoder.source
-        return f"python benchmarks/library.py --text {texts} --encoder {encoder} --out book/results/{self.name}.json"
+    results: dict[str, Any] | None = None
 
 
 def cost(record: CostRecord) -> CostRecord:
@@ -162,23 +57,23 @@ def cost(record: CostRecord) -> CostRecord:
     notes, began, settings, place = Notes(), time.monotonic(), record.settings, record.folder
     torch.set_num_threads(settings.threads)  # here for the provenance alone
     texts = list(dict.fromkeys(pair.text_a for pair in notes.load(settings.corpus, "dev")))
-    results = CostResults(training={}, encoding={})
+    results: dict[str, Any] = {"training": {}, "encoding": {}}
     pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1)
     with TemporaryDirectory() as scratch, pool as child:
         for name, row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
             run = settings_of(row, place)
             if run.method:
-                results.training[name] = child.submit(training, run, settings.steps, settings.threads).result()
-                source = {"source": str(Path(scratch) / str(len(results.encoding)))}
+                results["training"][name] = child.submit(training, run, settings.steps, settings.threads).result()
+                source = {"source": str(Path(scratch) / str(len(results["encoding"])))}
                 child.submit(write_untrained, run, source["source"]).result()
             else:
                 source = there(encoders_of(row, place, first=True)[0])
             work = child.submit(encoding, source, row.pooling, texts, settings.passes, settings.threads)
-            results.encoding[name] = work.result()
+            results["encoding"][name] = work.result()
     return record.finish(results, notes, began)
 
 
-def training(settings: RunSettings, steps: int, threads: int) -> TrainingCost:
+def training(settings: RunSettings, steps: int, threads: int) -> dict[str, float]:
     """Measure the minutes of the training that a run's settings ask for, without evaluation, and the MiB at its peak.
 
     The median of the seconds of some `steps` counts; of a map the whole fit is timed. What `frozen_first` asks for
@@ -188,7 +83,7 @@ def training(settings: RunSettings, steps: int, threads: int) -> TrainingCost:
     encoder, corpus, method = _parts(settings)
     if settings.train is None:
         seconds, memory = _measured(lambda: postprocessed(encoder, method, corpus))
-        return TrainingCost(minutes=round(seconds / 60, 2), mib=round(memory))
+        return {"minutes": round(seconds / 60, 2), "mib": round(memory)}
     set_seed(settings.seed)
     trained = method(encoder)
     if settings.dropout is not None:
@@ -207,7 +102,7 @@ def training(settings: RunSettings, steps: int, threads: int) -> TrainingCost:
         _, memory = _measured(partial(fit, trained, corpus, config, progress=False, on_step=note))
         seconds, most = float(np.median(np.diff(times)[WARM:])), max(most, memory)
         minutes += seconds * full.steps_over(len(corpus)) / 60
-    return TrainingCost(seconds_a_step=round(seconds, 3), minutes=round(minutes, 2), mib=round(most))
+    return {"seconds_a_step": round(seconds, 3), "minutes": round(minutes, 2), "mib": round(most)}
 
 
 def write_untrained(settings: RunSettings, folder: str) -> None:
@@ -217,14 +112,16 @@ def write_untrained(settings: RunSettings, folder: str) -> None:
     built.save(folder)
 
 
-def encoding(source: dict[str, Any], pooling: str | None, texts: list[str], passes: int, threads: int) -> EncodingCost:
+def encoding(
+    source: dict[str, Any], pooling: str | None, texts: list[str], passes: int, threads: int
+) -> dict[str, float]:
     """Measure the sentences a second in the fastest pass, and the MiB at the peak of the first."""
     torch.set_num_threads(threads)
     encoder = load(source)
     encoder.pooling = pooling or encoder.pooling
     _, memory = _measured(lambda: encoder.encode(texts, progress=False))
     seconds = min(_measured(lambda: encoder.encode(texts, progress=False))[0] for _ in range(passes))
-    return EncodingCost(sentences_a_second=round(len(texts) / seconds), mib=round(memory))
+    return {"sentences_a_second": round(len(texts) / seconds), "mib": round(memory)}
 
 
 def _parts(settings: RunSettings) -> tuple[Encoder, Any, Any]:

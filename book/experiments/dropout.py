@@ -23,7 +23,7 @@ from sentlab.training import randomness
 from sentlab.training.randomness import set_dropout
 from tqdm import tqdm
 
-from experiments.records import Notes, Number, Record, Typed
+from experiments.records import Notes, Record, Typed
 from experiments.run import EncoderSettings
 
 BATCH = 64
@@ -77,26 +77,19 @@ class DropoutSettings(Typed):
     seeds: list[int] = Field(min_length=1)  # of the dropout, and of what is masked
 
 
-class EncoderUnderDropout(Typed):
-    """What is left of one encoder. The lists have a number for each seed."""
+class DropoutRecord(Record):
+    """Its results: encoder -> `masked_lm`, losses without dropout, and `scores`, pooling -> probability -> numbers.
 
-    # loss in nats per masked token without dropout; none where the checkpoint has no head
-    masked_lm: list[Number] | None = None
-    scores: dict[str, dict[float, list[Number]]]  # pooling -> probability of dropout -> Spearman x 100
+    A number for each seed: nats per masked token, and Spearman x 100.
+    """
 
-
-class DropoutResults(Typed):
-    encoders: dict[str, EncoderUnderDropout]
+    settings: DropoutSettings
+    results: dict[str, dict[str, Any]] | None = None
 
     def table(self, pooling: str) -> pd.DataFrame:
         """Compute the mean score over seeds, a row per encoder and a column per probability."""
-        rows = {name: {p: fmean(x) for p, x in own.scores[pooling].items()} for name, own in self.encoders.items()}
-        return pd.DataFrame(rows).T
-
-
-class DropoutRecord(Record):
-    settings: DropoutSettings
-    results: DropoutResults | None = None
+        scores = {name: own["scores"][pooling] for name, own in self.results["encoders"].items()}
+        return pd.DataFrame({name: {float(p): fmean(x) for p, x in own.items()} for name, own in scores.items()}).T
 
 
 def dropout(record: DropoutRecord) -> DropoutRecord:
@@ -107,16 +100,16 @@ def dropout(record: DropoutRecord) -> DropoutRecord:
     measured = {}
     for name, source in tqdm(settings.encoders.items(), desc="encoders", unit=" encoders"):
         encoder = Encoder.from_pretrained(**source.model_dump(exclude_unset=True))
-        scores: dict[str, dict[float, list[Number]]] = {}
+        scores: dict[str, dict[str, list[float]]] = {}
         for pooling in settings.poolings:
             encoder.pooling = pooling
             for p in settings.rates:
                 noisy = [UnderDropout(encoder, p, seed=seed) for seed in settings.seeds]
                 averages = [evaluate_sts(one, corpus, progress=False).average for one in noisy]
-                scores.setdefault(pooling, {})[p] = [round(average, 3) for average in averages]
+                scores.setdefault(pooling, {})[str(p)] = [round(average, 3) for average in averages]
         losses = [masked_lm(encoder, texts, seed) for seed in settings.seeds] if encoder.lm_head is not None else None
-        measured[name] = EncoderUnderDropout(masked_lm=losses, scores=scores)
-    return record.finish(DropoutResults(encoders=measured), notes, began)
+        measured[name] = {"masked_lm": losses, "scores": scores}
+    return record.finish({"encoders": measured}, notes, began)
 
 
 def masked_lm(encoder: Encoder, texts: Sequence[str], seed: int) -> float:

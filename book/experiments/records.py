@@ -32,7 +32,7 @@ FOLDER = Path(__file__).parents[1] / "results"
 RUNS, ENCODER = Path("runs"), "encoder"  # below the working directory: runs/NAME has checkpoints, and its encoder
 MODULES = {  # kind -> the module that has its program and its record
     "run": "run", "sweep": "search", "search": "search", "leaderboard": "leaderboard", "scorecard": "scorecard",
-    "williams": "williams", "cost": "cost", "speed": "cost", "library": "cost", "dropout": "dropout", "map": "maps",
+    "williams": "williams", "cost": "cost", "dropout": "dropout", "map": "maps",
 }  # fmt: skip
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "nltk", "rake-nltk")
 
@@ -45,24 +45,6 @@ class Typed(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class CorpusNote(Typed):
-    """What a corpus was when it was read."""
-
-    rows: int
-    words: int | None = None
-    fingerprint: str
-    source: str
-    left_out: dict[str, int] = Field(default_factory=dict)
-
-
-class EncoderNote(Typed):
-    """The encoder that a run began with."""
-
-    source: str
-    fingerprint: str
-    dim: int
-
-
 class Provenance(Typed):
     """Where numbers come from: command, machine, date, seconds; corpus/split -> what it was; the encoder at first."""
 
@@ -71,8 +53,8 @@ class Provenance(Typed):
     versions: dict[str, str]
     date: str
     seconds: Number
-    data: dict[str, CorpusNote] = Field(default_factory=dict)
-    encoder: EncoderNote | None = None
+    data: dict[str, dict[str, Any]] = Field(default_factory=dict)  # rows, fingerprint, source, what was left out
+    encoder: dict[str, Any] | None = None  # source, fingerprint, dim
 
 
 class Record(BaseModel):
@@ -115,7 +97,7 @@ class Record(BaseModel):
 
     def needs(self) -> list[str]:
         """List the names of the records that its settings name, also by the encoder that one has trained."""
-        text = self.settings.model_dump_json(exclude_unset=True)
+        text = self.model_dump_json(include={"settings"}, exclude_unset=True)
         names = re.findall(r'"(?:record|chosen_by)":"([^"]+)"', text)
         sources = re.findall(r'"source":"([^"]+)"', text)
         return list(dict.fromkeys([*names, *(name for source in sources for name in trained_by(source))]))
@@ -129,14 +111,9 @@ class Record(BaseModel):
 
     def content(self) -> dict[str, Any]:
         """Return what its file holds: settings as they were given, and results without what is null."""
-        settings = self.settings.model_dump(mode="json", exclude_unset=True)
-        parts: dict[str, Any] = {
-            "mode": "json",
-            "include": {"results", "provenance"},
-            "exclude_none": True,
-            "exclude_unset": True,
-        }
-        return {"kind": self.kind, "settings": settings} | self.model_dump(**parts)
+        settings = self.model_dump(mode="json", include={"settings"}, exclude_unset=True)
+        made: dict[str, Any] = {"include": {"results", "provenance"}, "exclude_none": True, "exclude_unset": True}
+        return {"kind": self.kind} | settings | self.model_dump(mode="json", **made)
 
     def save(self) -> None:
         """Write it as JSON, whole or not at all; what is short and lists of numbers on one line."""
@@ -156,6 +133,19 @@ class Record(BaseModel):
         used = ", ".join(f"{package} {number}" for package, number in list(source.versions.items())[:2])
         command = self.command if " sentlab" in source.command else source.command  # the laboratory's name before
         return f"{self.name}: {command}; {source.device}; {used}; {source.date}; {source.seconds / 60:.1f} min"
+
+
+class Benchmark(Record):
+    """What `benchmarks/library.py` or `benchmarks/speed.py` has measured: settings and results are plain dicts."""
+
+    @property
+    def command(self) -> str:
+        """What fills it."""
+        program, out = f"python benchmarks/{self.kind}.py", f"--out book/results/{self.name}.json"
+        if self.kind == "speed":
+            return f"{program} {out}"
+        texts, encoder = " ".join(self.settings["text"]), self.settings["encoder"]["source"]
+        return f"{program} --text {texts} --encoder {encoder} {out}"
 
 
 class NotRun(ValueError):
@@ -196,6 +186,8 @@ def get(name: str, place: str | Path | None = None) -> Any:
 
 def record_class(kind: str) -> Any:
     """Import the module of a kind's program, and return the class of its records."""
+    if kind in ("library", "speed"):
+        return Benchmark
     return getattr(import_module(f"experiments.{MODULES[kind]}"), f"{kind.title()}Record")
 
 
@@ -274,16 +266,15 @@ class Notes:
     """Collects what a program has read, for the provenance of its record."""
 
     def __init__(self) -> None:
-        self.data: dict[str, CorpusNote] = {}
+        self.data: dict[str, dict[str, Any]] = {}
 
     def load(self, name: str, split: str) -> Any:
         """Load a corpus, and note what it was."""
         corpus = corpora.load(name, split)
         here = os.environ.get("SENTLAB_DATA") or "\0"
         source = corpus.source.replace(here, "SENTLAB_DATA")  # no path of this machine
-        self.data[f"{name}/{split}"] = CorpusNote(
-            rows=len(corpus), fingerprint=corpus.fingerprint, source=source, left_out=dict(corpus.left_out)
-        )
+        note = {"rows": len(corpus), "fingerprint": corpus.fingerprint, "source": source}
+        self.data[f"{name}/{split}"] = note | {"left_out": dict(corpus.left_out)}
         return corpus
 
     def provenance(

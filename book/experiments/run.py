@@ -149,28 +149,16 @@ class Measured(Typed):
         return next(iter(self.scores.values()))
 
 
-class Training(Typed):
-    dev: list[dict[str, Number]] = Field(default_factory=list)  # `step` and `score`
-    geometry: list[dict[str, Number]] = Field(default_factory=list)  # `step`, `alignment` and `uniformity`
-    kept_step: int | None = None
-
-
-class Reconstruction(Typed):
-    """What PaSeR's decoder makes of masked phrases."""
-
-    # corpus -> number of `sentences` drawn at random, of `phrases` in them, of those `exact` word by word, of `beams`
-    corpora: dict[str, dict[str, int]] = Field(default_factory=dict)
-    table_7: list[dict[str, str]] = Field(default_factory=list)  # of the paper: `sentence`, `masked`, `words` generated
-
-
 class RunResults(Typed):
     """What a run found: before training, after it, and where a dev score chose the step also after the last step."""
 
     before: Measured
     after: Measured | None = None
     last: Measured | None = None
-    training: Training | None = None
-    reconstruction: Reconstruction | None = None
+    # `dev`: rows of `step` and `score`; `geometry`: of `step`, `alignment` and `uniformity`; `kept_step`
+    training: dict[str, Any] | None = None
+    # what PaSeR's decoder makes of masked phrases: `corpora`, corpus -> counts; `table_7` of the paper
+    reconstruction: dict[str, Any] | None = None
     examples: dict[str, Any] | None = None  # of `settings.examples`
 
     @property
@@ -180,7 +168,7 @@ class RunResults(Typed):
 
     @property
     def kept_step(self) -> int | None:
-        return self.training.kept_step if self.training else None
+        return self.training.get("kept_step") if self.training else None
 
 
 class RunRecord(Record):
@@ -213,8 +201,8 @@ class RunRecord(Record):
     def check_weights(self) -> None:
         """Refuse a run that began with other weights of its encoder than there are now."""
         start = self.provenance and self.provenance.encoder
-        if start and (now := fingerprint_now(start.source)) and now != start.fingerprint:
-            raise ValueError(f"{self.name} began with other weights of {start.source}: {self.command} --again")
+        if start and (now := fingerprint_now(start["source"])) and now != start["fingerprint"]:
+            raise ValueError(f"{self.name} began with other weights of {start['source']}: {self.command} --again")
 
 
 def weights_fingerprint(encoder: Encoder | StaticEncoder | BagOfWords) -> str:
@@ -300,10 +288,11 @@ def perform(
             method = build(encoder)
             history, seconds = train(method, corpus, settings, folder, devs, measure_trained, progress)
             began += seconds - history.seconds  # which counts what came before an interruption
-            results["training"] = Training(dev=history.dev, geometry=history.seen, kept_step=history.kept_step)
+            about = {"dev": history.dev, "geometry": history.seen, "kept_step": history.kept_step}
+            results["training"] = about
             if settings.reconstruct:
                 counts = {name: count_reconstructed(method, notes.load(name, "test")) for name in settings.reconstruct}
-                results["reconstruction"] = Reconstruction(corpora=counts, table_7=reconstruct_table_7(method))
+                results["reconstruction"] = {"corpora": counts, "table_7": reconstruct_table_7(method)}
             results["after"] = measure_trained()
             if history.settings["keep"] == "dev" and (folder / LAST).exists():
                 last = Measured.model_validate_json((folder / LAST).read_text(encoding="utf-8"))

@@ -90,7 +90,7 @@ def dev_curve(run: RunRecord) -> list[dict[str, float]]:
     The first row is the score before training, at step 0.
     """
     training = run.results.training
-    rows = list(training.dev) if training else []
+    rows = list(training["dev"]) if training else []
     if not rows or rows[0]["step"] == 0:
         return rows
     start = [run.results.before.own[f"{name}-dev"] for name in run.settings.devs]

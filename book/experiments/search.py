@@ -308,7 +308,7 @@ class SearchRecord(Experiment):
                 seconds = provenance.seconds
                 if Accelerator().is_main_process:
                     shutil.rmtree(place, ignore_errors=True)
-            curve = results.training.dev
+            curve = results.training["dev"]
             best = max(curve, key=lambda point: point["score"])
             dev, step, last = round(best["score"], 3), int(best["step"]), round(curve[-1]["score"], 3)
             trial = Trial(**known, dev=dev, step=step, last=last, rising=step > 2 / 3 * steps, seconds=seconds)

@@ -37,6 +37,6 @@ def test_the_ways_are_measured_and_agree(library: ModuleType, tmp_path: Path, mo
     assert library.main(["--text", str(tmp_path / "book.txt"), "--words", "1200", "--out", str(out)]) == 0
     (record,) = records.load("mined", out.parent)
     assert str(tmp_path) not in out.read_text()
-    ways = record.results.ways
+    ways = record.results["ways"]
     assert ways["span vectors"]["spans"] == ways["index"]["spans"]
-    assert ways["span vectors"]["same best"] == len(record.settings.phrases)
+    assert ways["span vectors"]["same best"] == len(record.settings["phrases"])

@@ -50,12 +50,12 @@ def test_rows_have_what_they_cost_also_before_they_are_trained(settings: dict[st
     made = cost.cost(write(tmp_path, "cost", "cost", asked))
     found = records.get("cost", tmp_path).results
     assert found == made.results
-    assert list(found.training) == ["trained", "fitted"]  # nothing was trained for the third
-    assert list(found.encoding) == list(rows)
-    seconds = found.training["trained"].seconds_a_step
-    assert found.training["trained"].minutes == pytest.approx(2 * seconds / 60, abs=0.006)
-    assert found.training["fitted"].seconds_a_step is None
-    assert all(row.sentences_a_second > 0 for row in found.encoding.values())
+    assert list(found["training"]) == ["trained", "fitted"]  # nothing was trained for the third
+    assert list(found["encoding"]) == list(rows)
+    seconds = found["training"]["trained"]["seconds_a_step"]
+    assert found["training"]["trained"]["minutes"] == pytest.approx(2 * seconds / 60, abs=0.006)
+    assert "seconds_a_step" not in found["training"]["fitted"]
+    assert all(row["sentences_a_second"] > 0 for row in found["encoding"].values())
 
 
 @on_linux
@@ -67,5 +67,5 @@ def test_the_training_of_heads_counts(settings: dict[str, Any]) -> None:
         "frozen_first": {"steps": 20_000},
     }
     found = cost.training(RunSettings.model_validate(settings | changes), 3, 1)
-    assert found.seconds_a_step
-    assert found.minutes > 100 * 2 * found.seconds_a_step / 60
+    assert found["seconds_a_step"]
+    assert found["minutes"] > 100 * 2 * found["seconds_a_step"] / 60

@@ -67,10 +67,9 @@ def test_a_record_of_dropout_holds_what_the_evaluation_finds(tmp_path: Path) -> 
     results = dropout(records.get("start", tmp_path)).results
     assert results is not None
     assert records.get("start", tmp_path).results == results
-    found = results.encoders["tiny"]
+    found = results["encoders"]["tiny"]
     tiny, corpus = Encoder.from_pretrained("tiny", pooling="mean", max_length=32), data.load("toy-sts", "dev")
     expected = evaluate_sts(UnderDropout(tiny, 0.3, seed=1), corpus, progress=False).average
-    assert found.scores["mean"][0.3][1] == pytest.approx(expected, abs=1e-3)
-    assert found.scores["cls"][0.0][0] == found.scores["cls"][0.0][1] > found.scores["cls"][0.3][0]
-    assert found.masked_lm is not None
-    assert found.masked_lm[1] == pytest.approx(masked_lm(tiny, list(dict.fromkeys(p.text_a for p in corpus)), 1))
+    assert found["scores"]["mean"]["0.3"][1] == pytest.approx(expected, abs=1e-3)
+    assert found["scores"]["cls"]["0.0"][0] == found["scores"]["cls"]["0.0"][1] > found["scores"]["cls"]["0.3"][0]
+    assert found["masked_lm"][1] == pytest.approx(masked_lm(tiny, list(dict.fromkeys(p.text_a for p in corpus)), 1))

@@ -54,14 +54,14 @@ def test_a_run_fills_its_record_and_gives_the_same_numbers_again(settings: dict[
     read = records.get("a", tmp_path)
     results = read.results
     assert results == first.results
-    steps = {row["step"] for row in results.training.dev}
+    steps = {row["step"] for row in results.training["dev"]}
     assert steps >= {3, 6, results.kept_step}
     assert results.before.scores.keys() == {"cls", "mean"}
     assert results.before.own != results.last.own
     assert results.after.own.keys() == {"toy-sts", "toy-sts-dev"}
-    assert sum(map(sum, geometry_of(read).counts)) == read.source.data["toy-sts/test"].rows
-    assert read.source.data["toy-sentences/train"].rows == 60
-    assert read.source.encoder.fingerprint == runs.fingerprint_now(settings["encoder"]["source"])
+    assert sum(map(sum, geometry_of(read).counts)) == read.source.data["toy-sts/test"]["rows"]
+    assert read.source.data["toy-sentences/train"]["rows"] == 60
+    assert read.source.encoder["fingerprint"] == runs.fingerprint_now(settings["encoder"]["source"])
     assert read.source.command == "python -m experiments run a"
     assert Path(read.encoder["source"]).is_dir()
 
@@ -70,8 +70,8 @@ def test_what_the_decoder_reconstructs_is_recorded(settings: dict[str, Any], mon
     monkeypatch.setattr(runs, "SENTENCES", 20)
     settings["encoder"]["max_length"] = 64
     reconstruction = results_of(settings | {"reconstruct": ["toy-sts"]}).reconstruction
-    assert [row["masked"] for row in reconstruction.table_7] == ["Work", "least 89", "London", "two options"]
-    assert reconstruction.corpora["toy-sts"]["sentences"] == 20
+    assert [row["masked"] for row in reconstruction["table_7"]] == ["Work", "least 89", "London", "two options"]
+    assert reconstruction["corpora"]["toy-sts"]["sentences"] == 20
 
 
 def test_the_papers_examples_are_recorded_of_an_encoder_without_training(settings: dict[str, Any]) -> None:
@@ -132,7 +132,7 @@ def test_phrases_in_contexts_are_scored_in_the_set_ups_that_were_asked_for(setti
     results = results_of(settings)
     scores = ["toy-contexts-dev", *(f"toy-contexts spans {name}" for name in ("pearson", "spearman", "found"))]
     assert list(results.before.own) == list(results.after.own) == scores
-    kept = max(row["score"] for row in results.training.dev)
+    kept = max(row["score"] for row in results.training["dev"])
     assert kept == pytest.approx(results.after.own["toy-contexts-dev"], abs=0.01)
 
 

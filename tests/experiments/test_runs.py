@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from experiments import records, runs, tables
-from experiments.run import Measured, RunResults, Training
+from experiments.run import Measured, RunResults
 
 Save = Callable[..., None]
 
@@ -68,6 +68,6 @@ def test_a_dev_curve_begins_before_training(save: Save) -> None:
     assert runs.dev_curve(run) == []
     (dev,) = run.settings.devs
     before = Measured(scores={"cls": {f"{dev}-dev": 49.0}})
-    training = Training(dev=[{"step": 10, "score": 52.0}])
+    training = {"dev": [{"step": 10, "score": 52.0}]}
     trained = run.model_copy(update={"results": RunResults(before=before, training=training)})
     assert runs.dev_curve(trained) == [{"step": 0, "score": 49.0}, {"step": 10, "score": 52.0}]

@@ -12,8 +12,8 @@ import pytest
 from experiments import records
 from experiments import search as module
 from experiments.compared import RowSettings, encoders_of, there, trained_rows
-from experiments.records import EncoderNote, Notes, NotRun, read_items, write_items
-from experiments.run import Measured, RunResults, RunSettings, Training, fingerprint_now
+from experiments.records import Notes, NotRun, read_items, write_items
+from experiments.run import Measured, RunResults, RunSettings, fingerprint_now
 from experiments.search import Trial, label, runs_of, search, sweep, with_values
 
 RUN: dict[str, Any] = {
@@ -53,8 +53,8 @@ class Trainer:
         steps, score = (settings.train or {})["steps"], self.score(settings)
         curve = [{"step": 0, "score": score - 1}, {"step": steps, "score": score}]
         measured = Measured(scores={"cls": {"toy-sts-dev": score}})
-        results = RunResults(before=measured, after=measured, training=Training(dev=curve, kept_step=steps))
-        start = EncoderNote(source="tiny", fingerprint=str(self.weights), dim=128)
+        results = RunResults(before=measured, after=measured, training={"dev": curve, "kept_step": steps})
+        start = {"source": "tiny", "fingerprint": str(self.weights), "dim": 128}
         return results, Notes().provenance(command, 2.0, encoder=start)
 
 
