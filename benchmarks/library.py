@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 import torch
 from bm25s import BM25
+from experiments.peers import okapi
 from experiments.records import FOLDER, Benchmark, Notes, place_of
 from experiments.run import weights_fingerprint
 from side_by_side import memory
@@ -44,7 +45,7 @@ from side_by_side import memory
 from sentlab.encoder import Encoder
 from sentlab.search.index_files import Manifest, Segment
 from sentlab.search.phrase_index import PhraseIndex, passages
-from sentlab.text.words import K1, B, tokens
+from sentlab.text.words import tokens
 
 PHRASES = (
     "a storm at sea; she could not sleep that night; he asked her to marry him; an unexpected letter; the death of his "
@@ -132,9 +133,7 @@ def make_paragraphs(place: Path, encoder: Encoder, paragraphs: list[str]) -> Non
 
 
 def make_bm25(place: Path, paragraphs: list[str]) -> None:
-    index = BM25(k1=K1, b=B, method="robertson")
-    index.index([tokens(paragraph) for paragraph in paragraphs], show_progress=False)
-    index.save(place / FILES["bm25"], show_progress=False)
+    okapi(paragraphs).save(place / FILES["bm25"], show_progress=False)
 
 
 def make_span_vectors(place: Path) -> None:

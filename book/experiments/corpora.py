@@ -32,7 +32,9 @@ from sentlab.data import Corpus, LabelledPair, PhraseInContext, PhrasePair, Scor
 from sentlab.data.catalog import CATALOG, YEARS, Entry, Folder, Joined, PublicSet, chained
 from sentlab.data.readers import MAX_WORDS, Read
 from sentlab.data.rows import POSITIVE, added_up
-from sentlab.text.words import BM25
+from sentlab.text.words import tokens
+
+from experiments.peers import okapi
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -262,11 +264,11 @@ def triples_in_context(*corpora: Corpus[ScoredPair] | Corpus[LabelledPair], mine
     passages = [passage for passage, _, _ in in_context([pair.text_b for pair in pairs], "train")]
     texts = [{_core(text).casefold() for text in (pair.text_a, pair.text_b)} for pair in pairs]
     draw, rows = Random("negatives in context 0"), list[Triple]()
-    index = None if mined is None else BM25(passages)
+    index = None if mined is None else okapi(passages)
     for pair, passage, both in zip(pairs, passages, texts, strict=True):
         best = list[int]()
         if index:
-            scores = index.scores(pair.text_a)
+            scores = index.get_scores(tokens(pair.text_a))
             ranked = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores > 0)].tolist()
             best = list(islice((place for place in ranked if both.isdisjoint(texts[place])), mined))
         if best:

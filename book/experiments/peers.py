@@ -18,6 +18,18 @@ from sentlab.text.words import tokens
 WORDS = "words"
 
 
+def okapi(texts: Iterable[str]) -> Any:
+    """Index texts for Okapi BM25: `get_scores(tokens(query))` says how well each of them fits, float32 (n,).
+
+    Source: Robertson et al. (1994), "Okapi at TREC-3".
+    """
+    from bm25s import BM25  # slow to import
+
+    index = BM25(k1=1.5, b=0.75, method="robertson")
+    index.index([tokens(text) for text in texts], show_progress=False)
+    return index
+
+
 def load(source: Mapping[str, Any]) -> Encoder | StaticEncoder | BagOfWords:
     """Load a `BagOfWords` for the source "words", static embeddings for a folder of model2vec, else an `Encoder`.
 

@@ -34,7 +34,7 @@ MODULES = {  # kind -> the module that has its program and its record
     "run": "run", "sweep": "search", "search": "search", "leaderboard": "leaderboard", "scorecard": "scorecard",
     "williams": "williams", "cost": "cost", "dropout": "dropout", "map": "maps",
 }  # fmt: skip
-PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "nltk", "rake-nltk")
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "nltk")
 
 Number = int | float
 

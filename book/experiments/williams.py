@@ -21,11 +21,11 @@ from sentlab.data import Corpus
 from sentlab.encoder import Encoder
 from sentlab.evaluation.mining import DECIMALS, MAX_SIZE, Setup, evaluate_mining
 from sentlab.metrics import pearson, spearman, williams_test
-from sentlab.text.words import BM25
+from sentlab.text.words import tokens
 from tqdm import tqdm
 
 from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, there
-from experiments.peers import WordVectors
+from experiments.peers import WordVectors, okapi
 from experiments.records import Notes, Number, Record, Typed
 
 
@@ -135,13 +135,12 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Pat
 def bm25(corpus: Corpus[Any]) -> np.ndarray:
     """Score the baseline without vectors: Okapi BM25 of each context, asked for the words of its phrase: (n,).
 
-    Frequencies and lengths are those of the corpus's contexts (`sentlab.text.words.BM25`); the paper has them from
-    wikitext-103.
+    Frequencies and lengths are those of the corpus's contexts; the paper has them from wikitext-103.
 
-    Source: SLICE, section 5; Robertson et al. (1994), "Okapi at TREC-3".
+    Source: SLICE, section 5.
     """
-    index = BM25([row.context for row in corpus])
-    scores = [index.scores(row.phrase)[place] for place, row in enumerate(corpus)]
+    index = okapi(row.context for row in corpus)
+    scores = [index.get_scores(tokens(row.phrase))[place] for place, row in enumerate(corpus)]
     return np.array(scores, np.float64).round(DECIMALS)
 
 

@@ -1,10 +1,9 @@
-"""What a word is, where words begin among the tokens of a text, and BM25, which counts them."""
+"""What a word is, and where words begin among the tokens of a text."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 
 import numpy as np
 import regex
@@ -31,8 +30,6 @@ LOWER_WORD = regex.compile(rf"{NUMBER}|{LETTERS}?(?=n't\b)|n't\b|'(?:s|re|ve|ll|
 
 # Views. What stands between spaces: marks, the word itself, marks.
 MARKED_WORD = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
-
-K1, B = 1.5, 0.75  # of BM25: how soon repeated words count less, and how much a longer text counts less
 
 
 def tight(text: str, start: int, end: int) -> tuple[int, int]:
@@ -96,28 +93,3 @@ def tokens(text: str) -> list[str]:
     A letter and its accent are one character, whether the text composes them or not (NFC).
     """
     return LOWER_WORD.findall(unicodedata.normalize("NFC", text.lower()).replace("’", "'"))
-
-
-class BM25:
-    """Okapi BM25: how well texts fit the words of a query, without vectors.
-
-    Words are those of `tokens`. A word in more than half of the texts weighs nothing.
-
-    Source: Robertson et al. (1994), "Okapi at TREC-3".
-
-    Example:
-        >>> int(BM25(["a cat sleeps", "a dog barks", "it rains"]).scores("Does a dog sleep?").argmax())
-        1
-    """
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        import bm25s  # slow to import
-
-        words = [tokens(text) for text in texts]
-        self._size, self._index = len(words), bm25s.BM25(k1=K1, b=B, method="robertson")
-        self._index.index(words, show_progress=False)
-
-    def scores(self, query: str) -> np.ndarray:
-        """Return the score of each text, float32 (N,)."""
-        words = tokens(query)
-        return self._index.get_scores(words) if words else np.zeros(self._size, np.float32)

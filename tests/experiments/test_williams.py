@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from math import log
+
 import numpy as np
 import pytest
 from experiments.williams import bm25, williams
 
 from sentlab import metrics
 from sentlab.data.rows import Corpus, PhraseInContext
-from sentlab.text.words import BM25
 
 
-def test_bm25_scores_each_context_for_its_phrase() -> None:
-    texts = {"The zebra, zebra": "a zebra and a horse, and the zebra", "the zebra": "a dog", "?!": "what is it"}
+def test_bm25_scores_of_each_context_for_its_phrase_are_those_of_the_formula() -> None:
+    texts = {
+        "A whale?": "a cat sleeps",
+        "dogs or a Dog?": "A dog, a dog barks!",
+        "fog": "rain",
+        "sky": "snow falls",
+    }
     rows = tuple(PhraseInContext(phrase, context, 0, 1, 1.0) for phrase, context in texts.items())
-    index = BM25(list(texts.values()))
-    scores = [index.scores(phrase)[place] for place, phrase in enumerate(texts)]
-    assert bm25(Corpus("made", "test", rows, "made by the test")) == pytest.approx(scores, abs=1e-6)
-    assert scores[0] > scores[1] == 0
+    weight, mean, k1, b = log((4 - 1 + 0.5) / (1 + 0.5)), (3 + 5 + 1 + 2) / 4, 1.5, 0.75  # "dog" is in one of four
+    expected = weight * 2 / (2 + k1 * (1 - b + b * 5 / mean))  # "a" is in half of them and weighs nothing
+    scores = bm25(Corpus("made", "test", rows, "made by the test"))
+    assert scores.tolist() == pytest.approx([0, expected, 0, 0], abs=1e-5)
 
 
 def test_williams_sets_each_row_against_the_best() -> None:

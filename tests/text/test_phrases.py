@@ -6,7 +6,6 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-import toy_tags
 from experiments.toy.grammar import render
 from experiments.toy.scene import scenes
 
@@ -30,9 +29,9 @@ def test_scores_are_degree_over_frequency_summed_over_the_words() -> None:
 
 
 def test_scores_and_order_are_those_of_rake_nltk() -> None:
-    from rake_nltk import Rake
-
-    rake = Rake(STOPWORDS, set(",.?!"), sentence_tokenizer=lambda text: [text], word_tokenizer=str.split)
+    rake = pytest.importorskip("rake_nltk").Rake(
+        STOPWORDS, set(",.?!"), sentence_tokenizer=lambda text: [text], word_tokenizer=str.split
+    )
     random, words = Random(0), ["red", "old", "dog", "cat's", "pan-fried", "house", "the", "of", "and", ",", "."]
     for _ in range(200):
         sentence = " ".join(random.choices(words, k=random.randint(1, 15)))
@@ -86,7 +85,7 @@ def tagger(tags: str) -> Tagger:
     return lambda words: tags.split()
 
 
-def chunks(sentence: str, kinds: tuple[str, ...] = ("NP", "VP"), tag: Tagger | None = toy_tags.tag) -> list[str]:
+def chunks(sentence: str, kinds: tuple[str, ...] = ("NP", "VP"), *, tag: Tagger) -> list[str]:
     """Chunk phrases in text order."""
     return [phrase.text for phrase in sorted(chunk_phrases(sentence, kinds, tag=tag), key=lambda phrase: phrase.start)]
 
@@ -133,29 +132,30 @@ def test_chunks_are_all_equal_and_shuffled_by_the_sentence() -> None:
     sentences = [
         f"the {word} dog saw the cat" for word in ("big", "small", "old", "young", "red", "sad", "wild", "hot")
     ]
-    found = [chunk_phrases(sentence, tag=toy_tags.tag) for sentence in sentences]
-    assert found == [chunk_phrases(sentence, tag=toy_tags.tag) for sentence in sentences]
+    tag = tagger("DT JJ NN VBD DT NN")
+    found = [chunk_phrases(sentence, tag=tag) for sentence in sentences]
+    assert found == [chunk_phrases(sentence, tag=tag) for sentence in sentences]
     assert {phrase.score for phrases in found for phrase in phrases} == {1.0}
     assert len({phrases[0].text.split()[0] + phrases[0].text[-3:] for phrases in found}) == 3  # any may be the first
     # pinned: the order is the same in every process and on every machine
     assert [phrase.text for phrase in found[0]] == ["the cat", "the big dog", "saw"]
 
 
-def test_chunk_spans_of_the_toy_world_are_its_roles() -> None:
+@pytest.mark.usefixtures("nltk_tagger")
+def test_nearly_all_chunks_of_the_toy_world_are_its_roles() -> None:
     """An independent witness: where the grammar of the toy world put its participants and its verbs."""
-    checked = 0
+    right = list[bool]()
     for number, scene in enumerate(scenes("test", "chunks", 400)):
         sentence = render(scene, Random(number))
-        places = sorted((phrase.start, phrase.end) for phrase in chunk_phrases(sentence.text, tag=toy_tags.tag))
+        places = sorted((phrase.start, phrase.end) for phrase in chunk_phrases(sentence.text))
         assert all(end <= start for (_, end), (start, _) in pairwise(places))
         for role, start, end in sentence.spans:
             words = sentence.text[start:end].split()
             if role in ("theme", "recipient", "tool") and not {"of", "who", "that"} & set(words):
-                assert (start, end) in places, (sentence.text, role)
-                checked += 1
+                right.append((start, end) in places)
             if role == "event":
-                assert sum(a <= start < b for a, b in places) == 1, (sentence.text, role)
-    assert checked > 300
+                right.append(sum(a <= start < b for a, b in places) == 1)
+    assert sum(right) > 0.97 * len(right) > 700  # the tagger errs now and then
 
 
 def test_a_letter_and_its_marks_are_one_character_in_every_script() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from itertools import pairwise
-from math import log
 
 import numpy as np
 import pytest
 
 from sentlab.encoder import Encoder
-from sentlab.text.words import BM25, K1, B, word_boundaries, word_places
+from sentlab.text.words import word_boundaries, word_places
 
 
 def words(text: str, pieces: list[str] | None = None) -> list[str]:
@@ -84,12 +83,3 @@ def test_composed_and_decomposed_text_have_the_same_words() -> None:
 def test_places_of_words_are_characters() -> None:
     text = "isn't  it, \u732b\u597d?"
     assert [text[a:b] for a, b in word_places(text)] == ["isn't", "it", ",", "\u732b", "\u597d", "?"]
-
-
-def test_bm25_scores_are_those_of_the_formula() -> None:
-    index = BM25(["a cat sleeps", "A dog, a dog barks!", "rain", "snow falls"])
-    weight, mean = log((4 - 1 + 0.5) / (1 + 0.5)), (3 + 5 + 1 + 2) / 4  # "dog" is in one text of four
-    expected = weight * 2 / (2 + K1 * (1 - B + B * 5 / mean))
-    assert index.scores("Dog?").tolist() == pytest.approx([0, expected, 0, 0], rel=1e-5)
-    assert not index.scores("?!").any()
-    assert not index.scores("whale").any()
