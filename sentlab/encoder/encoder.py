@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -44,10 +43,6 @@ class Encoder(nn.Module):
         default_prompt_name: the prompt that `encode` puts before each text. `forward` and `encode_tokens` do not.
         trainings: notes of `fit` for the model card, one a training.
     """
-
-    # The evaluators of sentence-transformers ask for these two, and for `encode`, `encode_query` and `similarity`.
-    similarity_fn_name = "cosine"
-    model_card_data = SimpleNamespace(set_evaluation_metrics=lambda *_, **__: None)
 
     def __init__(
         self,
@@ -115,7 +110,10 @@ class Encoder(nn.Module):
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
     def to_sentence_transformer(self) -> SentenceTransformer:
-        """Make a SentenceTransformer that gives the same vectors: a copy, on the same device, without the head."""
+        """Make a SentenceTransformer that gives the same vectors: a copy, on the same device, without the head.
+
+        It is what their evaluators and `mteb.evaluate` take.
+        """
         from sentence_transformers import SentenceTransformer
 
         with tempfile.TemporaryDirectory() as folder:
@@ -224,13 +222,10 @@ class Encoder(nn.Module):
         progress: bool | None = None,
         precision: str | None = None,
         prompt: str | None = None,
-        prompt_name: str | None = None,
         normalize_embeddings: bool = False,
         batch_size: int | None = None,
         show_progress_bar: bool | None = None,
-        convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
-        truncate_dim: None = None,
     ) -> Any:
         """Encode n texts: float32 (n, D), in their order. No gradient, no dropout, and no state changes.
 
@@ -241,20 +236,14 @@ class Encoder(nn.Module):
             progress: show a bar. None shows one after three seconds. TQDM_DISABLE=1 in the environment hides every bar.
             precision: "float32" or "bfloat16"; None: bfloat16 on CUDA, else float32. "bfloat16" is faster where a CPU
                 has AMX. With AVX512-BF16 alone it can be slower: measure it. Other CPUs warn, and compute in float32.
-            prompt: words to put before each text; None: those that `prompt_name` names, or else the attribute `prompt`.
+            prompt: words to put before each text; None: the attribute `prompt`.
 
-        The rest is what sentence-transformers' evaluators say: `normalize_embeddings` is `normalize`,
-        `show_progress_bar` is `progress`, `batch_size` bounds the tokens to so many texts of max_length, and
-        `convert_to_tensor` returns a tensor on `device`.
+        The last four are those of sentence-transformers: `normalize_embeddings` is `normalize`, `show_progress_bar` is
+        `progress`, `batch_size` bounds the tokens to so many texts of max_length, and `convert_to_tensor` returns a
+        tensor on `device`.
         """
-        if truncate_dim is not None:
-            raise ValueError("encode cuts no vectors (truncate_dim); take vectors[:, :n]")
         unique, inverse = distinct(checked(texts))
         unit = (normalize_embeddings or self.normalize) if normalize is None else normalize
-        if prompt is None:
-            if prompt_name is not None and prompt_name not in self.prompts:
-                raise ValueError(f"no prompt is named {prompt_name!r}; this encoder has {sorted(self.prompts)}")
-            prompt = self.prompt if prompt_name is None else self.prompts[prompt_name]
         if batch_size is not None and tokens_per_batch is None:
             tokens_per_batch = min(inference.token_budget(self.device), batch_size * self.max_length)
         progress = show_progress_bar if progress is None else progress
@@ -264,30 +253,12 @@ class Encoder(nn.Module):
             result = self(batch.input_ids, batch.attention_mask).float()
             return (F.normalize(result, dim=-1) if unit else result).cpu().numpy()
 
-        prompted = [prompt + text for text in unique]
+        before = self.prompt if prompt is None else prompt
+        prompted = [before + text for text in unique]
         for batch, result in computed(self, pooled, prompted, tokens_per_batch, progress, precision):
             vectors[batch.rows] = result
-        if convert_to_numpy and not convert_to_tensor:
-            return vectors[inverse]
-        tensor = torch.from_numpy(vectors[inverse]).to(self.device)
-        return tensor if convert_to_tensor else list(tensor)
-
-    def encode_query(self, texts: Iterable[str], **keywords: Any) -> Any:
-        """Call `encode` with the prompt "query" where there is one, unless a `prompt_name` is given."""
-        return self._encode_as(("query",), texts, **keywords)
-
-    def encode_document(self, texts: Iterable[str], **keywords: Any) -> Any:
-        """Call `encode` with the first of the prompts "document", "passage" and "corpus"; see `encode_query`."""
-        return self._encode_as(("document", "passage", "corpus"), texts, **keywords)
-
-    def _encode_as(self, names: Sequence[str], texts: Iterable[str], **keywords: Any) -> Any:
-        fallback = next((name for name in names if name in self.prompts), None)
-        return self.encode(texts, **keywords | {"prompt_name": keywords.get("prompt_name") or fallback})
-
-    def similarity(self, a: Any, b: Any) -> Tensor:
-        """Compute the cosine of each of n vectors with each of m: arrays or tensors (n, D), (m, D) -> (n, m)."""
-        a, b = (F.normalize(torch.as_tensor(vectors).float(), dim=-1) for vectors in (a, b))
-        return a @ b.T
+        vectors = vectors[inverse]
+        return torch.from_numpy(vectors).to(self.device) if convert_to_tensor else vectors
 
     def encode_tokens(
         self,
