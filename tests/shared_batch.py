@@ -25,7 +25,7 @@ from sentlab.encoder import Encoder
 from sentlab.methods.universal import task_rows
 from sentlab.text.views import random_crop
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed
-from sentlab.training.fit import Losses
+from sentlab.training.loop import Losses
 
 ROUNDS, SHARE = 2, 4  # batches of a case, and rows of a process in each
 SENTENCES = """

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from sentlab.files import clear, replacing
 from sentlab.training import randomness
-from sentlab.training.config import History
+from sentlab.training.config import History, TrainConfig
 
 if TYPE_CHECKING:  # slow to import
     from accelerate import Accelerator
@@ -29,13 +29,24 @@ FILE = "checkpoint.safetensors"
 
 @dataclass
 class Run:
-    """How far a run has come."""
+    """What a run trains with, and how far it has come."""
 
+    method: Any
+    module: Any  # what computes the method's losses, in all processes together
+    config: TrainConfig
+    optimizer: torch.optim.Optimizer
+    accelerator: Accelerator
+    folder: Path | None
     history: History
     made_by: dict[str, Any] = field(default_factory=dict)  # what decides how it goes, see `describe`
     step: int = 0  # optimiser steps done
     best: dict[str, Tensor] = field(default_factory=dict)  # the method's at the best evaluation, if they are to be kept
     window: list[dict[str, Tensor]] = field(default_factory=list)  # losses of each step that the history still lacks
+
+    @property
+    def steps(self) -> int:
+        """All optimiser steps."""
+        return self.history.settings["steps"]
 
 
 def describe(method: Any, rows: Sequence[Any], settings: Mapping[str, Any], dev: Any, processes: int) -> dict[str, Any]:
@@ -82,16 +93,18 @@ def copy_of(method: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().cpu().clone().contiguous() for name, value in method.state_dict().items()}
 
 
-def save(run: Run, folder: Path, method: nn.Module, optimizer: Any, accelerator: Accelerator) -> None:
-    """Write the checkpoint and the history; the random states of all processes go into the one file."""
+def save(run: Run) -> None:
+    """Write the checkpoint and the history, if there is a folder; the file has the random states of all processes."""
     from accelerate.utils import gather_object
 
-    random_states = gather_object([randomness.read()])
-    if not accelerator.is_main_process:
+    if run.folder is None:
         return
-    tensors = {f"method.{name}": value for name, value in copy_of(method).items()}
+    random_states = gather_object([randomness.read()])
+    if not run.accelerator.is_main_process:
+        return
+    tensors = {f"method.{name}": value for name, value in copy_of(run.method).items()}
     tensors |= {f"best.{name}": value for name, value in run.best.items()}
-    for number, values in optimizer.state_dict()["state"].items():
+    for number, values in run.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{number}.{name}": value.contiguous() for name, value in values.items()}
     about = {
         "step": run.step,
@@ -100,9 +113,9 @@ def save(run: Run, folder: Path, method: nn.Module, optimizer: Any, accelerator:
         "window": [{name: float(value) for name, value in losses.items()} for losses in run.window],
         "random": random_states,
     }
-    with replacing(folder / FILE) as temporary:
+    with replacing(run.folder / FILE) as temporary:
         save_file(tensors, temporary, metadata={name: json.dumps(value) for name, value in about.items()})
-    run.history.save(folder / "history.json")
+    run.history.save(run.folder / "history.json")
 
 
 def prepare(folder: Path, resume: bool, overwrite: bool, accelerator: Accelerator) -> bool:
@@ -122,9 +135,9 @@ def prepare(folder: Path, resume: bool, overwrite: bool, accelerator: Accelerato
     return there and resume
 
 
-def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accelerator) -> None:
+def load(run: Run) -> None:
     """Put all back to where the checkpoint was written, unless it is of another run (a ValueError that says why)."""
-    path = folder / FILE
+    path, method = cast(Path, run.folder) / FILE, run.method
     try:
         with safe_open(path, "pt") as file:
             about = {name: json.loads(value) for name, value in file.metadata().items()}
@@ -143,8 +156,8 @@ def load(run: Run, folder: Path, method: Any, optimizer: Any, accelerator: Accel
     for name, tensor in _below("optimizer.", tensors).items():
         number, key = name.split(".")
         state[int(number)][key] = tensor
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": dict(state)})
-    randomness.restore(about["random"][accelerator.process_index])
+    run.optimizer.load_state_dict(run.optimizer.state_dict() | {"state": dict(state)})
+    randomness.restore(about["random"][run.accelerator.process_index])
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

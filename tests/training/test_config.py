@@ -8,7 +8,7 @@ import pytest
 
 from sentlab.training import TrainConfig
 from sentlab.training.config import Tasks
-from sentlab.training.fit import batch_indices
+from sentlab.training.loop import batch_indices
 
 ROWS = Tasks(("a", "b", "a", "c"), a=range(100, 110), b="xyz", c=[7.0])
 

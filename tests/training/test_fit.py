@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
 from sentlab.training import TrainConfig, fit, set_dropout
-from sentlab.training.fit import as_rows, schedule
+from sentlab.training.loop import as_rows, schedule
 
 
 class Weights(Encoder):

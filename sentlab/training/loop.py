@@ -22,7 +22,6 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.card import training_note
 from sentlab.training import checkpoint, randomness
 from sentlab.training.checkpoint import Run
 from sentlab.training.config import History, Tasks, TrainConfig
@@ -71,8 +70,8 @@ def fit(
 
     Args:
         method: one of `sentlab.methods`, or a module like them.
-        rows: what `method.collate` takes, in any iterable: a list, a `Corpus`, a pandas Series, a generator. A set is
-            taken in sorted order. Of `Tasks`, a batch holds rows of one task.
+        rows: what `method.collate` takes, in any iterable. A set is taken in sorted order. Of `Tasks`, a batch holds
+            rows of one task.
         config: see `TrainConfig`.
         dev: encoder -> score, higher is better; must not look at any test set. It is called before the first step too
             where `keep="dev"` or `eval_every` is set. It cannot change the random state or the pooling.
@@ -80,7 +79,6 @@ def fit(
         resume: go on from the folder's checkpoint if it has one; weights end bit-identical on CPU. The method must be
             made anew, by the same lines.
         overwrite: remove the folder's checkpoint and train afresh.
-
         progress: show a progress bar with the losses.
         on_step: called with (step, method) after each step, to watch what training does; must change nothing. What it
             returns, if anything, is kept with the step in the history's `seen` (`sentlab.watch_geometry`).
@@ -98,84 +96,100 @@ def fit(
         raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
     if dev is None and config.keep == "dev":
         raise ValueError("keep='dev' needs a dev function: pass dev=, or keep='last'")
-    accelerator = _accelerator()
-    rank, processes = accelerator.process_index, accelerator.num_processes
-    if processes > 1:
-        _check_shares(rows, config, processes)
-        method.to(accelerator.device)
-    steps, bfloat16 = config.steps_over(len(rows)), _in_bfloat16(method, config)
-    settings = {"method": type(method).__name__, **asdict(config), "rows": len(rows), "steps": steps}
-    settings["arithmetic"] = "bfloat16" if bfloat16 else "float32"
-    run = Run(History(settings))
-    optimizer = _adamw(method, config)
-    module = accelerator.prepare(Losses(method))  # not the optimiser: an accumulation elsewhere would hold its steps
-    randomness.set_seed(config.seed + rank)
-    if folder is not None:
-        folder = Path(folder).expanduser()
-        run.made_by = checkpoint.describe(method, rows, settings, dev, processes)
-        if checkpoint.prepare(folder, resume, overwrite, accelerator):
-            checkpoint.load(run, folder, method, optimizer, accelerator)
-    method.train()
-    began = time.monotonic() - run.history.seconds
+    run = _start(method, rows, config, dev, folder, resume, overwrite)
+    history, began = run.history, time.monotonic() - run.history.seconds
     first = run.step == 0 and (config.eval_every or config.keep == "dev")
-    unscored = run.step == steps and steps not in [point["step"] for point in run.history.dev]  # as its dev failed
+    unscored = run.step == run.steps and run.steps not in [point["step"] for point in history.dev]  # as its dev failed
     if dev is not None and (first or unscored):
-        _evaluate(run, method, config, dev, accelerator)
-    hidden = {} if progress and accelerator.is_main_process else {"disable": True}  # else TQDM_DISABLE decides
-    bar = tqdm(range(run.step, steps), type(method).__name__, initial=run.step, total=steps, **hidden)
-    for step in bar:
-        for group in optimizer.param_groups:
-            group["lr"] = config.learning_rate * schedule(step, steps, config.warmup, config.decay)
-        begin, count, number = rows.place(step) if isinstance(rows, Tasks) else (0, len(rows), step)
-        mine = (begin + batch_indices(number, count, config))[rank::processes]
-        parts = np.array_split(mine, min(config.accumulate, len(mine)))
-        total: dict[str, Tensor] = {}
-        for part in parts:
-            share = len(part) / len(mine)
-            with contextlib.nullcontext() if part is parts[-1] else accelerator.no_sync(module):
-                batch = method.collate([rows[int(i)] for i in part])
-                with torch.autocast(method.encoder.device.type, torch.bfloat16, enabled=bfloat16):
-                    losses = module(batch)
-                accelerator.backward(share * sum(losses.values()))
-            for name, value in losses.items():
-                total[name] = total.get(name, 0.0) + share * value.detach().float()
-        if processes > 1:  # each has the losses of its own rows
-            total = dict(zip(total, accelerator.reduce(torch.stack([*total.values()]), "mean"), strict=True))
-        norm = accelerator.clip_grad_norm_(method.parameters(), config.max_grad_norm)
-        optimizer.step()
-        optimizer.zero_grad()
-        method.after_step()
-        run.step = step + 1
-        run.window.append(total)
-        last = run.step == steps
+        _evaluate(run, dev)
+    hidden = {} if progress and run.accelerator.is_main_process else {"disable": True}  # else TQDM_DISABLE decides
+    bar = tqdm(range(run.step, run.steps), type(method).__name__, initial=run.step, total=run.steps, **hidden)
+    for _ in bar:
+        norm = _take_step(run, rows)
+        last = run.step == run.steps
         log = last or run.step % LOG_EVERY == 0
         evaluate = dev is not None and (last or (config.eval_every and run.step % config.eval_every == 0))
         save = last or run.step % config.checkpoint_every == 0
         if log or evaluate or save:
             _check_finite(run, norm)
-        run.history.seconds = time.monotonic() - began
+        history.seconds = time.monotonic() - began
         if on_step is not None and (seen := on_step(run.step, method)):
-            run.history.seen.append({"step": run.step, **{name: float(value) for name, value in seen.items()}})
+            history.seen.append({"step": run.step, **{name: float(value) for name, value in seen.items()}})
         if log:
-            run.history.losses.append({"step": run.step, **_means(run.window)})
+            history.losses.append({"step": run.step, **_means(run.window)})
             run.window.clear()
         if evaluate:
-            if last and folder is not None:  # a run is not lost with its last score
-                checkpoint.save(run, folder, method, optimizer, accelerator)
-            _evaluate(run, method, config, dev, accelerator)
+            if last:  # a run is not lost with its last score
+                checkpoint.save(run)
+            _evaluate(run, dev)
         if log:
-            bar.set_postfix(run.history.losses[-1] | ({"dev": run.history.dev[-1]["score"]} if run.history.dev else {}))
-        if save and folder is not None:
-            checkpoint.save(run, folder, method, optimizer, accelerator)
+            bar.set_postfix(history.losses[-1] | ({"dev": history.dev[-1]["score"]} if history.dev else {}))
+        if save:
+            checkpoint.save(run)
     if config.keep == "last":
-        run.history.kept_step = run.step
+        history.kept_step = run.step
     elif run.best:
         method.load_state_dict(run.best)
-    method.encoder.trainings.append(training_note(settings, rows, run.history.dev, run.history.kept_step))
-    if folder is not None and accelerator.is_main_process:
-        run.history.save(folder / "history.json")
+    method.encoder.trainings.append(history.note(rows))
+    if run.folder is not None and run.accelerator.is_main_process:
+        history.save(run.folder / "history.json")
     method.eval()
-    return run.history
+    return history
+
+
+def _start(
+    method: Any, rows: Sequence[Any], config: TrainConfig, dev: Any, folder: Any, resume: bool, overwrite: bool
+) -> Run:
+    """Make the optimiser, seed the random generators, and go on from a checkpoint where `fit` is asked to."""
+    accelerator = _accelerator()
+    processes = accelerator.num_processes
+    if processes > 1:
+        _check_shares(rows, config, processes)
+        method.to(accelerator.device)
+    settings = {"method": type(method).__name__, **asdict(config), "rows": len(rows)}
+    settings |= {"steps": config.steps_over(len(rows)), "arithmetic": _arithmetic(method, config)}
+    optimizer = _adamw(method, config)
+    module = accelerator.prepare(Losses(method))  # not the optimiser: an accumulation elsewhere would hold its steps
+    folder = None if folder is None else Path(folder).expanduser()
+    run = Run(method, module, config, optimizer, accelerator, folder, History(settings))
+    randomness.set_seed(config.seed + accelerator.process_index)
+    if folder is not None:
+        run.made_by = checkpoint.describe(method, rows, settings, dev, processes)
+        if checkpoint.prepare(folder, resume, overwrite, accelerator):
+            checkpoint.load(run)
+    method.train()
+    return run
+
+
+def _take_step(run: Run, rows: Sequence[Any]) -> Any:
+    """Make the optimiser step of one batch, add its losses to the window, and return the gradient's norm."""
+    method, config, accelerator = run.method, run.config, run.accelerator
+    rank, processes = accelerator.process_index, accelerator.num_processes
+    for group in run.optimizer.param_groups:
+        group["lr"] = config.learning_rate * schedule(run.step, run.steps, config.warmup, config.decay)
+    begin, count, number = rows.place(run.step) if isinstance(rows, Tasks) else (0, len(rows), run.step)
+    mine = (begin + batch_indices(number, count, config))[rank::processes]
+    parts = np.array_split(mine, min(config.accumulate, len(mine)))
+    bfloat16 = run.history.settings["arithmetic"] == "bfloat16"
+    total: dict[str, Tensor] = {}
+    for part in parts:
+        share = len(part) / len(mine)
+        with contextlib.nullcontext() if part is parts[-1] else accelerator.no_sync(run.module):
+            batch = method.collate([rows[int(i)] for i in part])
+            with torch.autocast(method.encoder.device.type, torch.bfloat16, enabled=bfloat16):
+                losses = run.module(batch)
+            accelerator.backward(share * sum(losses.values()))
+        for name, value in losses.items():
+            total[name] = total.get(name, 0.0) + share * value.detach().float()
+    if processes > 1:  # each has the losses of its own rows
+        total = dict(zip(total, accelerator.reduce(torch.stack([*total.values()]), "mean"), strict=True))
+    norm = accelerator.clip_grad_norm_(method.parameters(), config.max_grad_norm)
+    run.optimizer.step()
+    run.optimizer.zero_grad()
+    method.after_step()
+    run.step += 1
+    run.window.append(total)
+    return norm
 
 
 def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
@@ -214,12 +228,12 @@ def _accelerator() -> Accelerator:
     return accelerator
 
 
-def _in_bfloat16(method: Any, config: TrainConfig) -> bool:
+def _arithmetic(method: Any, config: TrainConfig) -> str:
     device = method.encoder.device.type
     if config.precision == "bfloat16" and device == "cpu" and not getattr(method, "few_shapes", False):
         # oneDNN keeps 2 x 1,024 kernels, one for each shape of a batch
         raise ValueError('precision="bfloat16" fills gigabytes of memory on a CPU, see TrainConfig: pass "auto"')
-    return config.precision == "bfloat16" or (config.precision == "auto" and device == "cuda")
+    return config.precision if config.precision != "auto" else "bfloat16" if device == "cuda" else "float32"
 
 
 def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
@@ -239,25 +253,26 @@ class Losses(nn.Module):
         self.method, self.forward = method, method.loss
 
 
-def _evaluate(run: Run, method: Any, config: TrainConfig, dev: Any, accelerator: Accelerator) -> None:
+def _evaluate(run: Run, dev: Callable[[Encoder], float]) -> None:
     """Score the encoder, and keep it where it is the best so far."""
     from accelerate.utils import broadcast_object_list
 
     scores: list[Any] = [None]
-    if accelerator.is_main_process:
-        pooling = method.encoder.pooling
+    encoder = run.method.encoder
+    if run.accelerator.is_main_process:
+        pooling = encoder.pooling
         with randomness.kept():
-            scores = [dev(method.encoder)]
-        method.encoder.pooling = pooling  # whatever vector dev has looked at
+            scores = [dev(encoder)]
+        encoder.pooling = pooling  # whatever vector dev has looked at
     score = float(broadcast_object_list(scores)[0])
-    method.train()  # whatever mode dev left it in
+    run.method.train()  # whatever mode dev left it in
     if not math.isfinite(score):
         raise FloatingPointError(f"dev returned {score} at step {run.step}: check the dev function and its rows")
-    history, best = run.history, run.history.best_dev
-    history.dev.append({"step": run.step, "score": score})
+    best = run.history.best_dev
+    run.history.dev.append({"step": run.step, "score": score})
     if best is None or score > best:
-        history.kept_step = run.step
-        run.best = checkpoint.copy_of(method) if config.keep == "dev" else {}
+        run.history.kept_step = run.step
+        run.best = checkpoint.copy_of(run.method) if run.config.keep == "dev" else {}
 
 
 def _check_finite(run: Run, norm: Any) -> None:
