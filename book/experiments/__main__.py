@@ -19,7 +19,9 @@ import re
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -29,28 +31,19 @@ from sentlab.encoder import Encoder
 from sentlab.files import replacing
 from tqdm import tqdm
 
-from experiments import plan, records, widgets
-from experiments.cost import cost
-from experiments.dropout import dropout
-from experiments.leaderboard import leaderboard
-from experiments.maps import sentence_map
+from experiments import records, widgets
 from experiments.page import export
-from experiments.run import run
-from experiments.scorecard import scorecard
-from experiments.search import search, sweep
-from experiments.williams import williams_tests
 
-PROGRAMS: dict[str, Callable[..., Any]] = {
-    "run": run, "sweep": sweep, "search": search, "williams": williams_tests, "leaderboard": leaderboard,
-    "scorecard": scorecard, "cost": cost, "dropout": dropout, "map": sentence_map,
-}  # fmt: skip
+PROGRAMS = {kind: program.split(".") for kind, (program, _) in records.KINDS.items() if program}
 
 
 def execute(record: Any, *, again: bool = False) -> Any:
     """Run a record by the program of its kind, and return it with results."""
     if record.kind not in PROGRAMS:
         raise records.NotRun(f"it has a program of its own: {record.command}")
-    record = PROGRAMS[record.kind](record, **({"again": again} if record.kind in ("run", "sweep", "search") else {}))
+    module, name = PROGRAMS[record.kind]
+    program = getattr(import_module(f"experiments.{module}"), name)
+    record = program(record, again=again) if record.kind in ("run", "sweep", "search") else program(record)
     if record.kind == "scorecard" and record.settings.picture:
         from experiments import plots  # brings seaborn, which only this needs
 
@@ -59,29 +52,35 @@ def execute(record: Any, *, again: bool = False) -> Any:
     return record
 
 
+def in_order(waiting: Sequence[Any]) -> list[Any]:
+    """Sort records so that each comes after those that it reads."""
+    named = {record.name: record for record in waiting}
+    graph = {name: [other for other in record.needs() if other in named] for name, record in named.items()}
+    return [named[name] for name in TopologicalSorter(graph).static_order()]
+
+
 def run_missing(*, only_list: bool) -> int:
     """Run what has no results, or only list it; return the exit status, 1 where something could not be run."""
-    place, refused = records.folder(), False
-    entries = plan.entries(place)
+    every, refused = records.every(), False
     if only_list:
-        for entry in entries:
-            print(f"{entry.state:8} {entry.name:36} {'' if entry.state == 'done' else entry.record.command}".rstrip())
+        for record in every:
+            print(f"{record.state:8} {record.name:36} {'' if record.state == 'done' else record.command}".rstrip())
     else:
-        missing = plan.in_order([entry for entry in entries if entry.state in ("begun", "missing")])
-        for entry in tqdm(missing, desc="records", unit=" records"):
-            record = records.get(entry.name, place)
-            if plan.entry_of(record).state == "done":  # another process has run it
+        missing = in_order([record for record in every if record.state in ("begun", "missing")])
+        for name in tqdm([record.name for record in missing], desc="records", unit=" records"):
+            record = records.get(name)
+            if record.state == "done":  # another process has run it
                 continue
             try:
                 execute(record)
             except Exception as error:  # the others can still be run
                 refused = True
                 why = f"{type(error).__name__}: {one_line(error)[:400]}"
-                tqdm.write(f"{entry.name} was not run: {why} ({record.command})")
-        entries = plan.entries(place)
-    count = Counter(entry.state for entry in entries)
+                tqdm.write(f"{name} was not run: {why} ({record.command})")
+        every = records.every()
+    count = Counter(record.state for record in every)
     print(f"{count['done']} done, {count['begun']} begun, {count['missing']} missing")
-    print("not run, at paper scale:", ", ".join(entry.name for entry in entries if entry.state == "not run") or "none")
+    print("not run, at paper scale:", ", ".join(record.name for record in every if record.state == "not run") or "none")
     return int(refused)
 
 

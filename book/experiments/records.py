@@ -30,10 +30,20 @@ from experiments import corpora
 
 FOLDER = Path(__file__).parents[1] / "results"
 RUNS, ENCODER = Path("runs"), "encoder"  # below the working directory: runs/NAME has checkpoints, and its encoder
-MODULES = {  # kind -> the module that has its program and its record
-    "run": "run", "sweep": "search", "search": "search", "leaderboard": "leaderboard", "scorecard": "scorecard",
-    "williams": "williams", "cost": "cost", "dropout": "dropout", "map": "maps",
-}  # fmt: skip
+KINDS = {  # kind -> module and function of its program, or "" of a program in `benchmarks`; and what it is
+    "run": ("run.run", "one training, or an encoder evaluated as it is"),
+    "sweep": ("search.sweep", "one run with many settings, or seeds"),
+    "search": ("search.search", "settings that are searched on dev, then several seeds of the best"),
+    "williams": ("williams.williams_tests", "which way to find phrases in contexts is better: Williams's test"),
+    "leaderboard": ("leaderboard.leaderboard", "many recorded encoders on the same tests"),
+    "scorecard": ("scorecard.scorecard", "what the papers claim, and what holds here"),
+    "cost": ("cost.cost", "what their training and encoding take"),
+    "dropout": ("dropout.dropout", "what dropout leaves of encoders before they are trained"),
+    "map": ("maps.sentence_map", "where sentences lie under them, for pictures"),
+    "library": ("", "a library that is searched for phrases in several ways"),
+    "speed": ("", "how fast the package is beside others"),
+}
+PAPER_SCALE = "paper-scale/"  # how the names of records begin that are listed and never started
 PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "nltk")
 
 Number = int | float
@@ -94,6 +104,17 @@ class Record(BaseModel):
         if self.provenance is None:
             raise NotRun(f"{self.name} has no results yet: {self.command}")
         return self.provenance
+
+    def finished(self) -> list[Any]:
+        """Return its results so far: itself, or the finished runs of a sweep or search."""
+        return [self] if self.results else []
+
+    @property
+    def state(self) -> str:
+        """`done` or `begun`; what has no results is `missing`, or `not run` at paper scale."""
+        if not self.finished():
+            return "not run" if self.name.startswith(PAPER_SCALE) else "missing"
+        return "done" if self.done else "begun"
 
     def needs(self) -> list[str]:
         """List the names of the records that its settings name, also by the encoder that one has trained."""
@@ -186,9 +207,8 @@ def get(name: str, place: str | Path | None = None) -> Any:
 
 def record_class(kind: str) -> Any:
     """Import the module of a kind's program, and return the class of its records."""
-    if kind in ("library", "speed"):
-        return Benchmark
-    return getattr(import_module(f"experiments.{MODULES[kind]}"), f"{kind.title()}Record")
+    module = KINDS[kind][0].split(".")[0]
+    return getattr(import_module(f"experiments.{module}"), f"{kind.title()}Record") if module else Benchmark
 
 
 def place_of(path: str | Path) -> dict[str, Any]:
@@ -202,6 +222,12 @@ def names(place: Path) -> list[str]:
     """List the names of all records in a folder."""
     every = (path.relative_to(place).with_suffix("") for path in place.rglob("*.json"))
     return sorted(path.as_posix() for path in every if not any(part[0] == "." for part in path.parts))  # being written
+
+
+def every(place: Path | None = None) -> list[Any]:
+    """Read the records of a folder of results by name, those at paper scale last."""
+    place = place or folder()
+    return [get(name, place) for name in sorted(names(place), key=lambda name: (name.startswith(PAPER_SCALE), name))]
 
 
 def load(pattern: str = "*", place: str | Path | None = None) -> list[Any]:

@@ -3,56 +3,41 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from html import escape
-from itertools import groupby
 from urllib.parse import quote
 
 import pandas as pd
 
 from experiments import runs, tables
-from experiments.plan import Entry
-from experiments.records import Record
+from experiments.records import KINDS, PAPER_SCALE, Record
 from experiments.run import RunRecord, RunSettings
-from experiments.search import shown, varied
+from experiments.search import Experiment, shown, varied
 
-KINDS = {
-    "run": "one training, or an encoder evaluated as it is",
-    "sweep": "one run with many settings, or seeds",
-    "search": "settings that are searched on dev, then several seeds of the best",
-    "williams": "which way to find phrases in contexts is better: Williams's test",
-    "leaderboard": "many recorded encoders on the same tests",
-    "scorecard": "what the papers claim, and what holds here",
-    "cost": "what their training and encoding take",
-    "dropout": "what dropout leaves of encoders before they are trained",
-    "map": "where sentences lie under them, for pictures",
-    "library": "a library that is searched for phrases in several ways",
-    "speed": "how fast the package is beside others",
-}
-SEVERAL = ("sweep", "search")  # kinds of which a record has runs
-FIND = """
+FIND = """<input id='find' type='search' oninput="
 const words = this.value.toLowerCase().split(/\\s+/);
-for (const row of document.querySelectorAll('#all-records .record')) {
+for (const row of document.querySelectorAll('#all-records tbody tr')) {
   const text = row.textContent.toLowerCase();
   row.hidden = !words.every(word => text.includes(word));
-}"""
+}" placeholder='find: words such as ptbert, seed or wiki1m' aria-label='show the records that hold these words'>"""
 
 
-def kinds(entries: Sequence[Entry]) -> pd.DataFrame:
+def kinds(every: Sequence[Record]) -> pd.DataFrame:
     """Return a table with one row per kind of record: what it is, and how many there are."""
-    rows = [{"kind": entry.record.kind, "records": 1, "with results": bool(entry.runs)} for entry in entries]
+    rows = [{"kind": record.kind, "records": 1, "with results": bool(record.finished())} for record in every]
     table = pd.DataFrame(rows).groupby("kind").sum().loc[list(KINDS)]
-    table.insert(0, "what", list(KINDS.values()))
+    table.insert(0, "what", [what for _, what in KINDS.values()])
     return table
 
 
-def machines(entries: Sequence[Entry]) -> pd.DataFrame:
+def machines(every: Sequence[Record]) -> pd.DataFrame:
     """Return a table with one row per device and set of libraries: how many runs it made, in how many hours.
 
     Each run counts once, also where several sweeps share it.
     """
     rows = []
-    for source in {run.name: run.source for entry in entries for run in entry.runs}.values():
+    for source in {run.name: run.source for record in every for run in record.finished()}.values():
         libraries = ", ".join(f"{name} {source.versions[name]}" for name in ("python", "torch", "transformers"))
         rows.append({"device": source.device, "libraries": libraries, "runs": 1, "hours": source.seconds / 3600})
     table = pd.DataFrame(rows).groupby(["device", "libraries"], as_index=False).sum()
@@ -60,28 +45,58 @@ def machines(entries: Sequence[Entry]) -> pd.DataFrame:
     return pd.concat([table, pd.DataFrame([total]).astype({"runs": int})])
 
 
-def listing(entries: Sequence[Entry]) -> str:
+def listing(every: Sequence[Record]) -> str:
     """Return all records by method as HTML: settings in words, scores, time, and the command that fills each.
 
     Every record and every run of a sweep has the id `record-NAME`, to which `tables.linked` leads. Links to files start
     at `results/`.
     """
-    ids: set[str] = set()  # each is given once, though sweeps share runs
-    body = ""
-    for group, of_group in groupby(sorted(entries, key=lambda entry: (entry.at_paper_scale, _group(entry))), _group):
-        body += f"<tbody><tr><th colspan='5'>{escape(group)}</th></tr></tbody>"
-        body += "".join(_record(entry, ids) for entry in of_group)
-    heads = "".join(f"<th>{head}</th>" for head in ("record", "what", "dev", "test", "time, date, device"))
-    return (
-        f"<input id='find' type='search' oninput=\"{escape(FIND)}\""
-        " placeholder='find: words such as ptbert, seed or wiki1m'"
-        " aria-label='show the records that hold these words'>"
-        f"<table id='all-records'><thead><tr>{heads}</tr></thead>{body}</table>"
-    )
+    ordered = sorted(every, key=lambda record: (record.name.startswith(PAPER_SCALE), method_of(record)))
+    with pd.option_context("display.max_colwidth", None):
+        table = pd.DataFrame(map(row_of, ordered)).to_html(table_id="all-records", index=False, escape=False, border=0)
+    seen: set[str] = set()
+
+    def once(anchor: re.Match[str]) -> str:  # sweeps share runs
+        new = anchor[0] not in seen
+        seen.add(anchor[0])
+        return anchor[0] if new else ""
+
+    return FIND + re.sub(r' id="record-[^"]*"', once, table)
 
 
-def _main_scores(run: RunRecord) -> tuple[float, str, float]:
-    """The dev score of a run, the name of its main test, and the score there; NaN where there is none."""
+def row_of(record: Record) -> dict[str, str]:
+    """Return the cells of a record, as HTML."""
+    finished, settings = record.finished(), common_settings(record)
+    cell = f"<b>{link(record.name)}</b><br><code>{escape(record.command)}</code>"
+    if isinstance(record, Experiment) and finished:
+        of = "" if record.done else f" of {len(record.planned())}"
+        lines = "".join(f"<li>{run_line(record, run)}</li>" for run in finished)
+        cell += f"<details><summary>{len(finished)}{of} runs</summary><ul>{lines}</ul></details>"
+    row = {"method": escape(method_of(record)), "record": cell, "what": "<br>".join(map(escape, about(record)))}
+    if not finished:
+        missing = "NOT RUN" if record.state == "not run" else "no results yet"
+        return row | {"dev": missing, "test": "–", "time, date, device": "–"}
+    devs, tests, scores = zip(*map(main_scores, finished), strict=True) if settings else ([], [""], [])
+    differ = record.kind == "sweep" and set(record.settings.over) != {"train.seed"}
+    devices = ", ".join(dict.fromkeys(run.source.device for run in finished))
+    spent = time_of([record] if record.results else finished)  # of a search the trials, too
+    made = f"{spent}<br>{max(run.source.date for run in finished)}<br>{escape(devices)}"
+    test = f"{spread(scores, differ)}<br>{escape(tests[0])}"
+    return row | {"dev": spread(devs, differ), "test": test, "time, date, device": made}
+
+
+def run_line(record: Experiment, run: RunRecord) -> str:
+    """Return a run of a sweep or search as HTML: its own settings, scores and time."""
+    names = [*record.settings.over, *(["train.seed"] if record.kind == "search" else [])]
+    label = ", ".join(f"{name}={value}" for name, value in varied(run.settings, names).items())
+    dev, test, score = main_scores(run)
+    step = "" if run.results.kept_step is None else f" (step {run.results.kept_step})"
+    parts = [f"dev {dev:.1f}{step}", *([f"{test} {score:.1f}"] if test else []), time_of([run])]
+    return f"{link(run.name, run.home or run.name, label)}: {escape(', '.join(parts))}"
+
+
+def main_scores(run: RunRecord) -> tuple[float, str, float]:
+    """Return the dev score of a run, the name of its main test, and the score there; NaN where there is none."""
     scores, wanted = runs.scores(run), ["average"]
     for name in run.settings.test[:1]:
         wanted += [name, f"{name} {run.settings.setups[0]} spearman", f"{name} map"]
@@ -89,99 +104,63 @@ def _main_scores(run: RunRecord) -> tuple[float, str, float]:
     return runs.dev_of(run), test, scores.get(test, math.nan)
 
 
-def _group(entry: Entry) -> str:
-    settings = _run_settings(entry.record)
-    if entry.at_paper_scale:
+def method_of(record: Record) -> str:
+    """Return the method that a record is about, or what it is instead."""
+    settings = common_settings(record)
+    if record.name.startswith(PAPER_SCALE):
         return "At the papers' scale"
     return "Comparisons" if settings is None else settings.method.name if settings.method else "No training"
 
 
-def _record(entry: Entry, ids: set[str]) -> str:
-    """The rows of a record: what it is, and below it its command and runs."""
-    inside = ""
-    if entry.record.kind in SEVERAL and entry.runs:
-        lines = "".join(_run(entry, run, ids) for run in entry.runs)
-        of = "" if entry.state == "done" else f" of {entry.planned}"
-        inside = f"<details><summary>{len(entry.runs)}{of} runs</summary><ul>{lines}</ul></details>"
-    cells = "".join(f"<td>{cell}</td>" for cell in (_what(entry), *_results(entry)))
-    return (
-        f"<tbody class='record'{_anchor(entry.name, ids)}><tr><td><b>{_link(entry.name)}</b></td>{cells}</tr>"
-        f"<tr><td colspan='5'><code>{escape(entry.record.command)}</code>{inside}</td></tr></tbody>"
-    )
-
-
-def _run(entry: Entry, run: RunRecord, ids: set[str]) -> str:
-    names = [*entry.record.settings.over, *(["train.seed"] if entry.record.kind == "search" else [])]
-    label = ", ".join(f"{name}={value}" for name, value in varied(run.settings, names).items())
-    dev, test, score = _main_scores(run)
-    step = "" if run.results.kept_step is None else f" (step {run.results.kept_step})"
-    parts = [f"dev {dev:.1f}{step}", *([f"{test} {score:.1f}"] if test else []), _time([run])]
-    return f"<li{_anchor(run.name, ids)}>{_link(run.home or run.name, label)}: {escape(', '.join(parts))}</li>"
-
-
-def _what(entry: Entry) -> str:
-    """What a record is about: the method, what varies, encoder, data, steps and seeds."""
-    record, settings = entry.record, _run_settings(entry.record)
+def about(record: Record) -> list[str]:
+    """Return what a record is about, in lines: the method, what varies, encoder, data, steps and seeds."""
+    settings = common_settings(record)
     if settings is None:
+        parts = record.content()["settings"]
         counted = ("rows", "claims", "encoders", "columns", "tables", "topics", "phrases", "programs")
-        return ", ".join(f"{len(getattr(record.settings, k))} {k}" for k in counted if hasattr(record.settings, k))
-    over = record.settings.over if record.kind in SEVERAL else {}
-    arguments = settings.method.arguments.items() if settings.method else ()
-    what = ", ".join([_group(entry), *(f"{key}={shown(value)}" for key, value in arguments if value is not None)])
-    if chosen_by := getattr(record.settings, "chosen_by", None):
-        what += f", as {chosen_by} has chosen"
+        return [", ".join(f"{len(parts[name])} {name}" for name in counted if name in parts)]
+    over = record.settings.over if isinstance(record, Experiment) else {}
+    arguments = settings.method.arguments if settings.method else {}
+    what = [", ".join(f"{key}={shown(value)}" for key, value in arguments.items() if value is not None)]
+    if record.name.startswith(PAPER_SCALE):
+        what.insert(0, settings.method.name)
     if over:
-        what += f"; over {', '.join(name.split('.')[-1] for name in over)}"
+        what.append(f"over {', '.join(name.split('.')[-1] for name in over)}")
+    if chosen_by := getattr(record.settings, "chosen_by", None):
+        what.append(f"as {chosen_by} has chosen")
     if record.kind == "search" and record.results and record.results.chosen:
-        what += "; chosen: " + ", ".join(f"{k.split('.')[-1]}={value}" for k, value in record.results.chosen.items())
-    parts = [what, f"{settings.encoder.source} ({settings.encoder.pooling})"]
+        chosen = record.results.chosen.items()
+        what.append("chosen: " + ", ".join(f"{name.split('.')[-1]}={value}" for name, value in chosen))
+    what.append(f"{settings.encoder.source} ({settings.encoder.pooling})")
     if settings.method:
-        parts.append(", ".join(dict.fromkeys(map(str, settings.corpora))))
+        what.append(", ".join(dict.fromkeys(map(str, settings.corpora))))
     if train := settings.train:
         length = train.get("steps") or f"epochs: {train.get('epochs', 1.0)}"
         seeds = record.settings.seeds if record.kind == "search" else over.get("train.seed", [train.get("seed", 0)])
-        parts.append(f"{length} × {train.get('batch_size', 64)}, seed {', '.join(map(str, seeds))}")
-    return "<br>".join(map(escape, parts))
+        what.append(f"{length} × {train.get('batch_size', 64)}, seed {', '.join(map(str, seeds))}")
+    return [line for line in what if line]
 
 
-def _results(entry: Entry) -> tuple[str, str, str]:
-    """The dev score of a record, its test score, and when and where it was made."""
-    if not entry.runs:
-        return "NOT RUN" if entry.at_paper_scale else "no results yet", "–", "–"
-    timed = [entry.record] if entry.record.kind == "search" and entry.record.results else entry.runs
-    devices = ", ".join(dict.fromkeys(run.source.device for run in entry.runs))
-    made = f"{_time(timed)}<br>{max(run.source.date for run in entry.runs)}<br>{escape(devices)}"
-    if _run_settings(entry.record) is None:
-        return "–", "–", made
-    devs, tests, scores = zip(*map(_main_scores, entry.runs), strict=True)
-    differ = entry.record.kind == "sweep" and set(entry.record.settings.over) != {"train.seed"}
-    return _spread(devs, differ), f"{_spread(scores, differ)}<br>{escape(tests[0])}", made
-
-
-def _spread(values: Sequence[float], differ: bool) -> str:
-    """Of several runs: mean and deviation over seeds, or the range where they differ in more."""
+def spread(values: Sequence[float], differ: bool) -> str:
+    """Write the mean and deviation of several runs over seeds, or their range where they differ in more."""
     known = [value for value in values if not math.isnan(value)]
     if differ and known:
         return f"{min(known):.1f} to {max(known):.1f}"
     return tables.shown([{"score": value} for value in known])["score"] if known else "–"
 
 
-def _run_settings(record: Record) -> RunSettings | None:
-    """Of a run, or what the runs of a sweep or a search have in common."""
-    return record.settings.run if record.kind in SEVERAL else record.settings if record.kind == "run" else None
+def common_settings(record: Record) -> RunSettings | None:
+    """Return the settings of a run, or what the runs of a sweep or a search have in common."""
+    return getattr(record.settings, "run", record.settings if record.kind == "run" else None)
 
 
-def _anchor(name: str, ids: set[str]) -> str:
-    new = name not in ids
-    ids.add(name)
-    return f' id="record-{escape(name)}"' if new else ""
+def link(name: str, file: str = "", label: str = "") -> str:
+    """Return a link to the file of a record or run, relative to the page, with the id that leads here."""
+    address = f"results/{quote(file or name)}.json"
+    return f'<a id="record-{escape(name)}" href="{address}">{escape(label or name)}</a>'
 
 
-def _link(name: str, label: str = "") -> str:
-    """A link to the file of a record, relative to the page."""
-    return f'<a href="results/{quote(name)}.json">{escape(label or name)}</a>'
-
-
-def _time(records: Sequence[Record]) -> str:
+def time_of(records: Sequence[Record]) -> str:
+    """Write how long records took."""
     seconds = sum(record.source.seconds for record in records)
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -97,6 +97,13 @@ class Experiment(Record):
         """Return the settings of these runs."""
         return [with_values(self.settings.run, values) for values in self.values()]
 
+    def finished(self) -> list[RunRecord]:
+        """Return its finished runs; none where a search has yet to choose their settings."""
+        try:
+            return runs_of(self, so_far=True)
+        except NotRun:
+            return []
+
     def having(self, where: Mapping[str, Any]) -> list[RunSettings]:
         """Return the settings of the runs with these values, of a search also of its runs with values not chosen."""
 

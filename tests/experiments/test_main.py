@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from experiments import __main__ as command
-from experiments import plan, records
+from experiments import records
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_sweep_is_resumed(raw: dict[str, Any]) -> None:
     assert command.main(["sweep", "both"]) == 0
     whole = json.loads(path.read_text())
     path.write_text(json.dumps(whole | {"runs": whole["runs"][:1]}))
-    assert plan.entry_of(records.get("both")).state == "begun"
+    assert records.get("both").state == "begun"
     assert command.main(["sweep", "both"]) == 0
     assert [run["results"] for run in json.loads(path.read_text())["runs"]] == [run["results"] for run in whole["runs"]]
 
@@ -67,10 +67,9 @@ def test_what_is_missing_is_run_in_order_and_what_cannot_be_is_named(
     columns = {"words": [{"corpus": "toy-words"}]}
     board = {"rows": {"b": {"record": "b"}, "mean": {"record": "b", "pooling": "mean"}}, "columns": columns}
     write("a", board | {"max_length": 8, "resamples": 10, "seed": 0}, "leaderboard")
-    entries = plan.entries(records.FOLDER)
-    assert [entry.name for entry in entries][-1] == "paper-scale/large"
-    assert entries[-1].state == "not run"
-    order = [entry.name for entry in plan.in_order(entries)]
+    every = records.every()
+    assert (every[-1].name, every[-1].state) == ("paper-scale/large", "not run")
+    order = [record.name for record in command.in_order(every)]
     assert order.index("a") > order.index("b") < order.index("no-encoder")
     assert command.main(["results", "--list"]) == 0
     assert not records.get("b").done
