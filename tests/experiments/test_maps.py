@@ -23,7 +23,7 @@ from experiments.maps import (
     turned,
 )
 from experiments.toy import Scene, scenes
-from experiments.toy.lexicon import SENSES, plural
+from experiments.toy.lexicon import PLURALS, SENSES
 from experiments.widgets import map_numbers
 from sklearn.decomposition import PCA
 
@@ -41,7 +41,7 @@ def tells(text: str, scene: Scene) -> bool:
     words = f" {text.lower().rstrip('.')} "
     taking_part = [filler for filler in (scene.agent, scene.theme, scene.recipient) if filler]
     named = [SENSES[filler].words for filler in taking_part]
-    return all(any(f" {w} " in words or f" {plural(w)} " in words for w in options) for options in named)
+    return all(any(f" {w} " in words or f" {PLURALS[w]} " in words for w in options) for options in named)
 
 
 def test_sentences_are_wordings_of_scenes_with_other_participants() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from experiments.toy.lexicon import SENSES, ancestors, article, asset, inflect, plural
+from experiments.toy.lexicon import FORMS, PLURALS, SENSES, ancestors, article, asset
 from experiments.toy.scene import Scene, refill
 
 Chunks = list[str | tuple[str, str]]  # words, or a role and its words, in the order in which they are said
@@ -137,7 +137,7 @@ class Speaker:
         if adjective and self.postnominal and ends and mark != "-":
             tail = f" {self.pronoun(role)} {self.be(role)} {adjective}"
             adjective = ""
-        phrase = f"{adjective} {plural(noun) if counted else noun}".strip()
+        phrase = f"{adjective} {PLURALS[noun] if counted else noun}".strip()
         if counted:
             determiner = self.word("count")[1]
         elif mark == "-":
@@ -166,7 +166,7 @@ class Speaker:
             auxiliary, form = self.be(subject) + negation, "ing"
         elif negation:
             auxiliary, form = ("did" if past else "do" if many else "does") + negation, "base"
-        return [auxiliary, *([self.manner] if self.middle else []), ("event", inflect(verb, form))]
+        return [auxiliary, *([self.manner] if self.middle else []), ("event", FORMS[verb][form])]
 
     def objects(self, *, theme: bool = True, dative: bool = False, last: bool = False) -> Chunks:
         """Return what follows an active verb: theme and recipient, or, with `dative`, recipient and theme."""
@@ -210,7 +210,7 @@ class Speaker:
             chunks += [self.frame.converse_preposition, self.noun("agent")]
         elif form == "there is":
             chunks = ["there", self.be("agent"), self.noun("agent", False)]
-            chunks += [("event", inflect(self.word("event")[1], "ing")), *self.objects(last=not after)]
+            chunks += [("event", FORMS[self.word("event")[1]]["ing"]), *self.objects(last=not after)]
         elif form == "cleft agent":
             chunks = ["it", self.be(), self.noun("agent"), self.pronoun("agent")]
             chunks += [*self.verb("agent"), *self.objects()]
@@ -277,10 +277,10 @@ def ask(scene: Scene, kind: str, rng: Random, *, unlike: Sentence | None = None)
     if "passive" in form:
         theme, was = speaker.noun("theme"), speaker.be("theme")
         chunks: Chunks = [theme, was] if "clause" in form else [was, theme]
-        chunks += [("event", inflect(verb, "participle")), *speaker.objects(theme=False), *speaker.by()]
+        chunks += [("event", FORMS[verb]["participle"]), *speaker.objects(theme=False), *speaker.by()]
     else:
         agent: Chunks = [speaker.noun("agent")] if kind not in ("how", "who") else []
         plain = kind == "how" or (form == "direct" and kind != "who")
         chunks = ["did"] if plain and agent else []
-        chunks += [*agent, ("event", verb if plain else inflect(verb, "past")), *speaker.objects()]
+        chunks += [*agent, ("event", verb if plain else FORMS[verb]["past"]), *speaker.objects()]
     return speaker.join([opener, *chunks, *after], form, "?")

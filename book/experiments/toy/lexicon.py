@@ -1,25 +1,27 @@
-"""The words of the toy world: senses with synonyms, hypernyms and opposites, event frames, and inflection.
+"""The words of the toy world: senses with synonyms, hypernyms and opposites, event frames, and inflected forms.
 
-Everything is read from the plain text files of `experiments/assets/toy`, which explain their own format and are meant
-to be edited. A sense is named by a letter for its kind and its first word: `n/car` (noun), `v/repair` (event), `a/red`
-(adjective) and `c/in the garden` (circumstance: manner, place, time, number); `n/#vehicle` is a heading.
+Everything is read from the files of `experiments/assets/toy`, which are meant to be edited: a sense a line in
+`words.tsv`, the forms of verbs in `verbs.tsv`, and events in `frames.ini`. A sense is named by a letter for its kind
+and its first word: `n/car` (noun), `v/repair` (event), `a/red` (adjective) and `c/in the garden` (circumstance: manner,
+place, time, number); `n/#vehicle` is a heading.
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator
 from configparser import ConfigParser, SectionProxy
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets" / "toy"
-WORD_FILES = {"n": "nouns.txt", "a": "adjectives.txt", "c": "circumstances.txt"}
 ROLES = {"agent": "n", "theme": "n", "recipient": "n", "tool": "n", "manner": "c", "place": "c"}  # and what fills them
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Sense:
     """One meaning: its interchangeable words, the sense above it, its opposite, and what grammar must know of it.
 
@@ -37,7 +39,7 @@ class Sense:
     opposite: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Frame:
     """An event type: for every role the senses that may fill it (none: the frame has no such role), and its grammar."""
 
@@ -60,27 +62,14 @@ def _items(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _senses(letter: str) -> Iterator[Sense]:
-    """The senses of one word file; a heading in square brackets is the hypernym of its lines."""
-    section, parent, kinds = "", "", tuple[str, ...]()
-    for line in asset(WORD_FILES[letter]):
-        if line[0] in "[(":
-            heading, rest = re.split(r"[\])]", line[1:], maxsplit=1)
-            name, _, above = (part.strip() for part in heading.partition("<"))
-            words, _, suiting = rest.partition("|")
-            section, kinds = name.rstrip("*"), tuple(suiting.split())
-            parent = f"{letter}/#{section}" if line[0] == "[" else ""
-            if parent:
-                above = f"{letter}/#{above}" if above else ""
-                yield Sense(parent, _items(words), above, section, name[len(section) :], kinds)
-        else:
-            left, _, opposite = (part.strip() for part in line.partition("~"))
-            first, *others = _items(left)
-            word = first.rstrip("*+-!<")
-            mark = "<" if left.endswith("<") else first[len(word) :]
-            words = (word, *(other.rstrip("<") for other in others))
-            opposite = f"{letter}/{opposite}" if opposite else ""
-            yield Sense(f"{letter}/{word}", words, parent, section, mark, kinds, opposite)
+def _table(name: str) -> list[dict[str, str]]:
+    with (ASSETS / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def _sense(row: dict[str, str]) -> Sense:
+    kinds = tuple(row["kinds"].split())
+    return Sense(row["sense"], _items(row["words"]), row["above"], row["section"], row["mark"], kinds, row["opposite"])
 
 
 def _events(frames: ConfigParser) -> Iterator[Sense]:
@@ -96,11 +85,11 @@ def _events(frames: ConfigParser) -> Iterator[Sense]:
 
 def ancestors(name: str) -> list[str]:
     """List the sense itself, its hypernym, the hypernym of that one, and so on."""
-    chain = []
+    names = []
     while name:
-        chain.append(name)
+        names.append(name)
         name = SENSES[name].parent
-    return chain
+    return names
 
 
 def _fillers(text: str, letter: str, block: SectionProxy) -> Iterator[str]:
@@ -124,56 +113,16 @@ def _frame(name: str, block: SectionProxy) -> Frame:
 
 _BLOCKS = ConfigParser(interpolation=None)
 _BLOCKS.read(ASSETS / "frames.ini", encoding="utf-8")
-SENSES = {sense.id: sense for letter in WORD_FILES for sense in _senses(letter)}
-SENSES |= {sense.id: sense for sense in _events(_BLOCKS)}
+_WORDS = _table("words.tsv")
+SENSES = {sense.id: sense for sense in chain(map(_sense, _WORDS), _events(_BLOCKS))}
 FRAMES = {f"v/{name}": _frame(name, _BLOCKS[name]) for name in _BLOCKS.sections()}
-IRREGULAR = {(kind, word): forms for kind, word, *forms in map(str.split, asset("irregular.txt"))}
-for _sense in SENSES.values():
-    if _sense.opposite:  # the other's, too, unless it has its own
-        SENSES[_sense.opposite].opposite = SENSES[_sense.opposite].opposite or _sense.id
-
-
-def inflect(verb: str, form: str) -> str:
-    """Put a verb, or a verb with its particle, into the form `base`, `s`, `ing`, `past` or `participle`."""
-    word, space, particle = verb.partition(" ")
-    if form == "s":
-        word = "has" if word == "have" else _add_s(word)
-    elif form == "ing":
-        stem = word[:-2] + "y" if word.endswith("ie") else word[:-1] if re.search("[^eoy]e$", word) else _double(word)
-        word = stem + "ing"
-    elif form in ("past", "participle"):
-        irregular = IRREGULAR.get(("verb", word))
-        word = irregular[form == "participle"] if irregular else _add_ed(word)
-    return word + space + particle
-
-
-def _double(word: str) -> str:
-    """Double the last consonant of a one-syllable word that ends in one vowel and one consonant."""
-    return word + word[-1] if re.fullmatch("(?:qu|[^aeiou])*[aeiou][bdgklmnprt]", word) else word
-
-
-def _add_s(word: str) -> str:
-    if re.search("(?:s|x|z|ch|sh|[^aeiou]o)$", word):
-        return word + "es"
-    return word[:-1] + "ies" if re.search("[^aeiou]y$", word) else word + "s"
-
-
-def _add_ed(word: str) -> str:
-    if word.endswith("e"):
-        return word + "d"
-    return word[:-1] + "ied" if re.search("[^aeiou]y$", word) else _double(word) + "ed"
-
-
-def plural(noun: str) -> str:
-    """Return the plural of a noun; of several words the last one changes."""
-    *before, word = noun.split(" ")
-    return " ".join([*before, *IRREGULAR.get(("noun", word), [_add_s(word)])])
+PLURALS = dict(chain.from_iterable(zip(_items(row["words"]), _items(row["plurals"]), strict=False) for row in _WORDS))
+FORMS = {row["base"]: row for row in _table("verbs.tsv")}
 
 
 def article(phrase: str) -> str:
     """Return `a` or `an`, as the first sound of the phrase requires."""
-    regular = "an" if phrase[0] in "aeiouAEIOU" else "a"
-    return IRREGULAR.get(("article", phrase.split(" ")[0]), [regular])[0]
+    return "an" if re.match("(?!uniform )[aeiouAEIOU]|hour ", f"{phrase} ") else "a"
 
 
 @cache
@@ -192,7 +141,7 @@ def _groups() -> list[tuple[str, ...]]:
     groups = [sense.words for sense in SENSES.values()]
     for sense in SENSES.values():
         if sense.id[0] == "v":
-            groups += [tuple(inflect(w, form) for w in sense.words) for form in ("s", "ing", "past", "participle")]
+            groups += [tuple(FORMS[w][form] for w in sense.words) for form in ("s", "ing", "past", "participle")]
         elif sense.id[0] == "n" and not sense.mark:
-            groups.append(tuple(plural(w) for w in sense.words))
+            groups.append(tuple(PLURALS[w] for w in sense.words))
     return groups
