@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,6 @@ from sentlab.evaluation import Evaluation
 from sentlab.evaluation import evaluate as evaluate_rows
 from sentlab.evaluation.sts import Correlations, TextEncoder, encode_pairs
 from sentlab.evaluation.words import similarity_result, unknown_words
-from sentlab.text.words import token_starts, word_places
 from sentlab.training.losses import pair_features
 from torch import Tensor
 
@@ -99,13 +98,8 @@ def relatedness_targets(scores: Any) -> np.ndarray:
         >>> relatedness_targets([3.5]).tolist()
         [[0.0, 0.0, 0.5, 0.5, 0.0]]
     """
-    scores = np.asarray(scores, np.float64)
-    lower = np.floor(scores).astype(int)
-    shares = np.zeros((len(scores), BINS + 2))  # of 0, 1, ... 6
-    rows = np.arange(len(scores))
-    shares[rows, lower] = lower + 1 - scores
-    shares[rows, lower + 1] = scores - lower
-    return shares[:, 1:-1].astype(np.float32)
+    apart = np.abs(np.asarray(scores, np.float64)[:, None] - np.arange(1, BINS + 1))
+    return np.maximum(1 - apart, 0).astype(np.float32)
 
 
 def evaluate_identification(
@@ -233,40 +227,19 @@ def vectors_in_context(
 
 def _fitting(encoder: Encoder, context: str, span: tuple[int, int]) -> tuple[int, int]:
     """The character span of the part that fits the encoder, in whole words around the marked one."""
-    # not verbose, or it warns of texts longer than the model takes, which is why they are cut here
-    tokens = partial(tokenized, encoder, add_special_tokens=False, verbose=False)
-    offsets = tokens([context], return_offsets_mapping=True)["offset_mapping"][0]
-    starts = token_starts(context, np.array(offsets, np.int64).reshape(-1, 2))
-    room = budget = encoder.max_length - encoder.tokenizer.num_special_tokens_to_add()
-    before, window = None, _window(context, span, starts, room)
-    while window != before:  # cut off from its neighbours a window may have a token more, so it is measured again
-        surplus = len(tokens([context[slice(*window)]])["input_ids"][0]) - budget
-        if surplus <= 0:
-            break
-        room -= surplus
-        before, window = window, _window(context, span, starts, room)
-    return window
-
-
-def _window(context: str, span: tuple[int, int], starts: np.ndarray, budget: int) -> tuple[int, int]:
-    """The widest window of at most `budget` tokens, which begin at starts (t,), with equally many words on both sides.
-
-    At an end of the context one side has fewer.
-    """
-    words = np.array([word.span() for word in re.finditer(r"\S+", context)], np.int64).reshape(-1, 2)
+    words = np.array([word.span() for word in re.finditer(r"\S+", context)])  # (W, 2)
     marked = np.flatnonzero(_inside(words, span))
-    if not len(marked):  # the span holds nothing but spaces, so no token can be its own
-        return span
-    before = np.searchsorted(starts, [*words[:, 0], len(context)])  # tokens before each word, and all
-    if before[marked[-1] + 1] - before[marked[0]] > budget:  # as where a script has no spaces: in smaller words
-        words = word_places(context)
-        marked = np.flatnonzero(_inside(words, span))
-        before = np.searchsorted(starts, [*words[:, 0], len(context)])
-    reach = np.arange(len(words))
-    low, high = np.maximum(marked[0] - reach, 0), np.minimum(marked[-1] + reach, len(words) - 1)
-    fits = before[high + 1] - before[low] <= budget
-    widest = max(int(fits.sum()) - 1, 0)
-    return int(words[low[widest], 0]), int(words[high[widest], 1])
+    budget = encoder.max_length - encoder.tokenizer.num_special_tokens_to_add()
+
+    def window(reach: int) -> tuple[int, int]:
+        return int(words[max(marked[0] - reach, 0), 0]), int(words[min(marked[-1] + reach, len(words) - 1), 1])
+
+    def tokens(reach: int) -> int:
+        part = context[slice(*window(reach))]
+        # not verbose, or it warns of texts longer than the model takes, which is why they are cut here
+        return len(tokenized(encoder, [part], add_special_tokens=False, verbose=False)["input_ids"][0])
+
+    return window(bisect_right(range(1, len(words)), budget, key=tokens))
 
 
 def _inside(parts: np.ndarray, span: tuple[int, int]) -> np.ndarray:

@@ -287,14 +287,3 @@ def test_public_words_alone_and_in_context(real_data: Path) -> None:
     assert alone.unknown == {"simlex": 0, "scws": 0}
     assert there.unknown == {"scws": 0}
     assert 20 < alone.scores["scws"] < there.scores["scws"] < 70
-
-
-def test_a_long_context_without_spaces_is_cut_around_the_marked_word(encoder: Encoder) -> None:
-    dog = encoder.tokenizer.convert_tokens_to_ids("dog")
-    assert dog != encoder.tokenizer.unk_token_id
-    together, apart = ("\u732b" * 100 + between + "dog" + between + "\u732b" * 100 for between in ("", " "))
-    for context in (together, apart):
-        start = context.index("dog")
-        (vector,), (unknown,) = vectors_in_context(encoder, [context], [(start, start + 3)])
-        assert np.linalg.norm(vector) > 0, context
-        assert not unknown
