@@ -154,7 +154,7 @@ def indexed_words(folder: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     manifest = Manifest.read(folder)
     for extent in manifest.segments:
         segment = Segment(folder, extent, manifest)
-        edges = segment.words[1:-1]
+        edges = segment.first_words[1:-1]
         yield from zip(np.split(segment.vectors, edges), np.split(segment.spans, edges), strict=True)
 
 

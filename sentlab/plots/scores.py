@@ -24,18 +24,16 @@ def sweep(table: pd.DataFrame, score: str, reference: tuple[str, float] | None =
     (setting,) = (name for name in table.columns if name != score)
     if table[setting].isna().any():  # such as a baseline without a view
         table = table.assign(**{setting: ["none" if pd.isna(value) else str(value) for value in table[setting]]})
-    means = table.groupby(setting, sort=False)[score].agg(["mean", "std"])
-    with canvas(1, width=5.4, height=max(3.0, 0.28 * len(means))) as (figure, (axes,)):  # names need a line each
+    dots = {"errorbar": "sd", "color": PALETTE[0], "markersize": 6, "linewidth": 1.5}
+    with canvas(1, width=5.4, height=max(3.0, 0.28 * table[setting].nunique())) as (figure, (axes,)):
         if pd.api.types.is_numeric_dtype(table[setting]):
-            axes.errorbar(means.index, means["mean"], means["std"].fillna(0.0), marker="o", color=PALETTE[0], capsize=3)
-            axes.set(xlabel=setting, ylabel=score, xticks=list(means.index))
+            sns.pointplot(table, x=setting, y=score, ax=axes, native_scale=True, **dots)
+            axes.set(xticks=sorted(table[setting].unique()))
             mark = axes.axhline
-        else:
-            names = means.index.astype(str)
-            axes.errorbar(means["mean"], names, xerr=means["std"].fillna(0.0), fmt="o", color=PALETTE[0], capsize=3)
-            axes.invert_yaxis()
+        else:  # names need a line each
+            sns.pointplot(table.astype({setting: str}), x=score, y=setting, ax=axes, linestyle="none", **dots)
+            axes.set(ylabel="")
             axes.grid(axis="y", alpha=0.3)
-            axes.set(xlabel=score)
             mark = axes.axvline
         if reference:
             mark(reference[1], color=GREY, ls="--", lw=1, label=reference[0])
@@ -55,20 +53,6 @@ def training_curves(runs: Mapping[str, Sequence[Mapping[str, float]]], ylabel: s
         axes.set(xlabel="step", ylabel=ylabel)
         if len(runs) > 1:
             axes.legend(loc="best")
-    return figure
-
-
-def training_losses(losses: Sequence[Mapping[str, float]], names: Sequence[str], ylabel: str) -> Figure:
-    """Draw some of `History.losses` by step: each recorded mean as a faint dot, and their running mean as a line."""
-    table = pd.DataFrame(losses)
-    window = max(5, len(table) // 10)
-    with canvas(1, width=5.4) as (figure, (axes,)):
-        for name, colour in zip(names, cycle(PALETTE), strict=False):
-            axes.plot(table["step"], table[name], ".", color=colour, alpha=0.15, markersize=3)
-            axes.plot(table["step"], table[name].rolling(window, min_periods=1).mean(), color=colour, label=name)
-        axes.set(xlabel="step", ylabel=ylabel)
-        if len(names) > 1:
-            axes.legend()
     return figure
 
 

@@ -36,7 +36,7 @@ def attention(weights: Mapping[str, np.ndarray], tokens: Sequence[str], rows: st
     return figure
 
 
-def span_scores(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
+def span_map(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
     """Draw how far every span of a text lies above the median span in its cosine with a phrase, and frame the best.
 
     Columns are a span's first word, rows its last: single words are on the diagonal, longer spans further below.

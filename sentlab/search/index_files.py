@@ -3,7 +3,7 @@
     phrases.json           the manifest: what the index is, and its segments with their sizes and checksums.
     phrases.lock           held by the process that adds texts, one at a time.
     segment-HEX/vectors    float16 or float32 (W, D), a vector a word: the sum of its tokens' vectors.
-    segment-HEX/lengths    float16 (K, W), as `sentlab.search.shortlist` rounds one over the length of each span.
+    segment-HEX/lengths    float16 (K, W), one over the length of each span, as `rounded_inverses` gives it.
     segment-HEX/spans      int32 (W, 2), a word's characters in its text.
     segment-HEX/kinds      uint8 (W,), as `word_kind` says.
     segment-HEX/words      int64 (n + 1,), each text's first word.
@@ -35,7 +35,7 @@ import torch
 from filelock import FileLock
 
 from sentlab.files import clear, replacing, to_disk, write_json
-from sentlab.search.shortlist import rounded_lengths
+from sentlab.search.spans import inverse_lengths, window
 
 FORMAT = "sentlab phrase index 4"
 MANIFEST, LOCK = "phrases.json", "phrases.lock"
@@ -44,6 +44,8 @@ FILES = ("vectors", "lengths", "spans", "kinds", "words", "bytes", "texts")
 DTYPES = ("float16", "float32")
 SMALL = 2**16  # bytes of a file that is as soon read as mapped
 SECONDS = 60.0  # to wait for another process that adds texts
+CHUNK = 2**13  # words in work at once
+SMALLEST, LARGEST = 2.0**-12, 2.0**15  # what float16 keeps to 11 bits
 
 # Kinds of words, as bits. A hit begins or ends with such a word only where the phrase does: "king", not "of a king,"
 PUNCTUATION, NEVER_FIRST, NEVER_LAST = 1, 2, 4
@@ -62,7 +64,7 @@ OPEN = frozenset(
 
 @dataclass(frozen=True)
 class Extent:
-    """How much a segment holds, the scale of its lengths, and the CRC-32 of each of its files."""
+    """How much a segment holds, the scale of its inverse lengths, and the CRC-32 of each of its files."""
 
     name: str
     texts: int
@@ -115,10 +117,10 @@ class Segment:
         self.extent, self.first_text, self.first_word = extent, first_text, first_word
         self.scale, self._place, self._checked = extent.scale, folder / extent.name, False
         self.vectors = self._mapped("vectors", manifest.dtype, extent.words, manifest.dim)
-        self.lengths = self._mapped("lengths", "float16", manifest.max_size, extent.words)
+        self.inverses = self._mapped("lengths", "float16", manifest.max_size, extent.words)
         self.spans = self._mapped("spans", "int32", extent.words, 2)
         self.kinds = self._mapped("kinds", "uint8", extent.words)
-        self.words = self._mapped("words", "int64", extent.texts + 1)
+        self.first_words = self._mapped("words", "int64", extent.texts + 1)
         self.bytes = self._mapped("bytes", "int64", extent.texts + 1)
         self.texts = self._mapped("texts", "uint8", extent.bytes)
 
@@ -205,18 +207,40 @@ def write_segment(
             spans_file.write(spans.astype(np.int32).tobytes())
             kinds += bytes(word_kind(texts[number][start:end]) for start, end in spans.tolist())
     raw = [text.encode() for text in texts]
-    words, sizes = (np.cumsum([0, *numbers], dtype=np.int64) for numbers in (counts, map(len, raw)))
+    first_words, begins = (np.cumsum([0, *numbers], dtype=np.int64) for numbers in (counts, map(len, raw)))
     vectors = np.fromfile(place / "vectors", manifest.dtype).reshape(-1, manifest.dim)
-    lengths, scale = rounded_lengths(vectors, words, manifest.max_size)
-    (place / "kinds").write_bytes(kinds)
-    (place / "words").write_bytes(words.tobytes())
-    (place / "bytes").write_bytes(sizes.tobytes())
-    (place / "texts").write_bytes(b"".join(raw))
-    (place / "lengths").write_bytes(lengths.tobytes())
+    inverses, scale = rounded_inverses(vectors, first_words, manifest.max_size)
+    arrays = {"kinds": kinds, "words": first_words, "bytes": begins, "texts": b"".join(raw), "lengths": inverses}
+    for name, content in arrays.items():
+        (place / name).write_bytes(content)
     for path in (*place.iterdir(), place, folder):
         to_disk(path)
     checksums = {name: checksum(place / name) for name in FILES}
-    return Extent(place.name, len(texts), int(words[-1]), int(sizes[-1]), scale, checksums)
+    return Extent(place.name, len(texts), int(first_words[-1]), int(begins[-1]), scale, checksums)
+
+
+def rounded_inverses(vectors: np.ndarray, first_words: np.ndarray, max_size: int) -> tuple[np.ndarray, float]:
+    """Compute one over the length of every span's sum, times a scale: float16 (K, W), and the scale.
+
+    It is 0 for a span of length 0, and for one that crosses the end of its text. It is NaN where only the exact pass
+    can tell: the words all but cancel, or the length is far from those of words. `vectors` are (W, D), and
+    `first_words` (n + 1,) each text's first word, and W.
+    """
+    count = len(vectors)
+    rounded = np.zeros((max_size, count), dtype=np.float16)
+    chunks = (np.asarray(vectors[first : first + CHUNK], np.float32) for first in range(0, count, CHUNK))
+    norms = np.concatenate([np.zeros(0), *(np.linalg.norm(chunk, axis=1) for chunk in chunks)])
+    scale = float(np.median(norms[norms > 0])) if (norms > 0).any() else 1.0
+    for first in range(0, count, CHUNK):
+        starts = np.arange(first, min(first + CHUNK, count))
+        chunk = window(torch.from_numpy(vectors), first, len(starts), max_size).float()
+        inverses, cancelled = inverse_lengths(chunk, len(starts), max_size)
+        inverses *= scale
+        inverses[cancelled | (inverses > LARGEST) | ((inverses < SMALLEST) & (inverses > 0))] = torch.nan
+        ends = first_words[np.searchsorted(first_words, starts, side="right")]  # of the words' texts
+        inverses[torch.from_numpy(ends - starts) <= torch.arange(max_size)[:, None]] = 0.0
+        rounded[:, starts] = inverses.numpy()
+    return rounded, scale
 
 
 def copy_index(

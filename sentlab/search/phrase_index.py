@@ -31,8 +31,8 @@ from torch.nn import functional as F
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import checked, progress_bar, strings, tokenized
 from sentlab.search import index_files as files
-from sentlab.search.index_files import FIRST, LAST, Manifest, Segment, word_kind
-from sentlab.search.shortlist import WORDS, best_in
+from sentlab.search.index_files import CHUNK, FIRST, LAST, Manifest, Segment, word_kind
+from sentlab.search.shortlist import best_in
 from sentlab.search.spans import check_sizes
 from sentlab.text.words import tight, token_starts, word_boundaries
 
@@ -138,10 +138,8 @@ class PhraseIndex:
             for group in groups(strings(texts)):
                 extent = files.write_segment(self.folder, group, encode_words(self.encoder, group, precision), now)
                 now = replace(now, segments=(*now.segments, extent))
-                segment = Segment(self.folder, extent, now, len(self), self.words)  # before the manifest names it
                 now.write(self.folder)
-                self._segments.append(segment)
-                self._manifest = now
+                self._follow(now)
                 bar.update(len(group))
 
     def search(
@@ -165,15 +163,11 @@ class PhraseIndex:
             For each phrase its hits by falling similarity, of equals the first text's first.
         """
         queries, words = self._read(checked(phrases))
-        edges = [(each[0], each[-1]) for each in words]
-        barred = [(FIRST & ~word_kind(first), LAST & ~word_kind(last)) if trim else (0, 0) for first, last in edges]
-        order = sorted(range(len(words)), key=barred.__getitem__)  # phrases with equal edges are searched together
-        begins = None if starts is None else [np.asarray(starts[number], np.int64) for number in order]
-        parts = [segment.check() for segment in self._segments]
-        barred = [barred[number] for number in order]
-        best = best_in(parts, queries[order], barred, k, self.min_size, self.max_size, begins)
-        spans = dict(zip(order, best, strict=True))
-        return [[self._hit(*span) for span in spans[number]] for number in range(len(words))]
+        barred = [(FIRST & ~word_kind(each[0]), LAST & ~word_kind(each[-1])) if trim else (0, 0) for each in words]
+        segments = [segment.check() for segment in self._segments]
+        places = None if starts is None else [np.asarray(of_phrase, np.int64) for of_phrase in starts]
+        best = best_in(segments, queries, barred, k, self.min_size, self.max_size, places)
+        return [[self._hit(*span) for span in spans] for spans in best]
 
     def table(self, phrases: Iterable[str], hits: Sequence[Sequence[Hit]], around: int = 60) -> pd.DataFrame:
         """Return a row for each hit that `search` found for the phrases, with `around` characters on either side."""
@@ -199,9 +193,9 @@ class PhraseIndex:
         """
         for segment in self._segments:
             segment.check()
-            ends = np.repeat(segment.words[1:], np.diff(segment.words))  # of each word's text
-            for first in range(0, len(ends), WORDS):
-                starts = np.arange(first, min(first + WORDS, len(ends)))
+            ends = np.repeat(segment.first_words[1:], np.diff(segment.first_words))  # of each word's text
+            for first in range(0, len(ends), CHUNK):
+                starts = np.arange(first, min(first + CHUNK, len(ends)))
                 sums = np.zeros((len(starts), segment.vectors.shape[1]), np.float32)
                 for further in range(size):
                     inside = starts + further < ends[starts]
@@ -274,7 +268,7 @@ class PhraseIndex:
         """The hit that the words [start, end) of the whole index are."""
         segment = self._segments[bisect_right(self._segments, start, key=lambda segment: segment.first_word) - 1]
         first, last = start - segment.first_word, end - segment.first_word - 1
-        text = int(np.searchsorted(segment.words, first, side="right")) - 1
+        text = int(np.searchsorted(segment.first_words, first, side="right")) - 1
         begin, stop = int(segment.spans[first, 0]), int(segment.spans[last, 1])
         return Hit(segment.first_text + text, begin, stop, segment.text(text)[begin:stop], similarity)
 

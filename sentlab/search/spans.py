@@ -26,8 +26,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sentlab.text.words import word_boundaries  # noqa: F401  under this name for users
-
 STEPS = 2**18  # similarities are compared as whole multiples of 1 / STEPS, or equal spans would not tie after rounding
 CANCELLED = 0.1  # of the sum of its tokens' squared lengths: spans whose square is less are summed up as vectors
 SCORES = 2**20  # in memory at once, 4 MB of them
@@ -52,8 +50,8 @@ def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 
         tokens: (T, D), of one text.
         min_size: tokens, or words, of the shortest span.
         max_size: of the longest; it may exceed the text.
-        boundaries: (W + 1,), as `word_boundaries` gives them. Word w is made of the tokens from boundaries[w] to
-            boundaries[w + 1]. Then spans are of whole words and sizes count words. None: spans of tokens.
+        boundaries: (W + 1,), as `sentlab.text.words.word_boundaries` gives them. Word w is made of the tokens from
+            boundaries[w] to boundaries[w + 1], and sizes count words. None: spans of tokens.
 
     Returns:
         score, start and end, (Q,) each, as the tokens' type and on their device: the cosine, the span's first token and
@@ -95,20 +93,19 @@ def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 2
         >>> scores.round(4).tolist()  # a row for each first token; no span of two begins at the last one
         [[1.0, 0.7071], [0.0, -inf]]
     """
-    query = query if isinstance(query, Tensor) else np.asarray(query)
-    unit, units, _ = _prepared(query[None], tokens, min_size, max_size, boundaries)
+    unit, units, _ = _prepared(_tensor(query)[None], tokens, min_size, max_size, boundaries)
     all_scores = unit.new_full((len(units), max_size - min_size + 1), -torch.inf)
     for _, first, scores in scored(unit, units, min_size, max_size):
         all_scores[first : first + scores.shape[2], : len(scores)] = scores[:, 0].T
     return all_scores if isinstance(tokens, Tensor) else all_scores.numpy()
 
 
-def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterator[tuple[slice, int, Tensor]]:
+def scored(queries: Tensor, tokens: Tensor, min_size: int, max_size: int) -> Iterator[tuple[slice, int, Tensor]]:
     """Yield the similarity of every span of a text with every query, a chunk at a time.
 
     Args:
         queries: (Q, D), of length 1 or 0.
-        tokens: (T, D), which slice to arrays or tensors.
+        tokens: (T, D).
 
     Yields:
         Some queries, the first token of a chunk, and the scores of all spans that start in the chunk (K, q, c), -inf
@@ -119,7 +116,7 @@ def scored(queries: Tensor, tokens: Any, min_size: int, max_size: int) -> Iterat
     chunk = min(TOKENS, max(BLOCK, SCORES // (max_size * block) // BLOCK * BLOCK))
     for first in range(0, len(tokens) - min_size + 1, chunk):
         count = min(chunk, len(tokens) - first)
-        part = window(tokens, first, count, max_size, queries)
+        part = window(tokens, first, count, max_size)
         inverse, cancelled = inverse_lengths(part, count, max_size)
         any_cancelled = bool(cancelled.any())
         for begin in range(0, len(queries), block):
@@ -151,38 +148,32 @@ def check_sizes(min_size: int, max_size: int) -> None:
 
 def _prepared(
     queries: Any, tokens: Any, min_size: int, max_size: int, boundaries: Any
-) -> tuple[Tensor, Any, Tensor | None]:
+) -> tuple[Tensor, Tensor, Tensor | None]:
     """Check the input; return queries of length 1 (Q, D), what spans are made of (T or W, D), and boundaries."""
     check_sizes(min_size, max_size)
-    tokens = tokens.detach() if isinstance(tokens, Tensor) else np.asarray(tokens)
-    queries = queries if isinstance(queries, Tensor) else np.asarray(queries)
-    dtype = torch.float64 if tokens.dtype in (np.float64, torch.float64) else torch.float32
-    like = torch.empty(0, dtype=dtype, device=tokens.device if isinstance(tokens, Tensor) else None)
-    queries = F.normalize(_part(queries, 0, len(queries), like), dim=1, eps=torch.finfo(dtype).tiny)
+    tokens = _tensor(tokens)
+    tokens = tokens.to(torch.float64 if tokens.dtype == torch.float64 else torch.float32).contiguous()
+    queries = F.normalize(_tensor(queries).to(tokens), dim=1, eps=torch.finfo(tokens.dtype).tiny)
     if not queries.isfinite().all():
         raise ValueError("queries holds values that are nan or infinite")
     if boundaries is None:
         return queries, tokens, None
-    edges = torch.as_tensor(boundaries, dtype=torch.int64, device=like.device)
+    edges = torch.as_tensor(boundaries, dtype=torch.int64, device=tokens.device)
     if edges[0] != 0 or edges[-1] != len(tokens) or (edges.diff() < 1).any():
         raise ValueError(f"boundaries must rise from 0 to the {len(tokens)} tokens, as word_boundaries gives them")
-    places = torch.arange(len(tokens), device=like.device)
-    return queries, F.embedding_bag(places, _part(tokens, 0, len(tokens), like), edges[:-1], mode="sum"), edges
+    places = torch.arange(len(tokens), device=tokens.device)
+    return queries, F.embedding_bag(places, tokens, edges[:-1], mode="sum"), edges
 
 
-def _part(tokens: Any, start: int, end: int, like: Tensor) -> Tensor:
-    """Some of the tokens as a tensor of the type and on the device of another; an array that is ready is not copied."""
-    part = tokens[start:end]
-    if not isinstance(part, Tensor):
-        # a torch tensor must be writable, which a memory-mapped array is not
-        part = torch.from_numpy(np.require(part, np.float64 if like.dtype == torch.float64 else np.float32, ["C", "W"]))
-    return part.detach().to(like).contiguous()
+def _tensor(values: Any) -> Tensor:
+    """Return a tensor as it is, and anything else as one; an array that torch can share is not copied."""
+    return values.detach() if isinstance(values, Tensor) else torch.from_numpy(np.require(values, None, ["C", "W"]))
 
 
-def window(tokens: Any, first: int, count: int, sizes: int, like: Tensor) -> Tensor:
+def window(tokens: Tensor, first: int, count: int, sizes: int) -> Tensor:
     """Return all tokens that are looked at for `count` starts, (count + 2 K + BLOCK, D), with zeros behind the last."""
     reach = count + 2 * sizes + BLOCK
-    part = _part(tokens, first, first + reach, like)
+    part = tokens[first : first + reach]
     return part if len(part) == reach else F.pad(part, (0, 0, 0, reach - len(part)))
 
 

@@ -20,15 +20,6 @@ from sentlab.evaluation.sts import BINS, LEVELS, Geometry
 from sentlab.plots.style import GREY, SCALE
 
 
-def test_loss_curve_shows_every_value_on_a_white_ground() -> None:
-    losses = [{"step": 10 * i, "mlm": 9.0 - i / 10} for i in range(1, 60)]
-    figure = plots.training_losses(losses, ["mlm"], "masked-LM loss")
-    dots, line = figure.axes[0].get_lines()
-    assert dots.get_ydata().tolist() == [row["mlm"] for row in losses]
-    assert line.get_ydata()[-1] == pytest.approx(np.mean([row["mlm"] for row in losses[-5:]]))
-    assert figure.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
-
-
 def geometry(seed: int, **values: float) -> Geometry:
     counts = np.random.default_rng(seed).integers(0, 9, (LEVELS, BINS)).tolist()
     point = {"alignment": 0.2, "uniformity": -2.0} | values
@@ -98,7 +89,7 @@ def test_curves_have_a_panel_a_measurement_and_a_line_a_method() -> None:
 def test_every_span_has_its_cell_and_the_best_one_is_framed() -> None:
     scores = np.array([[0.1, 0.4], [0.2, 0.9], [0.3, -np.inf]])  # of one word and of two, from each word on
     words = ["an", "aged", "horse"]
-    figure = plots.span_scores({"before": scores, "after": 2 * scores}, words)
+    figure = plots.span_map({"before": scores, "after": 2 * scores}, words)
     for axes, times in zip(figure.axes, (1, 2), strict=True):
         drawn = axes.collections[0].get_array().reshape(3, 3)
         assert drawn.mask.tolist() == [[False, True, True], [False, False, True], [True, False, False]]

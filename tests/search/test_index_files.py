@@ -230,8 +230,8 @@ def test_kinds_of_words(encoder: Encoder) -> None:
     index = PhraseIndex(encoder)
     index.add([text, "", "— café and"])
     (segment,) = index._segments
-    words = [segment.text(0)[a:b] for a, b in segment.spans[: segment.words[1]]]
-    words += [segment.text(2)[a:b] for a, b in segment.spans[segment.words[2] :]]
+    words = [segment.text(0)[a:b] for a, b in segment.spans[: segment.first_words[1]]]
+    words += [segment.text(2)[a:b] for a, b in segment.spans[segment.first_words[2] :]]
     assert segment.kinds.tolist() == [word_kind(word) for word in words]
     assert segment.kinds[[0, 2, 3]].tolist() == [6, 0, 1]  # "of", "King", ","
     assert [word_kind(word) for word in ("king", "...", ",", "#", "~", "THE", "of")] == [0, 0, 1, 0, 1, 4, 6]

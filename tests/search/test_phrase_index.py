@@ -281,7 +281,7 @@ def test_span_vectors_are_those_of_the_spans_from_each_word(encoder: Encoder, si
     for texts in (TEXTS[:3], TEXTS[3:]):
         index.add(texts)
     words = np.concatenate([segment.vectors for segment in index._segments]).astype(np.float64)
-    counts = np.concatenate([np.diff(segment.words) for segment in index._segments])
+    counts = np.concatenate([np.diff(segment.first_words) for segment in index._segments])
     ends = np.repeat(counts.cumsum(), counts)
     expected = np.stack([words[i : min(i + size, end)].sum(0) for i, end in enumerate(ends)])
     numbers, vectors = (np.concatenate(both) for both in zip(*index.span_vectors(size), strict=True))

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
 
-from sentlab.search import shortlist
-from sentlab.search.shortlist import Edges, best_in, rounded_lengths
+from sentlab.search import index_files, shortlist
+from sentlab.search.index_files import Segment, rounded_inverses
+from sentlab.search.shortlist import Edges, best_in
 
 K, D = 5, 8
 ANY = (0, 0)
 
 
-class Part:
+class Part(Segment):
     """Texts of made-up words, of two kinds."""
 
     def __init__(self, vectors: np.ndarray, counts: Sequence[int], first_word: int = 0) -> None:
-        self.vectors, self.words, self.first_word = vectors, np.cumsum([0, *counts]), first_word
-        self.lengths, self.scale = rounded_lengths(vectors, self.words, K)
+        self.vectors, self.first_words, self.first_word = vectors, np.cumsum([0, *counts]), first_word
+        self.inverses, self.scale = rounded_inverses(vectors, self.first_words, K)
         self.kinds = np.random.default_rng(first_word).integers(0, 4, len(vectors)).astype(np.uint8)
 
 
@@ -30,7 +32,7 @@ def slowly(
     """Every span, or every one from some places on, one after the other, in float64."""
     spans = []
     for part in parts:
-        for begin, end in zip(part.words[:-1], part.words[1:], strict=True):
+        for begin, end in pairwise(part.first_words.tolist()):
             for start in range(begin, end):
                 if starts is not None and part.first_word + start not in starts:
                     continue
@@ -63,11 +65,12 @@ def vectors(request: pytest.FixtureRequest) -> np.ndarray:
 
 
 @pytest.mark.parametrize("min_size", [1, 2])
-@pytest.mark.parametrize(("words", "places"), [(7, None), (64, None), (5000, None), (64, 600), (64, 8)])
+@pytest.mark.parametrize(("chunk", "places"), [(7, None), (64, None), (5000, None), (64, 600), (64, 8)])
 def test_the_best_spans_are_those_of_a_slow_search(
-    vectors: np.ndarray, words: int, places: int | None, min_size: int, monkeypatch: pytest.MonkeyPatch
+    vectors: np.ndarray, chunk: int, places: int | None, min_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shortlist, "WORDS", words)
+    for module in (index_files, shortlist):
+        monkeypatch.setattr(module, "CHUNK", chunk)
     monkeypatch.setattr(shortlist, "QUERIES", 2)
     rng = np.random.default_rng(1)
     queries = torch.nn.functional.normalize(torch.from_numpy(rng.normal(size=(5, D))).float(), dim=1)
@@ -80,13 +83,13 @@ def test_the_best_spans_are_those_of_a_slow_search(
     starts = None if places is None else rng.integers(-20, 1220, (5, places))
     best = best_in(parts, queries, edges, 4, min_size, K, starts)
     for number, query in enumerate(queries.double().numpy()):
-        own = None if starts is None else starts[number]
-        assert [span[1:] for span in best[number]] == slowly(parts, query, edges[number], 4, min_size, own)
+        of_query = None if starts is None else starts[number]
+        assert [span[1:] for span in best[number]] == slowly(parts, query, edges[number], 4, min_size, of_query)
 
 
 def test_the_quick_pass_leaves_few_places(vectors: np.ndarray) -> None:
     queries = torch.nn.functional.normalize(torch.randn(3, D, generator=torch.manual_seed(0)), dim=1)
-    few = shortlist._Shortlist(queries, [ANY] * 3, 1, 1, K, len(vectors))
+    few = shortlist._Shortlist(queries, [ANY] * 3, 1, 1, K)
     few.read(Part(vectors, [1200]))
     for number in range(3):
         places = few.places(number)
@@ -96,30 +99,14 @@ def test_the_quick_pass_leaves_few_places(vectors: np.ndarray) -> None:
 
 @pytest.mark.parametrize("count", [5, shortlist.CACHED, 2 * shortlist.CACHED + 7])
 @pytest.mark.parametrize("min_size", [1, 3])
-def test_the_compiled_loop_gives_the_same_cosines(count: int, min_size: int) -> None:
-    pytest.importorskip("numba")
-    assert shortlist._compiled() is not shortlist._best
-    random = torch.Generator().manual_seed(0)
-    dots, inverse = (torch.randn(rows, count + K - 1, generator=random) for rows in (3, K))
-    inverse = inverse[:, :count].abs()
-    inverse[:, -1] = 0.0  # a start without any span
-    plain = shortlist._best(dots, inverse, min_size)
-    assert torch.equal(shortlist._compiled()(dots, inverse, min_size), plain)
-
-
-@pytest.mark.parametrize("many", [0, 10**9])
-def test_large_indexes_are_searched_by_the_compiled_loop_to_the_same_spans(
-    vectors: np.ndarray, many: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shortlist, "MANY", many)
-    part = Part(vectors, [700, 500])
-    queries = torch.nn.functional.normalize(torch.randn(3, D, generator=torch.manual_seed(0)), dim=1)
-    loops = []
-    monkeypatch.setattr(shortlist, "_compiled", lambda made=shortlist._compiled: loops.append(made()) or made())
-    best = best_in([part], queries, [(1, 2)] * 3, 4, 1, K)
-    assert len(loops) == (many == 0)
-    for number, query in enumerate(queries.double().numpy()):
-        assert [span[1:] for span in best[number]] == slowly([part], query, (1, 2), 4, 1)
+def test_the_quick_cosines_are_those_of_sums(count: int, min_size: int) -> None:
+    rng = np.random.default_rng(0)
+    dots, inverses = rng.normal(size=(3, count + K - 1)), np.abs(rng.normal(size=(K, count)))
+    inverses[:, -1] = 0.0  # a start without any span
+    quick = np.empty((3, count), np.float32)
+    shortlist._compiled()(dots.astype(np.float32), inverses.astype(np.float32), min_size, quick)
+    sums = np.stack([dots[:, size : size + count] for size in range(K)], axis=1).cumsum(1)  # (3, K, count)
+    np.testing.assert_allclose(quick, (sums * inverses)[:, min_size - 1 :].max(1), atol=1e-5)
 
 
 def test_where_nothing_is_alike_all_places_are_scored() -> None:
@@ -136,13 +123,13 @@ def test_nothing_to_search_and_no_spans_to_find() -> None:
     assert best_in([Part(np.ones((2, 2), np.float32), [1, 1])], query, [ANY], 3, 2, K) == [[]]
 
 
-def test_rounded_lengths_say_where_only_the_exact_pass_can_tell(vectors: np.ndarray) -> None:
-    lengths, scale = rounded_lengths(vectors, np.array([0, 700, 1200]), K)
-    assert lengths.dtype == np.float16
-    assert lengths.shape == (K, 1200)
-    assert np.isnan(lengths[1, 100])  # two words that cancel
-    assert lengths[0, 50] == 0  # a zero vector
-    assert (lengths[1:, 699] == 0).all()  # behind a text's end
-    assert np.isnan(lengths[0, 400])  # far shorter than the others
+def test_rounded_inverses_say_where_only_the_exact_pass_can_tell(vectors: np.ndarray) -> None:
+    inverses, scale = rounded_inverses(vectors, np.array([0, 700, 1200]), K)
+    assert inverses.dtype == np.float16
+    assert inverses.shape == (K, 1200)
+    assert np.isnan(inverses[1, 100])  # two words that cancel
+    assert inverses[0, 50] == 0  # a zero vector
+    assert (inverses[1:, 699] == 0).all()  # behind a text's end
+    assert np.isnan(inverses[0, 400])  # far shorter than the others
     exact = np.linalg.norm(np.asarray(vectors[500:503], np.float64).sum(0))
-    assert lengths[2, 500] / scale == pytest.approx(1 / exact, rel=6e-4)
+    assert inverses[2, 500] / scale == pytest.approx(1 / exact, rel=6e-4)
