@@ -8,8 +8,6 @@ must make these calls, in the same order.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -19,7 +17,9 @@ def of_all_processes(rows: Tensor) -> list[Tensor]:
     """Gather the rows of every process, by rank, with a gradient: (N, ...) each. A process's own are `rows` itself."""
     if _processes() == 1:
         return [rows]
-    parts = list(_Gather.apply(rows))
+    from torch.distributed.nn.functional import all_gather  # that of `torch.distributed` would cut the graph
+
+    parts = list(all_gather(rows))
     parts[dist.get_rank()] = rows
     return parts
 
@@ -40,20 +40,3 @@ def share_of_mean(count: int, device: torch.device) -> float:
 
 def _processes() -> int:
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-
-
-class _Gather(torch.autograd.Function):
-    """(N, ...) -> a tensor of each process. `all_gather` alone would cut the graph, and lose the others' gradients."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor) -> tuple[Tensor, ...]:
-        parts = [torch.empty_like(rows) for _ in range(_processes())]
-        dist.all_gather(parts, rows.contiguous())
-        return tuple(parts)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        """Add up the gradients that all processes have of this process's rows."""
-        total = torch.stack(gradients)
-        dist.all_reduce(total)
-        return total[dist.get_rank()]
