@@ -28,7 +28,6 @@ from sentence_transformers import SentenceTransformer
 from side_by_side import OURS, Row, added_by, alone, in_turn, main, medians, parser_of, times_as_fast
 
 from sentlab import Encoder, data, metrics
-from sentlab.encoder.inference import computes_bfloat16
 
 PEER, ONNX = "sentence-transformers", "ONNX Runtime"
 HALF, INT8 = "bfloat16", "int8"
@@ -107,7 +106,7 @@ def onnx_encoders(encoder: Encoder, texts: list[str], threads: int) -> dict[str,
 
 def our_encoders(encoder: Encoder, texts: list[str]) -> dict[str, Encode]:
     ours = {OURS: lambda: encoder.encode(texts, normalize=True, progress=False)}
-    if computes_bfloat16():
+    if torch.cpu._is_avx512_bf16_supported():  # as CPUs with AMX have
         ours[OURS_IN_HALF] = lambda: encoder.encode(texts, normalize=True, progress=False, precision=HALF)
     return ours
 

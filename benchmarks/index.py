@@ -19,12 +19,12 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import torch
 from experiments import toy
 from library import PHRASES, Library, load_encoder, most_memory, text_files
 from side_by_side import OURS, Row, alone, in_turn, main, medians, parser_of, times_as_fast
 
 from sentlab import Encoder, PhraseIndex
-from sentlab.encoder.inference import computes_bfloat16
 
 ONE, EACH, MEMORY, MORE = 0.25, 0.03, 60, 1.2  # goals for 2 M words: seconds, seconds, MiB, times the encoder's time
 
@@ -66,7 +66,7 @@ def rows(args: argparse.Namespace) -> Iterator[Row]:
                 return make(some, encoder, Path(place) / "some", precision).words
 
         ways = {OURS: make_some, "encoding alone": lambda: encoder.encode_tokens(some, progress=False)}
-        if computes_bfloat16():
+        if torch.cpu._is_avx512_bf16_supported():  # as CPUs with AMX have
             ways["in bfloat16"] = lambda: make_some("bfloat16")
         seconds, results = in_turn(ways, args.rounds)
         longer = 1 / times_as_fast(seconds, "encoding alone")

@@ -42,8 +42,6 @@ METHOD_DROPOUT = 0.02  # what the saved configuration names: sentence vectors of
 class MaskedLM(methods.MaskedLM):
     """The masked-LM objective on sheets of token ids (each row a `(n, length)` array, special tokens in place)."""
 
-    few_shapes = True  # one for each of LENGTHS, so that bfloat16 on a CPU is cheap
-
     def collate(self, rows: Sequence[np.ndarray]) -> dict[str, Tensor]:  # type: ignore[override]
         labels = torch.from_numpy(np.concatenate(rows).astype(np.int64))  # (B, L)
         corrupted, chosen = corrupt(labels, self.encoder.tokenizer)

@@ -235,7 +235,7 @@ class Encoder(nn.Module):
             tokens_per_batch: padded tokens in a batch; a longer text makes a batch alone.
             progress: show a bar. None shows one after three seconds. TQDM_DISABLE=1 in the environment hides every bar.
             precision: "float32" or "bfloat16"; None: bfloat16 on CUDA, else float32. "bfloat16" is faster where a CPU
-                has AMX. With AVX512-BF16 alone it can be slower: measure it. Other CPUs warn, and compute in float32.
+                has AMX. With AVX512-BF16 alone it can be slower, and on other CPUs it is: measure it.
             prompt: words to put before each text; None: the attribute `prompt`.
 
         The last four are those of sentence-transformers: `normalize_embeddings` is `normalize`, `show_progress_bar` is

@@ -176,9 +176,6 @@ def fast(compute: Compute, device: torch.device, precision: str | None) -> Compu
     if precision not in (None, "float32", "bfloat16"):
         raise ValueError(f"precision must be float32, bfloat16 or None; it is {precision!r}")
     half = device.type == "cuda" if precision is None else precision == "bfloat16"
-    if half and device.type == "cpu" and not computes_bfloat16():
-        warnings.warn("this CPU has no bfloat16 arithmetic: the texts are encoded in float32", stacklevel=5)
-        half = False
     packed: contextlib.AbstractContextManager = contextlib.nullcontext()
     if device.type == "cpu" and torch.backends.mkldnn.is_available():
         packed = PackedLinear(torch.bfloat16 if half else torch.float32)  # all batches and threads share its weights
@@ -189,11 +186,6 @@ def fast(compute: Compute, device: torch.device, precision: str | None) -> Compu
             return compute(batch)
 
     return fast_compute
-
-
-def computes_bfloat16() -> bool:
-    """Return whether this CPU multiplies matrices of bfloat16, with AVX512-BF16 or AMX. Others are slower at it."""
-    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 @contextlib.contextmanager

@@ -224,17 +224,14 @@ def save(encoder: Encoder, folder: str | Path) -> None:
 
 def model_card(encoder: Encoder, name: str) -> str:
     """Return the README.md of an encoder that is saved in a folder `name`."""
-    return (
-        (ASSETS / "card.md")
-        .read_text(encoding="utf-8")
-        .format(
-            name=name,
-            encoder=encoder,
-            config=encoder.backbone.config,
-            post=type(encoder.post).__name__ if encoder.post is not None else "nothing",
-            parameters=sum(parameter.numel() for parameter in encoder.backbone.parameters()),
-            trainings=json.dumps(encoder.trainings, indent=2, ensure_ascii=False),
-        )
+    template = (ASSETS / "card.md").read_text(encoding="utf-8")
+    return template.format(
+        name=name,
+        encoder=encoder,
+        config=encoder.backbone.config,
+        post=type(encoder.post).__name__ if encoder.post is not None else "nothing",
+        parameters=sum(parameter.numel() for parameter in encoder.backbone.parameters()),
+        trainings=json.dumps(encoder.trainings, indent=2, ensure_ascii=False),
     )
 
 
@@ -286,11 +283,7 @@ def _write_settings(encoder: Encoder, folder: Path) -> None:
     if mode == "pseudo":
         module("sentlab.encoder.pseudo_tokens.PseudoTokens", "pseudo", {})
     else:
-        module(
-            "Pooling",
-            "pooling",
-            width | {f"pooling_mode_{flag}": name == mode for flag, name in SHARED_POOLINGS.items()},
-        )
+        module("Pooling", "pooling", width | {"pooling_mode": mode})
     settings: dict[str, Any] = {"pooling": encoder.pooling, "trainings": encoder.trainings}
     if (post := encoder.post) is not None:
         dense = {"in_features": post.in_dim, "out_features": post.out_dim, "bias": True}

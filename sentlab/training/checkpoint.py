@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -45,7 +45,6 @@ class Run:
 
     @property
     def steps(self) -> int:
-        """All optimiser steps."""
         return self.history.settings["steps"]
 
 
@@ -118,47 +117,49 @@ def save(run: Run) -> None:
     run.history.save(run.folder / "history.json")
 
 
-def prepare(folder: Path, resume: bool, overwrite: bool, accelerator: Accelerator) -> bool:
-    """Make the folder ready, and tell whether it has a checkpoint to go on from. Refuse one that nobody expects."""
-    path = folder / FILE
+def start(run: Run, rows: Sequence[Any], dev: Any, resume: bool, overwrite: bool) -> None:
+    """Make the run's folder ready, and go on from its checkpoint if asked to. Refuse one that nobody expects."""
+    if run.folder is None:
+        return
+    path, accelerator = run.folder / FILE, run.accelerator
+    run.made_by = describe(run.method, rows, run.history.settings, dev, accelerator.num_processes)
     there = path.exists()
     if there and resume == overwrite:
         raise ValueError(f"{path} is there: pass resume=True to go on with it, or overwrite=True to train afresh")
     accelerator.wait_for_everyone()  # all have looked
     if accelerator.is_main_process:
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in (path, folder / "history.json"):
+        run.folder.mkdir(parents=True, exist_ok=True)
+        for file in (path, run.folder / "history.json"):
             clear(file)
             if overwrite:
                 file.unlink(missing_ok=True)
     accelerator.wait_for_everyone()
-    return there and resume
+    if there and resume:
+        _load(run, path)
 
 
-def load(run: Run) -> None:
+def _load(run: Run, path: Path) -> None:
     """Put all back to where the checkpoint was written, unless it is of another run (a ValueError that says why)."""
-    path, method = cast(Path, run.folder) / FILE, run.method
+    tensors: dict[str, dict[str, Tensor]] = defaultdict(dict)  # of the method, of the best one, and of the optimiser
     try:
         with safe_open(path, "pt") as file:
             about = {name: json.loads(value) for name, value in file.metadata().items()}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            for name in file.keys():  # noqa: SIM118
+                of, rest = name.split(".", 1)
+                tensors[of][rest] = file.get_tensor(name)
     except SafetensorError as error:
         raise ValueError(f"{path} is damaged or cut off ({error}): pass overwrite=True to train afresh") from error
     was, now = about["made_by"], run.made_by
     if other := [f"{name}: {was.get(name)!r} then, {now[name]!r} now" for name in now if was.get(name) != now[name]]:
         raise ValueError(f"{path} is of another run ({'; '.join(other)}): choose another folder, or overwrite=True")
     run.history, run.step = History(**about["history"]), about["step"]
-    device = method.encoder.device
+    device = run.method.encoder.device
     run.window = [{name: torch.tensor(x, device=device) for name, x in losses.items()} for losses in about["window"]]
-    method.load_state_dict(_below("method.", tensors))
-    run.best = _below("best.", tensors)
+    run.method.load_state_dict(tensors["method"])
+    run.best = tensors["best"]
     state: dict[int, dict[str, Tensor]] = defaultdict(dict)
-    for name, tensor in _below("optimizer.", tensors).items():
+    for name, tensor in tensors["optimizer"].items():
         number, key = name.split(".")
         state[int(number)][key] = tensor
     run.optimizer.load_state_dict(run.optimizer.state_dict() | {"state": dict(state)})
     randomness.restore(about["random"][run.accelerator.process_index])
-
-
-def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -33,8 +33,8 @@ class TrainConfig:
         seed: of the order of rows and of all that the method draws in `fit`. Heads and decoders are drawn before, when
             a method is made: call `sentlab.set_seed` first.
         precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32. On a CPU bfloat16 needs
-            gigabytes of kernels, one for each shape, and is no faster for a small encoder. `fit` refuses it there, but
-            for methods that say `few_shapes = True`. The history's `settings["arithmetic"]` says what a run used.
+            gigabytes of kernels, one for each shape of a batch, and is no faster for a small encoder. The history's
+            `settings["arithmetic"]` says what a run used.
         checkpoint_every: steps between checkpoints, where `fit` is given a folder.
 
     Example:

@@ -1,8 +1,7 @@
 """A single training loop for all methods. It runs on one or several processes and resumes after interruption.
 
 A method is a torch module with `encoder`, `collate(rows)` -> batch, `loss(batch)` -> named, already weighted losses,
-and `after_step()`. `fit` minimises the sum of the named losses. There is no base class. A method may say
-`few_shapes = True`: its batches come in a few shapes only, see `TrainConfig.precision`.
+and `after_step()`. `fit` minimises the sum of the named losses. There is no base class.
 """
 
 from __future__ import annotations
@@ -10,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -142,21 +140,18 @@ def _start(
 ) -> Run:
     """Make the optimiser, seed the random generators, and go on from a checkpoint where `fit` is asked to."""
     accelerator = _accelerator()
-    processes = accelerator.num_processes
-    if processes > 1:
-        _check_shares(rows, config, processes)
+    if accelerator.num_processes > 1:
         method.to(accelerator.device)
     settings = {"method": type(method).__name__, **asdict(config), "rows": len(rows)}
-    settings |= {"steps": config.steps_over(len(rows)), "arithmetic": _arithmetic(method, config)}
+    usual = "bfloat16" if method.encoder.device.type == "cuda" else "float32"
+    settings["steps"] = config.steps_over(len(rows))
+    settings["arithmetic"] = usual if config.precision == "auto" else config.precision
     optimizer = _adamw(method, config)
     module = accelerator.prepare(Losses(method))  # not the optimiser: an accumulation elsewhere would hold its steps
-    folder = None if folder is None else Path(folder).expanduser()
-    run = Run(method, module, config, optimizer, accelerator, folder, History(settings))
+    place = None if folder is None else Path(folder).expanduser()
+    run = Run(method, module, config, optimizer, accelerator, place, History(settings))
     randomness.set_seed(config.seed + accelerator.process_index)
-    if folder is not None:
-        run.made_by = checkpoint.describe(method, rows, settings, dev, processes)
-        if checkpoint.prepare(folder, resume, overwrite, accelerator):
-            checkpoint.load(run)
+    checkpoint.start(run, rows, dev, resume, overwrite)
     method.train()
     return run
 
@@ -168,7 +163,10 @@ def _take_step(run: Run, rows: Sequence[Any]) -> Any:
     for group in run.optimizer.param_groups:
         group["lr"] = config.learning_rate * schedule(run.step, run.steps, config.warmup, config.decay)
     begin, count, number = rows.place(run.step) if isinstance(rows, Tasks) else (0, len(rows), run.step)
-    mine = (begin + batch_indices(number, count, config))[rank::processes]
+    batch_rows = begin + batch_indices(number, count, config)
+    if len(batch_rows) % processes:  # which gathering vectors does not allow
+        raise ValueError(f"a batch of {len(batch_rows)} does not divide among {processes} processes: change batch_size")
+    mine = batch_rows[rank::processes]
     parts = np.array_split(mine, min(config.accumulate, len(mine)))
     bfloat16 = run.history.settings["arithmetic"] == "bfloat16"
     total: dict[str, Tensor] = {}
@@ -193,27 +191,14 @@ def _take_step(run: Run, rows: Sequence[Any]) -> Any:
 
 
 def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
-    """Return the rows as something with a length that takes whole numbers as indices. Blank or repeated texts warn."""
+    """Return the rows as something with a length that takes whole numbers as indices."""
     if isinstance(rows, str | Mapping) or hasattr(rows, "columns"):  # whose parts are letters, or names of columns
         raise TypeError(f"rows is a {type(rows).__name__}: pass a list of texts, such as list(table['text'])")
     if isinstance(rows, set | frozenset):
         rows = sorted(rows, key=repr)  # a set's own order changes from one process to the next
     if not hasattr(rows, "__len__") or not hasattr(rows, "__getitem__") or hasattr(rows, "iloc"):
         rows = list(rows)
-    texts: Any = rows
-    if all(isinstance(row, str) for row in texts):
-        blank, repeated = sum(not text.strip() for text in texts), len(texts) - len(set(texts))
-        if blank or repeated:
-            warnings.warn(f"{blank} rows are blank and {repeated} are repeated: leave them out", stacklevel=3)
-    return texts
-
-
-def _check_shares(rows: Sequence[Any], config: TrainConfig, processes: int) -> None:
-    """Refuse batches that several processes cannot share equally: gathering vectors needs equal numbers of rows."""
-    for count in map(len, rows.corpora.values() if isinstance(rows, Tasks) else [rows]):
-        size = min(config.batch_size, count)
-        if size % processes:
-            raise ValueError(f"a batch of {size} rows does not divide among {processes} processes: change batch_size")
+    return cast("Sequence[Any]", rows)
 
 
 def _accelerator() -> Accelerator:
@@ -226,14 +211,6 @@ def _accelerator() -> Accelerator:
     if accelerator.mixed_precision != "no":
         raise ValueError("accelerate's own settings ask for mixed_precision: set it to 'no', and TrainConfig.precision")
     return accelerator
-
-
-def _arithmetic(method: Any, config: TrainConfig) -> str:
-    device = method.encoder.device.type
-    if config.precision == "bfloat16" and device == "cpu" and not getattr(method, "few_shapes", False):
-        # oneDNN keeps 2 x 1,024 kernels, one for each shape of a batch
-        raise ValueError('precision="bfloat16" fills gigabytes of memory on a CPU, see TrainConfig: pass "auto"')
-    return config.precision if config.precision != "auto" else "bfloat16" if device == "cuda" else "float32"
 
 
 def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:

@@ -90,16 +90,7 @@ def split_head(head: nn.Module) -> tuple[nn.Module, nn.Linear] | None:
 
 
 def masked_lm_loss(lm_head: nn.Module, hidden: Tensor, labels: Tensor, chosen: Tensor) -> Tensor:
-    """Compute the mean cross entropy of predicting the chosen tokens, in nats, with logits at their positions only.
-
-    Args:
-        lm_head: maps (N, D) hidden states to (N, V) logits.
-        hidden: last hidden states of the corrupted sentences, (B, L, D).
-        labels: the original token ids, (B, L).
-        chosen: positions to be predicted, boolean (B, L). Where there is none, the loss is zero, with a graph.
-
-    Source: Devlin et al. (2019), section 3.1.
-    """
+    """Compute `head_cross_entropy` at the chosen positions (B, L): hidden states (B, L, D), original ids (B, L)."""
     return head_cross_entropy(lm_head, hidden[chosen], labels[chosen])
 
 
