@@ -1,7 +1,8 @@
 """Important phrases of a sentence, with exact character spans, and the masking of the tokens that make them up.
 
 The ranking is RAKE's (Rose et al. 2010). Stopwords and punctuation cut a sentence into phrases. A word scores degree /
-frequency in the co-occurrence graph of those phrases, and a phrase scores the sum over its words.
+frequency in the co-occurrence graph of those phrases, and a phrase scores the sum over its words. The package
+rake-nltk computes the scores. It returns lower-cased text without offsets, so the places are found again here.
 
 The other way to find phrases is a chunk grammar over part-of-speech tags (`GRAMMAR`). It finds noun phrases, verb
 groups and subordinate clauses, all equally important.
@@ -26,7 +27,7 @@ from sentlab.text.words import CLITIC, PHRASE_TOKEN
 _ASSETS = Path(__file__).resolve().parents[1] / "assets"
 STOPWORDS: frozenset[str] = frozenset((_ASSETS / "stopwords.txt").read_text(encoding="utf-8").split())
 
-_BREAK = "."  # stands for every punctuation mark
+_BREAK = "."  # replaces every punctuation mark, so that no cluster or rare symbol passes for a word
 
 # Chunks over Penn tags, after Abney (1991): later rules see the chunks of earlier ones. SUB is an `IN` that joins
 # clauses. NP: a noun with what stands before it, or a pronoun. VP: a verb with its auxiliaries, the adverbs among them
@@ -78,21 +79,40 @@ def rake_phrases(sentence: str) -> list[Phrase]:
 def _ranked(sentence: str) -> tuple[Phrase, ...]:
     """All phrases of a sentence, cached because training reads every sentence once an epoch."""
     matches = list(PHRASE_TOKEN.finditer(sentence))
-    words = [match[0].lower().replace("’", "'") if match["word"] else _BREAK for match in matches]
-    ends_phrase = [word == _BREAK or word in STOPWORDS for word in words]
-    runs = [list(run) for ends, run in groupby(range(len(words)), key=ends_phrase.__getitem__) if not ends]
-    frequency, degree = Counter[str](), Counter[str]()
-    for run in runs:
-        for place in run:
-            frequency[words[place]] += 1
-            degree[words[place]] += len(run)  # it occurs together with each word of the phrase, itself included
+    words = [m["word"].lower().replace("’", "'") if m["word"] else _BREAK for m in matches]
+    rake = _rake()(
+        stopwords=STOPWORDS,
+        punctuations={_BREAK},
+        sentence_tokenizer=lambda text: [text],  # the full stop ends a phrase anyhow
+        word_tokenizer=lambda text: words,
+    )
+    rake.extract_keywords_from_text(sentence)
+    score = {text: value for value, text in rake.get_ranked_phrases_with_scores()}
     phrases = []
-    for run in runs:
-        start, end, score = matches[run[0]].start(), matches[run[-1]].end(), 0.0
-        for place in run:
-            score += degree[words[place]] / frequency[words[place]]
-        phrases.append(Phrase(sentence[start:end], start, end, score))
+    # the runs of words that RAKE grouped, now with their places
+    for ends_phrase, run in groupby(range(len(words)), key=lambda place: words[place] in rake.to_ignore):
+        if not ends_phrase:
+            places = list(run)
+            start, end = matches[places[0]].start(), matches[places[-1]].end()
+            phrases.append(Phrase(sentence[start:end], start, end, score[" ".join(words[i] for i in places)]))
     return tuple(sorted(phrases, key=lambda phrase: (-phrase.score, phrase.start)))
+
+
+@cache
+def _rake() -> Any:
+    """rake-nltk's class, imported late because its imports take a second and draw random numbers."""
+    from rake_nltk import Rake
+
+    class LinearRake(Rake):
+        """Counts a word's degree directly: rake-nltk goes through all pairs of words of a phrase for it."""
+
+        def _build_word_co_occurance_graph(self, phrase_list: Any) -> None:
+            self.degree: Counter[str] = Counter()
+            for phrase in phrase_list:
+                for word in phrase:
+                    self.degree[word] += len(phrase)
+
+    return LinearRake
 
 
 def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: Tagger | None = None) -> list[Phrase]:
