@@ -22,7 +22,7 @@ from sentlab.evaluation.retrieval import top_k
 from tqdm import tqdm
 
 from experiments.compared import RowSettings, encoders_of, there
-from experiments.records import Notes, Number, Record, Typed
+from experiments.records import Notes, Record, Typed
 from experiments.toy import render, scenes
 from experiments.toy.lexicon import SENSES
 
@@ -50,27 +50,14 @@ class MapSettings(Typed):
     neighbours: PositiveInt  # nearest neighbours of each sentence that are kept
 
 
-class MapDrawing(Typed):
-    share: Number  # of the variance that is in PCA's plane
-    planes: dict[str, list[list[Number]]]  # `PCA` and `UMAP`, (2, n) each
-    neighbours: list[list[int]]  # nearest first, (k, n)
-    cosines: list[list[Number]]  # of these, (k, n)
-
-
-class MapResults(Typed):
-    """The sentences with number of topic and scene, and label -> numbers and drawing."""
-
-    # neighbours of the same scene and topic, and those that a plane keeps, in %
-    numbers: dict[str, dict[str, Number]]
-    texts: list[str]
-    topic: list[int]
-    scene: list[int]
-    drawings: dict[str, MapDrawing]
-
-
 class MapRecord(Record):
+    """Its results: `texts`, the number of `topic` and `scene` of each, and label -> `numbers` and `drawings`.
+
+    Numbers, in %, are neighbours of the same scene and topic, and those that a plane keeps. A drawing has PCA's `share`
+    of the variance, the `planes` (2, n), and the nearest `neighbours` (k, n) with their `cosines`.
+    """
+
     settings: MapSettings
-    results: MapResults | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +75,26 @@ def sentence_map(record: MapRecord) -> MapRecord:
     told = sentences(settings.topics, settings.scenes, settings.wordings, settings.seed)
     topics, scenes_of = [settings.topics.index(one.topic) for one in told], [one.scene for one in told]
     sources = {label: there(encoders_of(row, record.folder, first=True)[0]) for label, row in settings.rows.items()}
-    results = MapResults(numbers={}, texts=[one.text for one in told], topic=topics, scene=scenes_of, drawings={})
+    texts = [one.text for one in told]
+    numbers, drawings = dict[str, Any](), dict[str, Any]()
     first: dict[str, np.ndarray] = {}  # the planes of the first row, to which the others are turned
     for label, row in tqdm(settings.rows.items(), desc="map", unit=" encoders"):
         encoder, k = Encoder.from_pretrained(**sources[label]), settings.neighbours
         encoder.pooling = row.pooling or encoder.pooling
-        vectors = encoder.encode(results.texts, progress=False)
+        vectors = encoder.encode(texts, progress=False)
         cosines, order = neighbours(vectors)
         planes, share = project(vectors, settings.umap.model_dump(exclude_unset=True), settings.seed)
         first = first or planes
         planes = {name: turned(plane, first[name], mirror_only=name == "PCA") for name, plane in planes.items()}
         shares = held(order, told, k) | {f"kept by {name}": kept(order, plane, k) for name, plane in planes.items()}
-        results.numbers[label] = {name.replace(" ", "_").lower(): round(value, 1) for name, value in shares.items()}
-        results.drawings[label] = MapDrawing(
-            share=round(share, 3),
-            planes={name: plane.T.round(3).tolist() for name, plane in planes.items()},
-            neighbours=order[:, :k].T.tolist(),
-            cosines=cosines[:, :k].T.round(2).tolist(),
-        )
+        numbers[label] = {name.replace(" ", "_").lower(): round(value, 1) for name, value in shares.items()}
+        drawings[label] = {
+            "share": round(share, 3),
+            "planes": {name: plane.T.round(3).tolist() for name, plane in planes.items()},
+            "neighbours": order[:, :k].T.tolist(),
+            "cosines": cosines[:, :k].T.round(2).tolist(),
+        }
+    results = {"numbers": numbers, "texts": texts, "topic": topics, "scene": scenes_of, "drawings": drawings}
     return record.finish(results, notes, began)
 
 

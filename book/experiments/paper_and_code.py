@@ -131,10 +131,9 @@ def change(entry: Mapping[str, Any], results: Path) -> tuple[list[str], list[str
         gains = {f"at {rate:g}": value - base for rate, value in by_rate.items()}
         noise = 2 * scores({**which, **entry["noise"]}, results).std()
     elif "williams" in entry:
-        names, sizes = [entry["williams"]], (entry["ours"], *entry["others"])
-        record = records.get(entry["williams"], results)
-        base, *others = (float(record.results.table("spans", size).loc[entry["row"], "pearson"]) for size in sizes)
-        gains = {f"{size} words": value - base for size, value in zip(sizes[1:], others, strict=True)}
+        names, made = [entry["williams"]], records.get(entry["williams"], results).tables()
+        by_size = {size: float(table.pearson[entry["row"]]) for setup, size, table in made if setup == "spans"}
+        gains = {f"{size} words": by_size[size] - by_size[entry["ours"]] for size in entry["others"]}
     else:
         sides = entry["ours"], entry["other"]
         names = [side["record"] for side in sides]

@@ -125,18 +125,18 @@ def sentence_map(record: MapRecord) -> str:
     """
     results = record.results
     rows = [
-        {"label": label, "numbers": map_numbers(record, label), **drawing.model_dump()}
-        for label, drawing in results.drawings.items()
+        {"label": label, "numbers": map_numbers(record, label), **drawing}
+        for label, drawing in results["drawings"].items()
     ]
-    data = record.settings.model_dump(include={"topics", "wordings"})
-    return widget("map", data | {"texts": results.texts, "topic": results.topic, "scene": results.scene, "rows": rows})
+    data = record.settings.model_dump(include={"topics", "wordings"}) | {"rows": rows}
+    return widget("map", data | {name: results[name] for name in ("texts", "topic", "scene")})
 
 
 def map_numbers(record: MapRecord, label: str) -> dict[str, float]:
     """Return the numbers of an encoder of a map by the names that pictures and tables show."""
     names = {"same scene": "same_scene", "same topic": "same_topic"}
     names |= {"kept by PCA": "kept_by_pca", "kept by UMAP": "kept_by_umap"}
-    return {shown: record.results.numbers[label][name] for shown, name in names.items()}
+    return {shown: record.results["numbers"][label][name] for shown, name in names.items()}
 
 
 def whole_page(title: str, *parts: str) -> str:

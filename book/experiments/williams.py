@@ -26,7 +26,9 @@ from tqdm import tqdm
 
 from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, there
 from experiments.peers import WordVectors, okapi
-from experiments.records import Notes, Number, Record, Typed
+from experiments.records import Notes, Record, Typed
+
+NUMBERS = ["pearson", "spearman", "found", "difference", "t", "p"]  # of a row
 
 
 class WilliamsRow(Typed):
@@ -57,34 +59,18 @@ class WilliamsSettings(Typed):
     corpus: str  # phrases in contexts, of which the `test` split counts
 
 
-class WilliamsRowResult(WilliamsRow):
-    """Correlations and share of spans found, x 100, and against the best row the difference with t and p."""
-
-    pearson: Number
-    spearman: Number
-    found: Number | None = None
-    difference: Number
-    t: Number
-    p: Number
-
-
-class WilliamsTableResult(WilliamsTable):
-    rows: list[WilliamsRowResult]  # type: ignore[assignment]
-
-
-class WilliamsResults(Typed):
-    tables: list[WilliamsTableResult]
-
-    def table(self, setup: str, max_size: int = MAX_SIZE) -> pd.DataFrame:
-        """Return the last table of a set-up with that longest span: a row for each way."""
-        table = [table for table in self.tables if (table.setup, table.max_size) == (setup, max_size)][-1]
-        keys = ["pearson", "spearman", "found", "difference", "t", "p"]
-        return pd.DataFrame({str(row): {key: getattr(row, key) for key in keys} for row in table.rows}).T
-
-
 class WilliamsRecord(Record):
+    """Its results: `tables` as in the settings, each row with `NUMBERS`: x 100, and `difference` from the best row."""
+
     settings: WilliamsSettings
-    results: WilliamsResults | None = None
+
+    def tables(self) -> list[tuple[str, int, pd.DataFrame]]:
+        """Return set-up, longest span in words and a row for each way, table by table."""
+        tables = []
+        for table, made in zip(self.settings.tables, self.results["tables"], strict=True):
+            frame = pd.DataFrame(made["rows"], index=list(map(str, table.rows)))
+            tables.append((table.setup, table.max_size, frame.reindex(columns=NUMBERS)))
+        return tables
 
 
 def williams_tests(record: WilliamsRecord) -> WilliamsRecord:
@@ -92,10 +78,10 @@ def williams_tests(record: WilliamsRecord) -> WilliamsRecord:
     notes, began = Notes(), time.monotonic()
     corpus = notes.load(record.settings.corpus, "test")
     tables = [williams_table(table, corpus, record.folder) for table in record.settings.tables]
-    return record.finish(WilliamsResults(tables=tables), notes, began)
+    return record.finish({"tables": tables}, notes, began)
 
 
-def williams_table(table: WilliamsTable, corpus: Corpus[Any], place: Path) -> WilliamsTableResult:
+def williams_table(table: WilliamsTable, corpus: Corpus[Any], place: Path) -> dict[str, Any]:
     """Compute correlations and share found, x 100, and the difference, t and p against the best row."""
     gold = [row.score for row in corpus]
     mined = {str(row): mine(row, table, corpus, place) for row in tqdm(table.rows, desc=table.setup, unit=" rows")}
@@ -104,9 +90,9 @@ def williams_table(table: WilliamsTable, corpus: Corpus[Any], place: Path) -> Wi
     for row in table.rows:
         similarities, share = mined[str(row)]
         values = tests.loc[str(row)].to_dict() | {"spearman": 100 * spearman(similarities, gold), "found": share}
-        numbers = {name: round(float(value), 4) for name, value in values.items() if not math.isnan(value)}
-        rows.append(WilliamsRowResult.model_validate(row.model_dump(exclude_unset=True) | numbers))
-    return WilliamsTableResult(**table.model_dump(exclude_unset=True, exclude={"rows"}), rows=rows)
+        numbers = {name: round(float(values[name]), 4) for name in NUMBERS if not math.isnan(values[name])}
+        rows.append(row.model_dump(exclude_unset=True) | numbers)
+    return table.model_dump(exclude_unset=True) | {"rows": rows}
 
 
 def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Path) -> tuple[np.ndarray, float]:

@@ -154,21 +154,21 @@ def test_a_record_is_filled_row_by_row(small_encoder_folder: Path, tmp_path: Pat
     assert read == record
     found = read.results
     told = sentences(TOPICS, 2, 3, seed=3)
-    assert found.texts == [row.text for row in told]
-    assert [TOPICS[number] for number in found.topic] == [row.topic for row in told]
-    assert found.scene == [row.scene for row in told]
+    assert found["texts"] == [row.text for row in told]
+    assert [TOPICS[number] for number in found["topic"]] == [row.topic for row in told]
+    assert found["scene"] == [row.scene for row in told]
     encoder = Encoder.from_pretrained(**source)
     planes = {}
     for label, pooling in (("raw [CLS]", "cls"), ("raw mean", "mean")):
         encoder.pooling = pooling
-        vectors = encoder.encode(found.texts)
+        vectors = encoder.encode(found["texts"])
         cosines, order = neighbours(vectors)
-        drawn, numbers = found.drawings[label], map_numbers(record, label)
-        assert drawn.neighbours == order[:, :4].T.tolist()
-        np.testing.assert_allclose(drawn.cosines, cosines[:, :4].T, atol=6e-3)
-        planes[label] = {name: np.array(plane).T for name, plane in drawn.planes.items()}
+        drawn, numbers = found["drawings"][label], map_numbers(record, label)
+        assert drawn["neighbours"] == order[:, :4].T.tolist()
+        np.testing.assert_allclose(drawn["cosines"], cosines[:, :4].T, atol=6e-3)
+        planes[label] = {name: np.array(plane).T for name, plane in drawn["planes"].items()}
         own, share = project(vectors, {"n_neighbors": 4}, 3)
-        assert drawn.share == pytest.approx(share, abs=6e-4)
+        assert drawn["share"] == pytest.approx(share, abs=6e-4)
         expected = held(order, told, 4) | {f"kept by {name}": kept(order, own[name], 4) for name in own}
         assert numbers == {name: pytest.approx(value, abs=0.06) for name, value in expected.items()}
         for name in own:  # turned to the first row

@@ -201,11 +201,11 @@ def test_the_map_lists_the_recorded_neighbours_of_a_sentence(browser: Browser, t
     assert html.count("</script>") == html.count("<script>")  # and none of a sentence
     show(browser, tmp_path, html, until="document.querySelector('.sl-points > [transform]')")
     browser.hover(*browser.centre(".sl-points > *", 7))
-    assert browser.texts(".sl-tip")[0].startswith(record.results.texts[7])
+    assert browser.texts(".sl-tip")[0].startswith(record.results["texts"][7])
     browser.click(*browser.centre(".sl-points > *", 7))
-    assert record.results.texts[7] in browser.texts(".sl-head")[0]
-    for number, drawing in enumerate(record.results.drawings.values()):
-        neighbours = [record.results.texts[rank[7]] for rank in drawing.neighbours]
+    assert record.results["texts"][7] in browser.texts(".sl-head")[0]
+    for number, drawing in enumerate(record.results["drawings"].values()):
+        neighbours = [record.results["texts"][rank[7]] for rank in drawing["neighbours"]]
         assert browser.texts(f".sl-cards table:nth-child({number + 1}) .sl-sentence") == neighbours
     assert browser.problems == []
 
