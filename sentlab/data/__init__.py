@@ -13,9 +13,9 @@ from sentlab.data.rows import (
     WordPair,
     WordPairInContext,
 )
-from sentlab.data.tables import from_file, from_table
+from sentlab.data.tables import from_file
 
 __all__ = [
     "STS_TASKS", "Corpus", "DuplicateQuestion", "LabelledPair", "PhraseInContext", "PhrasePair", "RankingQuery",
-    "ScoredPair", "Triple", "WordPair", "WordPairInContext", "corpora", "from_file", "from_table", "load",
+    "ScoredPair", "Triple", "WordPair", "WordPairInContext", "corpora", "from_file", "load",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 YEARS = ("sts12", "sts13", "sts14", "sts15", "sts16")
 STS_TASKS = (*YEARS, "stsb", "sick")
+NOWHERE = "a folder (neither folder= nor SENTLAB_DATA is set)"
 SENTEVAL = "the layout of SentEval's data/downstream, which its data script downloads"
 Folder = str | Path | None
 Reader = Callable[..., Read[Any]]
@@ -34,6 +35,23 @@ class Hub(NamedTuple):
     dev: tuple[str, ...] = ("validation",)
     revision: str | None = None
     note: str = ""
+
+    def load(self, name: str, split: str, remark: str) -> Corpus[Any]:
+        """Load it; `remark` is for its source."""
+        parts = self.dev if split == "dev" else (split,)
+        read = readers.chained(*map(self._part, parts))
+        source = f"hub {self.dataset}, {' + '.join(parts)}{self.note}{remark}"
+        return Corpus(name, split, tuple(read.rows), source, read.left_out)
+
+    def _part(self, part: str) -> Read[Any]:
+        import datasets
+
+        table = datasets.load_dataset(self.dataset, split=part, revision=self.revision)
+        columns = [table[column] for column in self.columns]
+        if self.make is readers.labelled_pair:  # both NLI sets number their labels in this order, -1 for none
+            columns[2] = [(*NLI_LABELS, "-")[label] for label in columns[2]]
+        pairs = ((a, b, "" if gold is None else str(gold)) for a, b, gold in zip(*columns, strict=True))
+        return readers.rows_of(((pair, f"{self.dataset} {part} row {n}") for n, pair in enumerate(pairs)), self.make)
 
 
 @dataclass(frozen=True)
@@ -66,47 +84,35 @@ class PublicSet:
         return f"folder, or hub {self.hub.dataset}" if self.hub else "folder"
 
     def load(self, name: str, split: str, folder: Folder) -> Corpus[Any]:
-        """Load it from the folder, else from the hub."""
-        root = folder_of(folder)
-        stem = self.stems.get(split, split)
+        """Load it from the folder, else, if none is given, from the hub."""
+        root, stem = folder_of(folder), self.stems.get(split, split)
         layouts = {way.format(stem): read for read, ways in self.layouts.items() for way in ways.split(" | ")}
         corpus = _from_folder(name, split, root, layouts) if root else None
-        if corpus is None and folder is not None:
+        looked = f"{'SENTLAB_DATA' if folder is None else 'folder'}={root}" if root else NOWHERE
+        failure = ""
+        if corpus is None and folder is None and self.hub:
+            if root:
+                warnings.warn(f"{name} ({split}) is not in {looked}; asking the hub", stacklevel=3)
+            try:
+                corpus = self.hub.load(name, split, f"; not in {looked}" if root else "")
+            except Exception as error:  # offline, unknown set, moved file: `datasets` raises many unrelated types
+                failure = f"\n  Asked the hub for {self.hub.dataset}: {type(error).__name__}: {error}"
+        if corpus is None:
             raise FileNotFoundError(
-                f"{name} ({split}) is not in the given folder {root}: it holds none of {' | '.join(layouts)}. "
-                f"Correct folder=, or leave it out to look in SENTLAB_DATA{' and on the hub' if self.hub else ''}."
+                f"{name} ({split}) was not found.\n  Looked in {looked} for {' | '.join(layouts)}{failure}\n"
+                f"Set folder= or SENTLAB_DATA to a folder that holds those files ({self.origin})"
+                f"{', go online with `datasets` installed and without folder=' if self.hub else ''}, "
+                f"or use a corpus that needs no files: {', '.join(toy.NAMES)}"
             )
-        if corpus is None:  # one from a folder may be empty
-            corpus = self._from_hub(name, split, root, " | ".join(layouts))
         published = self.published[split]
         if published in (0, len(corpus)):
             return corpus
         return replace(corpus, source=f"{corpus.source}; {len(corpus):,} rows, where the original has {published:,}")
 
-    def _from_hub(self, name: str, split: str, root: Path | None, files: str) -> Corpus[Any]:
-        looked = f"SENTLAB_DATA={root}" if root else "a folder (neither folder= nor SENTLAB_DATA is set)"
-        failure = ""
-        if hub := self.hub:
-            if root:
-                warnings.warn(f"{name} ({split}) is not in {looked}; asking the hub for {hub.dataset}", stacklevel=4)
-            parts = hub.dev if split == "dev" else (split,)
-            source = f"hub {hub.dataset}, {' + '.join(parts)}{hub.note}" + (f"; not in {looked}" if root else "")
-            try:
-                read = readers.chained(*(_of_hub(hub, part) for part in parts))
-                return Corpus(name, split, tuple(read.rows), source, read.left_out)
-            except Exception as error:  # offline, unknown set, moved file: `datasets` raises many unrelated types
-                failure = f"\n  Asked the hub for {hub.dataset}: {type(error).__name__}: {error}"
-        raise FileNotFoundError(
-            f"{name} ({split}) was not found.\n  Looked in {looked} for {files}{failure}\n"
-            f"Set folder= or SENTLAB_DATA to a folder that holds those files ({self.origin})"
-            f"{', go online with `datasets` installed' if hub else ''}, "
-            f"or use a corpus that needs no files: {', '.join(toy.NAMES)}"
-        )
-
 
 def _from_folder(name: str, split: str, root: Path, layouts: Mapping[str, Reader]) -> Corpus[Any] | None:
     """Read the first layout that is there; where one is there in part alone, that is an error."""
-    incomplete: list[str] = []
+    missing = list[str]()
     for files, reader in layouts.items():
         paths = files.split(" + ")
         lacking = [path for path in paths if not (root / path).exists()]
@@ -114,21 +120,10 @@ def _from_folder(name: str, split: str, root: Path, layouts: Mapping[str, Reader
             read = reader(*(root / path for path in paths))
             return Corpus(name, split, tuple(read.rows), f"{files} in {root}", read.left_out)
         if len(lacking) < len(paths):
-            incomplete = incomplete or lacking
-    if incomplete:
-        raise FileNotFoundError(f"{name} ({split}) is incomplete in {root}: {', '.join(incomplete)} is missing")
+            missing += lacking
+    if missing:
+        raise FileNotFoundError(f"{name} ({split}) is incomplete in {root}: {', '.join(missing)} is missing")
     return None
-
-
-def _of_hub(hub: Hub, part: str) -> Read[Any]:
-    import datasets
-
-    table = datasets.load_dataset(hub.dataset, split=part, revision=hub.revision)
-    columns = [table[column] for column in hub.columns]
-    if hub.make is readers.labelled_pair:  # both NLI sets on the hub number their labels in this order, -1 for none
-        columns[2] = [(*NLI_LABELS, "-")[label] for label in columns[2]]
-    raw = ((a, b, "" if gold is None else str(gold)) for a, b, gold in zip(*columns, strict=True))
-    return readers.rows_of(((pair, f"{hub.dataset} {part} row {n}") for n, pair in enumerate(raw)), hub.make)
 
 
 def folder_of(folder: Folder) -> Path | None:
@@ -273,10 +268,6 @@ class Joined(NamedTuple):
         return self.make(split, folder)
 
 
-def _toy(name: str, split: str, _: Folder) -> Corpus[Any]:
-    return toy.load(name, split)
-
-
 Entry = PublicSet | Joined
 Catalog = Mapping[str, Entry]
 CATALOG: dict[str, Entry] = {
@@ -284,7 +275,10 @@ CATALOG: dict[str, Entry] = {
     "sts-unlabelled": Joined(("train",), str, "the seven STS sets", _unlabelled),
     "nli": Joined(("train", "dev"), rows.LabelledPair, "SNLI and MNLI", _nli),
     "nli-triples": Joined(("train", "dev"), rows.Triple, "SNLI and MNLI", _nli_triples),
-    **{name: Joined(("train", "dev", "test"), row, "toy world", partial(_toy, name)) for name, row in toy.ROWS.items()},
+    **{
+        name: Joined(("train", "dev", "test"), row, "toy world", lambda split, _, name=name: toy.load(name, split))
+        for name, row in toy.ROWS.items()
+    },
 }
 
 

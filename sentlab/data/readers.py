@@ -1,8 +1,8 @@
 """Readers of public files: paths in, typed rows out, with counts of what was left out.
 
-Rows without gold, and rows with a blank text, are left out and counted by reason. Anything else that is not as the
-format says is a ValueError that names file and line. Texts lose surrounding white space and nothing else: no
-lower-casing, no unescaping, no tokenisation. A file is UTF-8, and may be compressed as `.gz` or `.xz`.
+Rows without gold, and rows with a blank text, are left out and counted by reason. A wrong value is a ValueError that
+names file and line. Texts lose surrounding white space and nothing else: no lower-casing, no unescaping, no
+tokenisation. A file is UTF-8, and may be compressed as `.gz` or `.xz`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import lzma
 import math
 import re
+import sys
 import warnings
 import zlib
 from collections import Counter
@@ -63,7 +64,7 @@ def rows_of(items: Items, make: Callable[..., Row]) -> Read[Row]:
             rows.append(make(*columns))
         except LeftOut as reason:
             left_out[str(reason)] += 1
-        except (ValueError, TypeError, LookupError) as error:
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise ValueError(f"{where}: {error}") from error
     return Read(rows, dict(left_out))
 
@@ -80,15 +81,11 @@ def lines_of(path: str | Path) -> Iterator[str]:
 
 def _whole_lines(path: str | Path) -> Iterator[str]:
     opened: Any = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
-    n = 0
-    with opened(path, "rb") as file:
+    with opened(path, "rt", encoding="utf-8-sig", newline="\n") as file:
         try:
-            for n, line in enumerate(file, 1):
-                yield line.decode("utf-8" if n > 1 else "utf-8-sig")  # without a byte order mark
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path}:{n}: expected UTF-8 ({error})") from error
-        except (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError) as error:
-            raise ValueError(f"{path}: not a whole {Path(path).suffix} file ({error})") from error
+            yield from file
+        except (UnicodeDecodeError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+            raise ValueError(f"{path}: not UTF-8, or not a whole archive ({error})") from error
 
 
 def columns_of(path: str | Path, width: int, *, more: bool = False, separator: str | None = "\t") -> Items:
@@ -100,57 +97,54 @@ def columns_of(path: str | Path, width: int, *, more: bool = False, separator: s
         yield columns, f"{path}:{n}"
 
 
-def csv_records(
-    path: str | Path, names: Sequence[str], separator: str = ",", *, quotes: bool = True, warn: bool = False
-) -> Items:
+def csv_records(path: str | Path, names: Sequence[str], separator: str = ",", *, quotes: bool = True) -> Items:
     """Yield some columns of CSV with a header row, stripped, and where each record begins; blank lines are skipped.
 
     pandas.read_csv would fill up short records, rename a second column of one name, and tell no line. Without `quotes`
-    a quote is plain text. With `warn` a quoted field with a tab and a line break warns: rows may have been joined.
+    a quote is plain text. A quoted field with a tab and a line break in a .tsv warns: rows may have been joined.
     """
     csv.field_size_limit(2**31 - 1)  # characters, where the csv module would take 131,072
-    reader = csv.reader(_whole_lines(path), delimiter=separator, strict=True) if quotes else None
+    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    records = csv.reader(_whole_lines(path), delimiter=separator, strict=True, quoting=quoting)
     plain = "if quotes are plain text in this file, pass quotes=False (--no-quotes)"
-    header, line = list[str](), 1
+    line = 1
     try:
-        for record in reader or (text.split(separator) if text else [] for text in lines_of(path)):
-            where, line = f"{path}:{line}", reader.line_num + 1 if reader else line + 1
-            if not header:
-                header = [name.strip() for name in record]
-                if unfit := [name for name in names if header.count(name) != 1]:
-                    raise ValueError(f"{where}: expected one column {unfit[0]} in the header row, found {header}")
-                continue
-            if not record:
-                continue
-            if len(record) != len(header):
+        header = [name.strip() for name in next(records, [])]
+        if unfit := [name for name in names if header.count(name) != 1]:
+            raise ValueError(f"{path}:1: expected one column {unfit[0]} in the header row, found {header}")
+        line = records.line_num + 1
+        for record in records:
+            where, line = f"{path}:{line}", records.line_num + 1
+            if record and len(record) != len(header):
                 raise ValueError(f"{where}: expected {len(header)} columns, found {len(record)}")
-            if warn and separator == "\t" and any("\t" in field and "\n" in field for field in record):
+            if separator == "\t" and any("\t" in field and "\n" in field for field in record):
                 joined = "a quoted field holds a tab and a line break, so several rows may have become one"
                 warnings.warn(f"{where}: {joined}; {plain}", stacklevel=2)
-            yield [record[header.index(name)].strip() for name in names], where
+            if record:
+                yield [record[header.index(name)].strip() for name in names], where
     except csv.Error as error:
         raise ValueError(f"{path}:{line}: not valid CSV ({error}); {plain}") from error
-    if not header:
-        raise ValueError(f"{path}:1: expected a header row with {', '.join(names)}, found nothing")
 
 
 def json_records(*paths: str | Path, names: Sequence[str]) -> Items:
     """Yield some entries of the JSON object of each line, None where one is lacking; blank lines are skipped."""
-    for where, line in ((f"{path}:{n}", line) for path in paths for n, line in enumerate(lines_of(path), 1)):
-        if line.strip():
-            try:
-                item = json.loads(line)
-                yield [item.get(name) for name in names], where
-            except (json.JSONDecodeError, RecursionError, AttributeError) as error:
-                raise ValueError(f"{where}: expected a JSON object with {', '.join(names)} ({error})") from error
+    for path in paths:
+        for n, line in enumerate(lines_of(path), 1):
+            if line.strip():
+                try:
+                    item = json.loads(line)
+                    yield [item.get(name) for name in names], f"{path}:{n}"
+                except (ValueError, AttributeError, RecursionError) as error:
+                    raise ValueError(f"{path}:{n}: expected a JSON object with {', '.join(names)} ({error})") from error
 
 
 def lines_together(*paths: str | Path) -> Items:
     """Yield the lines of files that go line by line together."""
     columns = [list(lines_of(path)) for path in paths]
     if len({len(column) for column in columns}) > 1:
-        counts = ", ".join(f"{path} has {len(column)}" for path, column in zip(paths, columns, strict=True))
-        raise ValueError(f"these files must go line by line together, but {counts} lines")
+        raise ValueError(
+            f"{', '.join(map(str, paths))} have {', '.join(str(len(c)) for c in columns)} lines, not as many"
+        )
     return ((values, f"{paths[-1]}:{n}") for n, values in enumerate(zip(*columns, strict=True), 1))
 
 
@@ -162,27 +156,27 @@ def number(text: Any, low: float, high: float) -> float:
 
 
 def scored_pair(a: str, b: str, gold: str, *, low: float = 0.0, high: float = 5.0, subset: str = "") -> ScoredPair:
-    """Make a scored pair of raw columns, of which the gold may be blank."""
-    texts, gold = _texts(a, b, gold, ("",)), gold.strip()
-    return ScoredPair(*texts, number(gold, low, high), subset)
+    """Make a scored pair of raw columns."""
+    a, b, gold = _filled(a, b, gold)
+    return ScoredPair(a, b, number(gold, low, high), subset)
 
 
-def labelled_pair(a: str, b: str, label: str, *, labels: Sequence[str] = NLI_LABELS) -> LabelledPair:
-    """Make a labelled pair of raw columns; a label of `-` counts as no gold."""
-    texts, label = _texts(a, b, label, ("", "-")), label.strip()
-    if label not in labels:
-        raise ValueError(f"expected a label out of {', '.join(labels)}, found {label!r}")
-    return LabelledPair(*texts, label)
+def labelled_pair(a: str, b: str, label: str) -> LabelledPair:
+    """Make a labelled pair of raw columns."""
+    a, b, label = _filled(a, b, label)
+    if label not in NLI_LABELS:
+        raise ValueError(f"expected a label out of {', '.join(NLI_LABELS)}, found {label!r}")
+    return LabelledPair(a, b, label)
 
 
-def _texts(a: Any, b: Any, gold: Any, missing: tuple[str, ...]) -> tuple[str, str]:
-    if not all(isinstance(value, str) for value in (a, b, gold)):
-        raise ValueError(f"expected two texts and their gold, found {[a, b, gold]}")
-    if gold.strip() in missing:
+def _filled(a: str, b: str, gold: str) -> tuple[str, str, str]:
+    """Strip two texts and their gold, of which none may be blank; `-` counts as no gold."""
+    a, b, gold = a.strip(), b.strip(), gold.strip()
+    if gold in ("", "-"):
         raise LeftOut("no gold")
-    if not a.strip() or not b.strip():
+    if not a or not b:
         raise LeftOut("blank sentence")
-    return a.strip(), b.strip()
+    return a, b, gold
 
 
 def read_sts_year(folder: str | Path) -> Read[ScoredPair]:
@@ -191,23 +185,23 @@ def read_sts_year(folder: str | Path) -> Read[ScoredPair]:
     The sentences hold unbalanced quotes, so they are never parsed as CSV. A blank gold line is a pair that was not
     scored (STS15 and STS16): it is left out with both its sentences.
     """
+
+    def pair(line: str, gold: str, subset: str) -> ScoredPair:
+        a, b, *_ = line.split("\t")
+        return scored_pair(a, b, gold, subset=subset)
+
     parts = []
     for path in _inputs(folder):
         subset = path.name.removeprefix("STS.input.").removesuffix(".txt")
-        gold_path = path.with_name(f"STS.gs.{subset}.txt")
-        pairs, golds = [columns for columns, _ in columns_of(path, 2, more=True)], list(lines_of(gold_path))
-        if len(pairs) != len(golds):
-            raise ValueError(f"{path} has {len(pairs)} lines, but {gold_path} has {len(golds)}")
-        together = enumerate(zip(pairs, golds, strict=True), 1)
-        items = (((a, b, gold), f"{gold_path}:{n}") for n, ((a, b, *_), gold) in together)
-        parts.append(rows_of(items, partial(scored_pair, subset=subset)))
+        items = lines_together(path, path.with_name(f"STS.gs.{subset}.txt"))
+        parts.append(rows_of(items, partial(pair, subset=subset)))
     return chained(*parts)
 
 
 def read_sts_texts(folder: str | Path) -> list[str]:
     """Read both sentences of every pair of an STS year, scored or not, repeats included."""
-    pairs = (columns for path in _inputs(folder) for columns, _ in columns_of(path, 2, more=True))
-    return [text for a, b, *_ in pairs for text in (a, b) if text]
+    pairs = (columns[:2] for path in _inputs(folder) for columns, _ in columns_of(path, 2, more=True))
+    return [text for pair in pairs for text in pair if text]
 
 
 def _inputs(folder: str | Path) -> list[Path]:
@@ -265,29 +259,20 @@ def read_quora(path: str | Path, singles: str | Path | None = None) -> Read[kind
 def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[kinds.RankingQuery]:
     """Read AskUbuntu questions, by their titles, with the candidates that a search engine found for them.
 
-    A query that needs a question without a title is left out and counted, and so are relevant ids that are no
-    candidates. `text_tokenized.txt` has id, title and body, separated by tabs; `dev.txt` and `test.txt` have query id,
-    relevant ids, candidate ids and a BM25 score for each candidate.
+    A query that needs a question without a title is left out and counted. `text_tokenized.txt` has id, title and body,
+    separated by tabs; `dev.txt` and `test.txt` have query id, relevant ids, candidate ids and a BM25 score for each
+    candidate.
     """
-    titles: dict[str, str] = {}
-    for (key, title, *_), where in columns_of(texts, 2, more=True):
-        if titles.setdefault(key, title) != title:
-            raise ValueError(f"{where}: {key} has another title above")
-    strays = 0
+    titles = {key: title for (key, title, *_), _ in columns_of(texts, 2, more=True)}
 
-    def ranking(query: str, relevant: str, candidates: str, scores: str) -> kinds.RankingQuery:
-        nonlocal strays
+    def ranking(query: str, relevant: str, candidates: str, _: str) -> kinds.RankingQuery:
         keys, right = candidates.split(), set(relevant.split())
-        if not len(set(keys)) == len(keys) == len(scores.split()) > 0:
-            raise ValueError("expected candidate ids, each once and with a score")
         questions = [titles[key] for key in (query, *keys)]
-        strays += len(right - set(keys))
         if not all(questions):
             raise LeftOut("missing question")
         return kinds.RankingQuery(questions[0], tuple(questions[1:]), tuple(key in right for key in keys))
 
-    read = rows_of(columns_of(queries, 4), ranking)
-    return Read(read.rows, added_up(read.left_out, {"relevant id that is no candidate": strays}))
+    return rows_of(columns_of(queries, 4), ranking)
 
 
 def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[kinds.WordPair]:
@@ -298,7 +283,7 @@ def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[kinds.WordP
     """
 
     def pair(a: str, b: str, score: str) -> kinds.WordPair:
-        return kinds.WordPair(_word(a), _word(b), number(score, 0, highest))
+        return kinds.WordPair(a, b, number(score, 0, highest))
 
     header = next(lines_of(path), "")
     if "SimLex999" in header.split("\t"):
@@ -314,24 +299,14 @@ def read_scws(path: str | Path) -> Read[kinds.WordPairInContext]:
 
     def pair(*columns: str) -> kinds.WordPairInContext:
         _, a, _, b, _, context_a, context_b, mean, *_ = columns
-        score = number(mean, 0, 10)
-        return kinds.WordPairInContext(_word(a), _word(b), score, *_marked(context_a), *_marked(context_b))
+        return kinds.WordPairInContext(a, b, number(mean, 0, 10), *_marked(context_a), *_marked(context_b))
 
     return rows_of(columns_of(path, 18), pair)
 
 
-def _word(text: str) -> str:
-    if not text:
-        raise ValueError("a word is missing")
-    return text
-
-
 def _marked(context: str) -> tuple[str, tuple[int, int]]:
     """A context without its marks, and where the marked word stands in it."""
-    parts = re.split("(</?b>)", context)
-    before, marked, after = (" ".join(part.split()) for part in (parts[::2] if len(parts) == 5 else ("", "", "")))
-    if parts[1::2] != ["<b>", "</b>"] or not marked:
-        raise ValueError(f"expected exactly one <b> word </b> in each context, found {context[:60]!r}")
+    before, _, marked, _, after = (" ".join(part.split()) for part in re.split("(</?b>)", context))
     start = len(before) + bool(before)
     return " ".join(filter(None, (before, marked, after))), (start, start + len(marked))
 
@@ -347,8 +322,8 @@ def tagged_items(path: str | Path, size: int) -> Items:
     lines = list(lines_of(path))
     for start in range(0, len(lines), size):
         item, where = lines[start : start + size], f"{path}:{start + 1}"
-        if len(item) < size or [line.count("\t") for line in item[:3]] != [1, 1, 0]:
-            raise ValueError(f"{where}: expected {size} lines, word<TAB>tag twice and a single word first: {item}")
+        if [line.count("\t") for line in item[:3]] != [1, 1, 0]:
+            raise ValueError(f"{where}: expected word<TAB>tag twice and a single word: {item}")
         yield [line.split("\t")[0].strip() for line in item], where
 
 
@@ -372,8 +347,6 @@ def read_ppdb(path: str | Path) -> Read[kinds.PhrasePair]:
     """
 
     def pair(_: str, a: str, b: str, features: str, __: str, label: str) -> kinds.PhrasePair:
-        if label not in PPDB_RELATIONS:
-            raise ValueError(f"expected a label out of {', '.join(PPDB_RELATIONS)}, found {label!r}")
         relation = PPDB_RELATIONS[label]
         if relation is None:
             raise LeftOut(f"labelled {label}")
@@ -396,12 +369,11 @@ def read_msmarco(path: str | Path, limit: int | None = None) -> Read[kinds.Tripl
 
     Its queries and positive passages come again and again; each is in memory once.
     """
-    known: dict[str, str] = {}
 
     def triple(query: str, positive: str, negative: str) -> kinds.Triple:
         if not (query and positive and negative):
             raise LeftOut("blank text")
-        return kinds.Triple(known.setdefault(query, query), known.setdefault(positive, positive), negative)
+        return kinds.Triple(sys.intern(query), sys.intern(positive), negative)
 
     return rows_of(islice(columns_of(path, 3), limit), triple)
 

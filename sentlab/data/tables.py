@@ -1,18 +1,14 @@
-"""Your own rows: texts, scored pairs and triples out of a file or a table."""
+"""Your own rows: texts, scored pairs and triples out of a file."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from sentlab.data import readers
 from sentlab.data.readers import Items, LeftOut, Read
 from sentlab.data.rows import Corpus, ScoredPair, Triple
-
-if TYPE_CHECKING:
-    import pandas
 
 Kind = Literal["texts", "pairs", "triples"]
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -64,47 +60,24 @@ def from_file(
     plain = path.with_suffix("") if path.suffix in PACKED else path
     if plain.suffix in SEPARATORS:
         separator = separator or SEPARATORS[plain.suffix]
-        items = readers.csv_records(path, names, separator, quotes=quotes, warn=True)
+        items = readers.csv_records(path, names, separator, quotes=quotes)
     elif plain.suffix == ".jsonl":
         items = readers.json_records(path, names=names)
     elif path.suffix == ".parquet":
         import pandas
 
         try:
-            frame = pandas.read_parquet(path)
-        except (OSError, ValueError) as error:
-            raise ValueError(f"{path}: not a Parquet file, or damaged: {error}") from error
-        items = _of_frame(frame, names, str(path))
+            frame = pandas.read_parquet(path, columns=list(names)).astype(object)
+        except (OSError, ValueError) as error:  # no Parquet file, a damaged one, or one without these columns
+            raise ValueError(f"{path}: {error}") from error
+        rows = frame.where(frame.notna(), None).itertuples(index=False, name=None)
+        items = ((row, f"{path}: row {n}") for n, row in enumerate(rows))
     elif plain.suffix == ".txt" and kind == "texts":
         items = (((line,), f"{path}:{n}") for n, line in enumerate(readers.lines_of(path), 1))
     else:
         raise ValueError(f"{path}: expected .csv, .tsv, .jsonl or .parquet, or for texts .txt")
-    read = _rows(items, kind, names, scale, str(path))
+    read = _rows(items, kind, names, scale)
     return Corpus(plain.stem if name is None else name, split, tuple(read.rows), path.name, read.left_out)
-
-
-def from_table(
-    table: Any,
-    kind: Kind = "texts",
-    *,
-    columns: str | Sequence[str] | None = None,
-    scale: tuple[float, float] = (0.0, 5.0),
-    name: str = "table",
-    split: str = "train",
-) -> Corpus[Any]:
-    """Take your own rows from a pandas DataFrame, a Hugging Face `Dataset`, a pyarrow Table or a dict of columns.
-
-    None and NaN are missing values. The other arguments are those of `from_file`.
-
-    Example:
-        >>> corpus = sentlab.data.from_table(datasets.load_dataset("imdb", split="train"))
-    """
-    import pandas
-
-    names = _names(kind, columns)
-    frame = table.to_pandas() if hasattr(table, "to_pandas") else pandas.DataFrame(table)
-    read = _rows(_of_frame(frame, names, name), kind, names, scale, name)
-    return Corpus(name, split, tuple(read.rows), f"a {type(table).__name__}", read.left_out)
 
 
 def _names(kind: str, columns: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -116,49 +89,26 @@ def _names(kind: str, columns: str | Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def _of_frame(frame: pandas.DataFrame, names: Sequence[str], place: str) -> Items:
-    for name in names:
-        if list(frame.columns).count(name) != 1:
-            raise ValueError(f"{place}: expected one column {name}, found {list(frame.columns)}")
-    values = zip(*(frame[name] for name in names), strict=True)
-    return ((row, f"{place}: row {n}") for n, row in enumerate(values))
-
-
-def _rows(items: Items, kind: str, names: Sequence[str], scale: tuple[float, float], place: str) -> Read[Any]:
+def _rows(items: Items, kind: str, names: Sequence[str], scale: tuple[float, float]) -> Read[Any]:
     low, high = map(float, scale)
-    if not -math.inf < low < high < math.inf:
-        raise ValueError(f"scale must be the lowest and the highest score, such as (0, 5), got {scale!r}")
 
     def row(*values: Any) -> Any:
-        count = 2 if kind == "pairs" else len(names)
-        texts = [_text(value, name) for value, name in zip(values[:count], names, strict=False)]
+        values = tuple("" if value is None or value != value else value for value in values)  # None and NaN are missing
+        texts = values[:2] if kind == "pairs" else values
+        for name, text in zip(names, texts, strict=False):
+            if not isinstance(text, str):
+                raise ValueError(f"column {name!r}: expected a text, found {text!r:.60} ({type(text).__name__})")
+        texts = tuple(text.strip() for text in texts)
         if not all(texts):
             raise LeftOut("blank text")
         if kind != "pairs":
             return Triple(*texts) if kind == "triples" else texts[0]
-        if _missing(values[2]) or values[2] == "":
+        if values[2] == "":
             raise LeftOut("no score")
         try:
             score = readers.number(values[2], low, high)
         except (TypeError, ValueError) as error:
             raise ValueError(f"column {names[2]!r}: {error}; give its scale if it has another") from error
-        return ScoredPair(texts[0], texts[1], 5 * (score - low) / (high - low))
+        return ScoredPair(*texts, 5 * (score - low) / (high - low))
 
-    read = readers.rows_of(items, row)
-    if not read.rows:
-        raise ValueError(f"{place}: it holds no {kind}, only rows without them: {read.left_out}")
-    return read
-
-
-def _missing(value: Any) -> bool:
-    import pandas
-
-    return pandas.api.types.is_scalar(value) and bool(pandas.isna(value))
-
-
-def _text(value: Any, name: str) -> str:
-    if isinstance(value, str):
-        return value.strip()
-    if _missing(value):
-        return ""
-    raise ValueError(f"column {name!r}: expected a text, found {value!r:.60} ({type(value).__name__})")
+    return readers.rows_of(items, row)

@@ -8,11 +8,10 @@ swaps the two. That is right for plain clauses. `label_roles` lists what the rul
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import takewhile
-from typing import Any
+from itertools import chain, takewhile
+from typing import Any, NamedTuple
 
 from sentlab.text.phrases import Tagger, chunk_tree
 
@@ -24,20 +23,18 @@ _NEGATION = re.compile(r"(?:^not|^never|n['’]t)$", re.IGNORECASE)
 _CANNOT = re.compile(r"\b(can)not\b", re.IGNORECASE)  # two words for a Penn tagger
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """A noun phrase (NP), a verb group (VP), or a token outside both, whose kind is its tag."""
 
     kind: str
-    tokens: tuple[re.Match[str], ...]
-    tags: tuple[str, ...]
+    tokens: list[tuple[re.Match[str], str]]  # with their tags
 
     def text(self, first: int = 0) -> str:
-        return self.tokens[0].string[self.tokens[first].start() : self.tokens[-1].end()]
+        return self.tokens[0][0].string[self.tokens[first][0].start() : self.tokens[-1][0].end()]
 
     def verbs(self) -> list[str]:
         """Return the verbs in lower case and without "n't"; of a modal its tag."""
-        tagged = [(token[0].lower(), tag) for token, tag in zip(self.tokens, self.tags, strict=True)]
+        tagged = [(token[0].lower(), tag) for token, tag in self.tokens]
         return [tag if tag == "MD" else _NEGATION.sub("", word) for word, tag in tagged if tag[:2] in ("MD", "VB")]
 
 
@@ -76,8 +73,7 @@ def label_roles(sentence: str, *, tag: Tagger | None = None) -> list[dict[str, s
 @lru_cache(maxsize=2**16)
 def _labelled(sentence: str, tag: Tagger | None) -> tuple[dict[str, str], ...]:
     """The frames of a sentence, cached because training reads every sentence once an epoch."""
-    tokens, tree = chunk_tree(_CANNOT.sub(r"\1 not", sentence), tag)
-    pieces, frames = _join_of(_pieces(tree, tokens)), dict[int, dict[str, str]]()
+    pieces, frames = _pieces(_CANNOT.sub(r"\1 not", sentence), tag), dict[int, dict[str, str]]()
     for place, piece in enumerate(pieces):
         if piece.kind != "VP" or _COPULA.issuperset(piece.verbs()):
             continue
@@ -92,38 +88,33 @@ def _labelled(sentence: str, tag: Tagger | None) -> tuple[dict[str, str], ...]:
     return tuple(frames.values())
 
 
-def _pieces(tree: Any, tokens: Sequence[re.Match[str]]) -> Iterator[_Piece]:
-    """The flat chunks of a sentence and the tokens between them; of a clause, what it is made of."""
-    for node in tree:
-        if isinstance(node, tuple):
-            yield _Piece(node[1], (tokens[node[0]],), (node[1],))
-        elif node.label() == "SBAR":
-            yield from _pieces(node, tokens)
-        else:
-            places, tags = zip(*node.leaves(), strict=True)
-            yield _Piece(node.label(), tuple(tokens[place] for place in places), tags)
+def _pieces(sentence: str, tag: Tagger | None) -> list[_Piece]:
+    """The noun phrases and verb groups of a sentence and the tokens between them; "the king of France" is one."""
+    tokens, tree = chunk_tree(sentence, tag)
+    pieces = list[_Piece]()
+    for node in chain.from_iterable(node if _kind(node) == "SBAR" else [node] for node in tree):
+        leaves = [node] if isinstance(node, tuple) else node.leaves()
+        piece = _Piece(_kind(node), [(tokens[place], name) for place, name in leaves])
+        if piece.kind == "NP" and len(pieces) > 1 and pieces[-2].kind == "NP" and pieces[-1].text().lower() == "of":
+            of, head = pieces.pop(), pieces.pop()
+            piece = _Piece("NP", head.tokens + of.tokens + piece.tokens)
+        pieces.append(piece)
+    return pieces
 
 
-def _join_of(pieces: Iterable[_Piece]) -> list[_Piece]:
-    """The same with "the king", "of" and "France" as one noun phrase."""
-    joined = list[_Piece]()
-    for piece in pieces:
-        if piece.kind == "NP" and len(joined) > 1 and joined[-2].kind == "NP" and joined[-1].text().lower() == "of":
-            of, head = joined.pop(), joined.pop()
-            piece = _Piece("NP", head.tokens + of.tokens + piece.tokens, head.tags + of.tags + piece.tags)
-        joined.append(piece)
-    return joined
+def _kind(node: Any) -> str:
+    return node[1] if isinstance(node, tuple) else node.label()
 
 
 def _frame(pieces: Sequence[_Piece], start: int, place: int, group: Sequence[_Piece]) -> dict[str, str]:
     """The roles of the verb group at `place`, whose adverbs begin at `start`; `group` has all that belongs to it."""
-    last = max(i for i, tag in enumerate(pieces[place].tags) if tag[:2] in ("MD", "VB"))
+    last = max(i for i, (_, tag) in enumerate(pieces[place].tokens) if tag[:2] in ("MD", "VB"))
     before, behind = _subject(pieces, start), _noun_phrase(pieces, place + 1)
     if not behind and _noun_phrase(pieces, start - 1):
         behind = _antecedent(pieces, start - 1)
     verbs = [verb for piece in group for verb in piece.verbs()]
-    passive = pieces[place].tags[last] == "VBN" and _HAVE.isdisjoint(verbs[-2:-1])
-    negations = (_NEGATION.search(token[0]) for piece in group for token in piece.tokens)
+    passive = pieces[place].tokens[last][1] == "VBN" and _HAVE.isdisjoint(verbs[-2:-1])
+    negations = (_NEGATION.search(token[0]) for piece in group for token, _ in piece.tokens)
     frame = {
         "ARG0": _by(pieces, place) if passive else before,
         "PRED": pieces[place].text(last),
