@@ -60,7 +60,7 @@ def settings_of(row: RowSettings, place: Path) -> RunSettings:
     record = get(row.record, place)
     if isinstance(record, RunRecord):
         return record.settings
-    settings: RunSettings = (record.having(row.where) if row.where else record.planned())[0]
+    settings: RunSettings = record.planned(row.where)[0]
     return settings
 
 

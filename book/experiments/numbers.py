@@ -85,7 +85,7 @@ def front(results: Path | None = None) -> dict[str, str]:
     """Return the numbers of the front pages: name -> text.
 
     Args:
-        results: the folder of records; None: `records.folder()`.
+        results: the folder of records; None: `records.FOLDER`.
     """
     claims = records.get("scorecard/claims", results).results.claims
     tested = {claim.text: claim.found["tiny"] for claim in claims if "tiny" in claim.found}

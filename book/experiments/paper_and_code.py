@@ -35,7 +35,7 @@ class Page:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         self.systems: dict[str, dict[str, Any]] = content["systems"]
         self.baselines: dict[str, str] = content["baselines"]
-        self.results = results or records.folder()
+        self.results = results or records.FOLDER
 
     def table(self, system: str) -> str:
         """Return the rows of a system as HTML, with links to definitions and records."""

@@ -152,8 +152,7 @@ class Record(BaseModel):
         """Return one line on where the numbers come from."""
         source = self.source
         used = ", ".join(f"{package} {number}" for package, number in list(source.versions.items())[:2])
-        command = self.command if " sentlab" in source.command else source.command  # the laboratory's name before
-        return f"{self.name}: {command}; {source.device}; {used}; {source.date}; {source.seconds / 60:.1f} min"
+        return f"{self.name}: {self.command}; {source.device}; {used}; {source.date}; {source.seconds / 60:.1f} min"
 
 
 class Benchmark(Record):
@@ -179,22 +178,17 @@ def trained_by(source: str) -> list[str]:
     return ["/".join(parts[1:-1])] if len(parts) > 2 and (parts[0], parts[-1]) == (RUNS.name, ENCODER) else []
 
 
-def folder() -> Path:
-    """Return the folder of results, `book/results`."""
-    return FOLDER
-
-
 def get(name: str, place: str | Path | None = None) -> Any:
     """Read the record with that name, such as `tiny-paser/depth`, as the class of its kind.
 
     Args:
-        place: folder of results; None: `folder()`.
+        place: folder of results; None: `FOLDER`.
 
     Raises:
         FileNotFoundError: there is no such record.
         ValueError: the file is no record; says which key is unknown, missing or of the wrong type.
     """
-    place = Path(place or folder())
+    place = Path(place or FOLDER)
     path = place / f"{name}.json"
     text = path.read_text(encoding="utf-8")
     try:
@@ -226,7 +220,7 @@ def names(place: Path) -> list[str]:
 
 def every(place: Path | None = None) -> list[Any]:
     """Read the records of a folder of results by name, those at paper scale last."""
-    place = place or folder()
+    place = place or FOLDER
     return [get(name, place) for name in sorted(names(place), key=lambda name: (name.startswith(PAPER_SCALE), name))]
 
 
@@ -236,7 +230,7 @@ def load(pattern: str = "*", place: str | Path | None = None) -> list[Any]:
     Raises:
         FileNotFoundError: no record with results matches.
     """
-    place = Path(place or folder())
+    place = Path(place or FOLDER)
     every = [get(name, place) for name in names(place) if fnmatch.fnmatchcase(name, pattern)]
     done = [record for record in every if record.results is not None and record.done]
     if not done:

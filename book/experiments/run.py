@@ -27,11 +27,9 @@ from sentlab.encoder.maps import Flow, Whitening, postprocessed
 from sentlab.encoder.storage import BUNDLED
 from sentlab.evaluation import dev_score, watch_geometry
 from sentlab.evaluation.mining import Setup
-from sentlab.evaluation.retrieval import nearest
-from sentlab.evaluation.sts import encode_groups, geometry
+from sentlab.evaluation.sts import geometry
 from sentlab.files import write_json
 from sentlab.methods.universal import task_rows
-from sentlab.metrics import cosine_similarity
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
 from sentlab.training import History, TrainConfig, fit, set_dropout, set_seed
@@ -81,8 +79,6 @@ class RunSettings(Typed):
 
     encoder: EncoderSettings  # source, pooling, max_length, device
     method: MethodSettings | None = None  # name and arguments; null: only evaluate the encoder
-    # for views: `nltk` (WordNet, roles by rules) or `toy` (the toy world's synonyms and roles)
-    words: Literal["nltk", "toy"] = "nltk"
     # corpus and split to train on; for Universal task -> corpus and split
     data: CorpusSettings | dict[str, CorpusSettings] | None = None
     # probability of every dropout while training; null: as the configurations of encoder and method say
@@ -101,8 +97,7 @@ class RunSettings(Typed):
     poolings: list[str] = Field(default_factory=list)  # sentence vectors to evaluate besides the encoder's own
     keep: bool = False  # a sweep keeps the encoders that it trains, for the records that read them
     reconstruct: list[str] = Field(default_factory=list)  # corpora whose masked phrases PaSeR's decoder generates
-    # of the papers, to try: `nearest_questions` (PaSeR, Table 6), `phrase_cosines` (Universal, Table 1)
-    examples: list[Literal["nearest_questions", "phrase_cosines"]] = Field(default_factory=list)
+    examples: list[str] = Field(default_factory=list)  # of the papers, which earlier experiments tried
     threads: PositiveInt | None = None  # CPU threads. The same number gives the same weights, bit for bit.
 
     @model_validator(mode="after")
@@ -301,8 +296,6 @@ def perform(
                     results["last"] = last
         if processes.is_main_process:
             encoder.save(folder / ENCODER)
-    if settings.examples:
-        results["examples"] = {name: EXAMPLES[name](encoder) for name in settings.examples}
     if (count := processes.num_processes) > 1:
         command = command.replace("python", f"accelerate launch --num_processes {count}", 1)
     device = getattr(encoder, "device", "cpu")
@@ -378,12 +371,12 @@ def training_rows(settings: RunSettings, notes: Notes) -> Any:
 def build_method(settings: RunSettings, corpus: Any) -> Any:
     """Build the method of the settings: a map to be fitted to the corpus, or a class that waits for its encoder."""
     chosen: MethodSettings = settings.method  # type: ignore[assignment]
-    arguments, in_toy_world = dict(chosen.arguments), settings.words == "toy"
+    arguments, in_toy_world = dict(chosen.arguments), getattr(corpus, "name", "").startswith("toy-")
     if names := arguments.pop("view", None):
-        synonyms = toy.synonyms if in_toy_world else views.wordnet_synonyms
+        synonyms, label = (toy.synonyms, toy.roles) if in_toy_world else (views.wordnet_synonyms, roles.label_roles)
         with_words: dict[str, views.View] = {
             "synonym_replacement": partial(views.synonym_replacement, synonyms=synonyms),
-            "srl_guided": partial(views.srl_guided, roles=toy.roles if in_toy_world else roles.label_roles),
+            "srl_guided": partial(views.srl_guided, roles=label),
         }
         steps: list[Any] = []
         for name in names:
@@ -455,21 +448,3 @@ def reconstruct_table_7(method: methods.PaSeR) -> list[dict[str, str]]:
         ((_, words),) = method.reconstruct([sentence], [[phrase]], beams=BEAMS)[0]
         rows.append({"sentence": str(sentence), "masked": phrase.text, "words": words})
     return rows
-
-
-def nearest_questions(encoder: Encoder) -> dict[str, list[str]]:
-    """Find the three nearest to each query of PaSeR's Table 6 among all the questions that the table holds."""
-    table = published.table("paser", 6)
-    texts = sorted({text for column in table for text in table[column]})
-    near = nearest(encoder, table.index.unique(), texts)["text"]
-    return {query: list(rows) for query, rows in near.groupby(level="query", sort=False)}
-
-
-def phrase_cosines(encoder: Encoder) -> list[float]:
-    """Compute the cosine of each pair of phrases in Universal's Table 1, in its order."""
-    pairs = published.table("universal", 1)["paraphrase"]
-    u, v = encode_groups(encoder, list(pairs.index), list(pairs))
-    return [round(float(cosine), 4) for cosine in cosine_similarity(u, v)]
-
-
-EXAMPLES = {"nearest_questions": nearest_questions, "phrase_cosines": phrase_cosines}

@@ -29,7 +29,7 @@ def runs(name: str, folder: str | Path | None = None, where: Mapping[str, Any] |
 
     Args:
         name: such as `tiny-paser/depth`.
-        folder: of the records; None: `records.folder()`.
+        folder: of the records; None: `records.FOLDER`.
         where: of a sweep only the runs with these values, setting -> value; the others need not be finished.
 
     Raises:

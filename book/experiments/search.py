@@ -93,9 +93,16 @@ class Experiment(Record):
         """Return the values of each run that its results are of; NotRun where a search has yet to choose them."""
         raise NotImplementedError
 
-    def planned(self) -> list[RunSettings]:
-        """Return the settings of these runs."""
-        return [with_values(self.settings.run, values) for values in self.values()]
+    def planned(self, where: Mapping[str, Any] | None = None) -> list[RunSettings]:
+        """Return the settings of these runs; with `where` of those with its values, also of runs not chosen."""
+        every = self.values()
+        if where:
+            every += [run.values for run in self.runs if self.kind == "search"]
+            every = [values for values in every if where.items() <= values.items()]
+            if not every:
+                raise ValueError(f"no run of {self.name} has {dict(where)}")
+        planned = (with_values(self.settings.run, values) for values in every)
+        return list({settings.fingerprint: settings for settings in planned}.values())
 
     def finished(self) -> list[RunRecord]:
         """Return its finished runs; none where a search has yet to choose their settings."""
@@ -104,35 +111,18 @@ class Experiment(Record):
         except NotRun:
             return []
 
-    def having(self, where: Mapping[str, Any]) -> list[RunSettings]:
-        """Return the settings of the runs with these values, of a search also of its runs with values not chosen."""
-
-        def has(settings: RunSettings) -> bool:
-            try:
-                return with_values(settings, where) == settings
-            except (ValueError, TypeError, LookupError):  # no value of this run, such as another method's name
-                return False
-
-        every = self.planned()
-        if isinstance(self, SearchRecord):
-            every += [with_values(self.settings.run, run.values) for run in self.runs]
-        chosen = {settings.fingerprint: settings for settings in every if has(settings)}
-        if not chosen:
-            raise ValueError(f"no run of {self.name} has {dict(where)}")
-        return list(chosen.values())
-
     def train(self, values: Mapping[str, Any], *, again: bool = False) -> RunRecord:
         """Return the run with these values: from this file, that of another experiment, or made now."""
         settings = with_values(self.settings.run, values)
-        run: Any = None if again else self.run_with(settings)
+        run = None if again else self.run_with(settings)
         if run is None:
-            kept: dict[str, Any] = {"values": dict(values), "fingerprint": settings.fingerprint}
-            kept["at"] = None if again else self.elsewhere(settings.fingerprint)
-            if kept["at"] is None:
+            at, made = None if again else self.elsewhere(settings.fingerprint), {}
+            if at is None:
                 place = RUNS / self.name / label(values)
                 results, provenance = perform(settings, place, self.command, again=again, progress=False)
-                kept |= {"results": results, "provenance": provenance}
-            self._keep(StoredRun(**kept), settings.keep)
+                made = {"results": results, "provenance": provenance}
+            stored = StoredRun(values=dict(values), fingerprint=settings.fingerprint, at=at, **made)
+            self._keep(stored, settings.keep)
             run = self.run_with(settings)
         run.check_weights()
         return run
@@ -285,24 +275,31 @@ class SearchRecord(Experiment):
     @property
     def done(self) -> bool:
         """Whether it has all that its settings ask for, as they are now: trials, runs in full, and seeds."""
-        settings, known = self.settings, {trial.fingerprint: trial for trial in self.trials}
-        short = [known.get(settings.trial(values, settings.steps).fingerprint) for values in settings.drawn()]
-        if self.results is None or self.results.chosen is None or None in short:
+        if self.results is None or self.results.chosen is None or self.to_try():
             return False
-        best = sorted(filter(None, short), key=Trial.rank, reverse=True)[: settings.finalists]
-        full = {settings.trial(trial.values, settings.length).fingerprint for trial in best}
-        return full <= known.keys() and all(self.run_with(run) for run in self.planned())
+        return all(self.run_with(run) for run in self.planned())
 
     def values(self) -> list[dict[str, Any]]:
         if self.results is None or self.results.chosen is None:
             raise NotRun(f"{self.name} has no results yet: {self.command}")
         return [{**self.results.chosen, "train.seed": seed} for seed in self.settings.seeds]
 
-    def attempt(self, values: dict[str, Any], steps: int, *, again: bool = False) -> Trial:
-        """Train with these values for so many steps, unless that was done, and write the trial into the record."""
-        for trial in self.trials:
-            if (trial.values, trial.steps) == (values, steps):
-                return trial
+    def to_try(self) -> list[tuple[dict[str, Any], int]]:
+        """List what is left, values and steps: the short trials, and after these the best of them in full."""
+        settings, known = self.settings, {trial.fingerprint: trial for trial in self.trials}
+
+        def left(every: Sequence[dict[str, Any]], steps: int) -> list[tuple[dict[str, Any], int]]:
+            return [(values, steps) for values in every if settings.trial(values, steps).fingerprint not in known]
+
+        drawn = settings.drawn()
+        if short := left(drawn, settings.steps):
+            return short
+        tried = [known[settings.trial(values, settings.steps).fingerprint] for values in drawn]
+        best = sorted(tried, key=Trial.rank, reverse=True)[: settings.finalists]
+        return left([trial.values for trial in best], settings.length)
+
+    def attempt(self, values: dict[str, Any], steps: int, *, again: bool = False) -> None:
+        """Train with these values for so many steps, and write the trial into the record."""
         settings, began = self.settings.trial(values, steps), time.monotonic()
         known: dict[str, Any] = {"values": values, "steps": steps, "fingerprint": settings.fingerprint}
         try:
@@ -325,7 +322,6 @@ class SearchRecord(Experiment):
         self.results = SearchResults(trials=[*self.trials, trial])
         if Accelerator().is_main_process:
             self.save()
-        return trial
 
 
 def sweep(record: SweepRecord, *, again: bool = False) -> SweepRecord:
@@ -345,11 +341,9 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
         settings = record.settings
         if again:
             record.results = None
-        drawn = tqdm(settings.drawn(), desc=f"{record.name}: trials", unit=" trials")
-        short = [record.attempt(values, settings.steps, again=again) for values in drawn]
-        best = sorted(short, key=Trial.rank, reverse=True)[: settings.finalists]
-        for trial in tqdm(best, desc=f"{record.name}: in full", unit=" trials"):
-            record.attempt(trial.values, settings.length, again=again)
+        while left := record.to_try():
+            for values, steps in tqdm(left, desc=f"{record.name}: trials", unit=" trials"):
+                record.attempt(values, steps, again=again)
         full = [trial for trial in record.trials if trial.steps == settings.length]
         chosen = max(full, key=Trial.rank).values
         runs = [
@@ -384,7 +378,7 @@ def runs_of(record: Record, where: Mapping[str, Any] | None = None, *, so_far: b
         return [record]
     if not isinstance(record, Experiment):
         raise ValueError(f"{record.name} is of the kind {record.kind}, which has no runs")
-    runs = [record.run_with(settings) for settings in (record.having(where) if where else record.planned())]
+    runs = [record.run_with(settings) for settings in record.planned(where)]
     if None in runs and not so_far:
         raise NotRun(f"{record.name} has no results yet: {record.command}")
     return [run for run in runs if run]

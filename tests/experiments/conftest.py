@@ -14,7 +14,6 @@ from experiments.search import StoredRun, SweepRecord, SweepSettings, combinatio
 RUN: dict[str, Any] = {
     "encoder": {"source": "tiny", "pooling": "cls", "max_length": 32},
     "method": {"name": "PaSeR", "arguments": {}},
-    "words": "toy",
     "data": {"corpus": "toy-sentences"},
     "train": {"steps": 2, "batch_size": 4, "learning_rate": 0.001, "seed": 0},
     "dev": "toy-sts",

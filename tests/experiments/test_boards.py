@@ -31,7 +31,7 @@ from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import evaluate_sts
 from sentlab.evaluation.words import evaluate_similarity
 
-BOOK = records.folder()
+BOOK = records.FOLDER
 
 
 def judged(rng: np.random.Generator, gold: np.ndarray, noise: float, seeds: int = 1) -> list[Evaluation]:

@@ -62,7 +62,6 @@ def test_rows_have_what_they_cost_also_before_they_are_trained(settings: dict[st
 def test_the_training_of_heads_counts(settings: dict[str, Any]) -> None:
     changes = {
         "method": {"name": "PaSeR", "arguments": {"decoder_layers": 1}},
-        "words": "toy",
         "train": {"steps": 2, "batch_size": 8, "learning_rate": 1e-4, "seed": 0},
         "frozen_first": {"steps": 20_000},
     }

@@ -62,7 +62,7 @@ def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
     again = records.get("paser/one", tmp_path)
     assert again == record
     assert geometry_of(again).counts == counts
-    assert again.provenance_line() == "paser/one: c; d; torch 2; 2026-01-01; 1.0 min"
+    assert again.provenance_line() == "paser/one: python -m experiments run paser/one; d; torch 2; 2026-01-01; 1.0 min"
 
 
 def test_only_finished_records_load(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_arrays_are_kept_exactly_in_few_and_equal_bytes(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def recorded() -> list[Any]:
-    return [records.get(name) for name in records.names(records.folder())]
+    return [records.get(name) for name in records.names(records.FOLDER)]
 
 
 def test_all_recorded_files_are_written_again_without_a_change(recorded: list[Any], tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_items_belong_to_recorded_runs(recorded: list[Any]) -> None:
     labels = {
         (record.path.with_suffix(".npz"), f"{label(run.values)}/") for record in experiments for run in record.runs
     }
-    for path in records.folder().rglob("*.npz"):
+    for path in records.FOLDER.rglob("*.npz"):
         assert path.with_suffix(".json").exists()
         with np.load(path, allow_pickle=False) as arrays:
             begins = {(path, f"{name.rpartition('/')[0]}/") for name in arrays.files if "/" in name}
