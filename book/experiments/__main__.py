@@ -25,7 +25,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from accelerate import Accelerator
 from sentlab.cli import FAILURES, one_line
 from sentlab.encoder import Encoder
 from sentlab.files import replacing
@@ -139,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except FAILURES as error:
             print(f"{name}: error: {one_line(error)}", file=sys.stderr)
             return 1
-        if Accelerator().is_main_process:
+        if records.is_first():
             print(f"wrote {record.path}")
     return 0
 

@@ -22,6 +22,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from accelerate import PartialState
 from filelock import FileLock
 from pydantic import BaseModel, ConfigDict, Field
 from sentlab.files import replacing
@@ -138,6 +139,8 @@ class Record(BaseModel):
 
     def save(self) -> None:
         """Write it as JSON, whole or not at all; what is short and lists of numbers on one line."""
+        if not is_first():
+            return
 
         def on_one_line(part: re.Match[str]) -> str:
             line = re.sub(r"\n\s*", " ", part[0])
@@ -166,6 +169,11 @@ class Benchmark(Record):
             return f"{program} {out}"
         texts, encoder = " ".join(self.settings["text"]), self.settings["encoder"]["source"]
         return f"{program} --text {texts} --encoder {encoder} {out}"
+
+
+def is_first() -> bool:
+    """Return whether this is the first process of a launch, which writes for all, or the only one."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 class NotRun(ValueError):
@@ -243,6 +251,7 @@ def alone(record: Record) -> Iterator[None]:
     """Wait for other processes that fill this record, and keep them from it. Those of one launch share it."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         yield
+        PartialState().wait_for_everyone()  # the others read what the first one writes
         return
     record.path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(record.path.with_suffix(".lock")):

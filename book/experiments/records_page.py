@@ -13,7 +13,7 @@ import pandas as pd
 from experiments import runs, tables
 from experiments.records import KINDS, PAPER_SCALE, Record
 from experiments.run import RunRecord, RunSettings
-from experiments.search import Experiment, shown, varied
+from experiments.search import Experiment, shown
 
 FIND = """<input id='find' type='search' oninput="
 const words = this.value.toLowerCase().split(/\\s+/);
@@ -67,10 +67,10 @@ def listing(every: Sequence[Record]) -> str:
 def row_of(record: Record) -> dict[str, str]:
     """Return the cells of a record, as HTML."""
     finished, settings = record.finished(), common_settings(record)
-    cell = f"<b>{link(record.name)}</b><br><code>{escape(record.command)}</code>"
+    cell = f"<b>{link(record.name, record.name, record.name)}</b><br><code>{escape(record.command)}</code>"
     if isinstance(record, Experiment) and finished:
         of = "" if record.done else f" of {len(record.planned())}"
-        lines = "".join(f"<li>{run_line(record, run)}</li>" for run in finished)
+        lines = "".join(f"<li>{run_line(run)}</li>" for run in finished)
         cell += f"<details><summary>{len(finished)}{of} runs</summary><ul>{lines}</ul></details>"
     row = {"method": escape(method_of(record)), "record": cell, "what": "<br>".join(map(escape, about(record)))}
     if not finished:
@@ -85,14 +85,13 @@ def row_of(record: Record) -> dict[str, str]:
     return row | {"dev": spread(devs, differ), "test": test, "time, date, device": made}
 
 
-def run_line(record: Experiment, run: RunRecord) -> str:
+def run_line(run: RunRecord) -> str:
     """Return a run of a sweep or search as HTML: its own settings, scores and time."""
-    names = [*record.settings.over, *(["train.seed"] if record.kind == "search" else [])]
-    label = ", ".join(f"{name}={value}" for name, value in varied(run.settings, names).items())
     dev, test, score = main_scores(run)
     step = "" if run.results.kept_step is None else f" (step {run.results.kept_step})"
     parts = [f"dev {dev:.1f}{step}", *([f"{test} {score:.1f}"] if test else []), time_of([run])]
-    return f"{link(run.name, run.home or run.name, label)}: {escape(', '.join(parts))}"
+    values = run.name.removeprefix(f"{run.home}/").replace(",", ", ")
+    return f"{link(run.name, run.home, values)}: {escape(', '.join(parts))}"
 
 
 def main_scores(run: RunRecord) -> tuple[float, str, float]:
@@ -154,10 +153,9 @@ def common_settings(record: Record) -> RunSettings | None:
     return getattr(record.settings, "run", record.settings if record.kind == "run" else None)
 
 
-def link(name: str, file: str = "", label: str = "") -> str:
+def link(name: str, file: str, text: str) -> str:
     """Return a link to the file of a record or run, relative to the page, with the id that leads here."""
-    address = f"results/{quote(file or name)}.json"
-    return f'<a id="record-{escape(name)}" href="{address}">{escape(label or name)}</a>'
+    return f'<a id="record-{escape(name)}" href="results/{quote(file)}.json">{escape(text)}</a>'
 
 
 def time_of(records: Sequence[Record]) -> str:

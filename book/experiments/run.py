@@ -37,7 +37,19 @@ from sentlab.training import History, TrainConfig, fit, set_dropout, set_seed
 from experiments import controls, published, toy
 from experiments.peers import BagOfWords, StaticEncoder, load
 from experiments.probes import evaluate, evaluate_relatedness
-from experiments.records import ENCODER, RUNS, Notes, Number, Provenance, Record, Typed, alone, get, write_items
+from experiments.records import (
+    ENCODER,
+    RUNS,
+    Notes,
+    Number,
+    Provenance,
+    Record,
+    Typed,
+    alone,
+    get,
+    is_first,
+    write_items,
+)
 
 MAPS: dict[str, type] = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
 METHODS: dict[str, type] = {name: getattr(methods, name) for name in methods.__all__} | MAPS
@@ -225,11 +237,10 @@ def run(record: RunRecord, *, again: bool = False) -> RunRecord:
     """Do one run and write its record, which has a file of its own."""
     with alone(record):
         record.results, record.provenance = perform(record.settings, RUNS / record.name, record.command, again=again)
-        if Accelerator().is_main_process:
+        if is_first():
             write_items(record.items[0], {}, drop="")  # of the encoder that was there before
             record.save()
             (RUNS / record.name / LAST).unlink(missing_ok=True)
-        Accelerator().wait_for_everyone()  # the others read what was written
     return record
 
 
@@ -283,8 +294,7 @@ def perform(
             method = build(encoder)
             history, seconds = train(method, corpus, settings, folder, devs, measure_trained, progress)
             began += seconds - history.seconds  # which counts what came before an interruption
-            about = {"dev": history.dev, "geometry": history.seen, "kept_step": history.kept_step}
-            results["training"] = about
+            results["training"] = {"dev": history.dev, "geometry": history.seen, "kept_step": history.kept_step}
             if settings.reconstruct:
                 counts = {name: count_reconstructed(method, notes.load(name, "test")) for name in settings.reconstruct}
                 results["reconstruction"] = {"corpora": counts, "table_7": reconstruct_table_7(method)}

@@ -15,16 +15,15 @@ import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from random import Random
 from typing import Annotated, Any, Literal
 
-from accelerate import Accelerator
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 from sentlab.training.checkpoint import FILE as CHECKPOINT
 from tqdm import tqdm
 
-from experiments.records import RUNS, Notes, NotRun, Number, Provenance, Record, Typed, alone, get, names, write_items
+from experiments import records
+from experiments.records import RUNS, Notes, NotRun, Number, Provenance, Record, Typed
 from experiments.run import LAST, RunRecord, RunResults, RunSettings, perform
 
 LOST = -100.0  # the score of a trial that gave none: no correlation x 100 is lower
@@ -82,7 +81,7 @@ class Experiment(Record):
         if stored is None:
             return None
         if stored.at:
-            shared = get(stored.at, self.folder).run_with(settings)
+            shared = records.get(stored.at, self.folder).run_with(settings)
             return shared and shared.model_copy(update={"sweep": self.name})
         name = f"{self.name}/{label(stored.values)}"
         run = RunRecord(settings=settings, results=stored.results, provenance=stored.provenance, name=name)
@@ -107,7 +106,7 @@ class Experiment(Record):
     def finished(self) -> list[RunRecord]:
         """Return its finished runs; none where a search has yet to choose their settings."""
         try:
-            return runs_of(self, so_far=True)
+            return [run for settings in self.planned() if (run := self.run_with(settings))]
         except NotRun:
             return []
 
@@ -132,9 +131,8 @@ class Experiment(Record):
         name = label(stored.values)
         position = next((i for i, run in enumerate(self.runs) if label(run.values) == name), len(self.runs))
         self.runs[position : position + 1] = [stored]
-        processes = Accelerator()
-        if processes.is_main_process:
-            write_items(self.path.with_suffix(".npz"), {}, drop=f"{name}/")  # of an encoder before
+        if records.is_first():
+            records.write_items(self.path.with_suffix(".npz"), {}, drop=f"{name}/")  # of an encoder before
             self.save()
             place = RUNS / self.name / name
             if encoder:
@@ -142,13 +140,12 @@ class Experiment(Record):
                     (place / file).unlink(missing_ok=True)
             else:
                 shutil.rmtree(place, ignore_errors=True)  # the numbers are what a sweep is for
-        processes.wait_for_everyone()
 
     def elsewhere(self, fingerprint: str) -> str | None:
         """Return the name of another experiment that has results of a run; None where there is none."""
-        for name in names(self.folder):
+        for name in records.names(self.folder):
             if name != self.name and fingerprint in (self.folder / f"{name}.json").read_text(encoding="utf-8"):
-                runs = getattr(get(name, self.folder), "runs", ())
+                runs = getattr(records.get(name, self.folder), "runs", ())
                 if any(run.fingerprint == fingerprint and run.at is None for run in runs):
                     return name
         return None
@@ -186,7 +183,7 @@ class SweepRecord(Experiment):
     def values(self) -> list[dict[str, Any]]:
         chosen: dict[str, Any] = {}
         if self.settings.chosen_by:
-            other = get(self.settings.chosen_by, self.folder)
+            other = records.get(self.settings.chosen_by, self.folder)
             if not other.done:
                 raise NotRun(f"{self.name} waits for a search: {other.command}")
             chosen = other.results.chosen
@@ -310,8 +307,7 @@ class SearchRecord(Experiment):
                 place = RUNS / self.name / f"steps={steps},{label(values)}"
                 results, provenance = perform(settings, place, self.command, again=again, progress=False)
                 seconds = provenance.seconds
-                if Accelerator().is_main_process:
-                    shutil.rmtree(place, ignore_errors=True)
+                shutil.rmtree(place, ignore_errors=True)
             curve = results.training["dev"]
             best = max(curve, key=lambda point: point["score"])
             dev, step, last = round(best["score"], 3), int(best["step"]), round(curve[-1]["score"], 3)
@@ -320,14 +316,13 @@ class SearchRecord(Experiment):
             spent = time.monotonic() - began
             trial = Trial(**known, dev=LOST, step=0, last=LOST, rising=False, seconds=spent, failed=str(error))
         self.results = SearchResults(trials=[*self.trials, trial])
-        if Accelerator().is_main_process:
-            self.save()
+        self.save()
 
 
 def sweep(record: SweepRecord, *, again: bool = False) -> SweepRecord:
     """Run every combination of a sweep that has no results yet, or with `again` each of them."""
-    with alone(record):
-        record = get(record.name, record.folder)  # another process may have run some
+    with records.alone(record):
+        record = records.get(record.name, record.folder)  # another process may have run some
         record.planned()  # that a run can have each of the values
         for values in tqdm(record.values(), desc=record.name, unit=" runs"):
             record.train(values, again=again)
@@ -336,8 +331,8 @@ def sweep(record: SweepRecord, *, again: bool = False) -> SweepRecord:
 
 def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
     """Try settings, choose by dev, and train the chosen one with each seed; `again`: forget what was tried."""
-    with alone(record):
-        record, began = get(record.name, record.folder), time.monotonic()
+    with records.alone(record):
+        record, began = records.get(record.name, record.folder), time.monotonic()
         settings = record.settings
         if again:
             record.results = None
@@ -359,17 +354,15 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
         seconds = sum(trial.seconds for trial in record.trials) + sum(run.source.seconds for run in runs[1:])
         seconds = max(seconds, time.monotonic() - began)
         record.provenance = notes.provenance(record.command, seconds, encoder=runs[0].source.encoder)
-        if Accelerator().is_main_process:
-            record.save()
+        record.save()
     return record
 
 
-def runs_of(record: Record, where: Mapping[str, Any] | None = None, *, so_far: bool = False) -> list[RunRecord]:
+def runs_of(record: Record, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
     """Return the runs behind a record: itself, the runs of a sweep, or those of a search's choice, in order.
 
     Args:
         where: only the runs with these values, setting -> value; the others need not be finished.
-        so_far: leave out the runs that are not finished.
 
     Raises:
         NotRun: a run is missing, or the search that has to choose its settings is not done.
@@ -379,19 +372,9 @@ def runs_of(record: Record, where: Mapping[str, Any] | None = None, *, so_far: b
     if not isinstance(record, Experiment):
         raise ValueError(f"{record.name} is of the kind {record.kind}, which has no runs")
     runs = [record.run_with(settings) for settings in record.planned(where)]
-    if None in runs and not so_far:
+    if None in runs:
         raise NotRun(f"{record.name} has no results yet: {record.command}")
-    return [run for run in runs if run]
-
-
-def varied(settings: RunSettings, names: Sequence[str]) -> dict[str, Any]:
-    """Return the values of settings, named with dots, as tables show them: last part of the name -> value."""
-
-    def value_of(name: str) -> Any:
-        keys = name.split(".")
-        return reduce(lambda part, key: part[key] if isinstance(part, dict) else getattr(part, key), keys, settings)
-
-    return {name.split(".")[-1]: shown(value_of(name)) for name in names}
+    return runs
 
 
 def shown(value: Any) -> Any:

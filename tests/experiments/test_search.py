@@ -170,7 +170,7 @@ def test_an_interrupted_sweep_resumes_and_where_takes_some_of_its_runs(trainer: 
         sweep(record)
     record = records.get("toy/both")
     assert not record.done
-    assert len(runs_of(record, so_far=True)) == 3
+    assert len(record.finished()) == 3
     with pytest.raises(NotRun):
         runs_of(record)
     first = RowSettings(record="toy/both", where={"dropout": 0.1})
