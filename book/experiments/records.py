@@ -45,7 +45,7 @@ KINDS = {  # kind -> module and function of its program, or "" of a program in `
     "speed": ("", "how fast the package is beside others"),
 }
 PAPER_SCALE = "paper-scale/"  # how the names of records begin that are listed and never started
-PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "nltk")
+PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scipy", "nltk", "rake-nltk")
 
 Number = int | float
 

@@ -169,13 +169,14 @@ PUBLIC: dict[str, PublicSet] = {
     "snli": PublicSet(
         rows.LabelledPair, {"train": 549367, "dev": 9842, "test": 9824},
         {readers.read_snli: "SNLI/s1.{0} + SNLI/s2.{0} + SNLI/labels.{0}",
-         readers.read_nli_jsonl: "SNLI/snli_1.0_{0}.jsonl | snli_1.0/snli_1.0_{0}.jsonl"},
+         readers.read_nli_jsonl: "snli_1.0/snli_1.0_{0}.jsonl"},
         hub=Hub("stanfordnlp/snli", _NLI, readers.labelled_pair)),
     "mnli": PublicSet(  # its test labels were never published; dev is matched and mismatched together
         rows.LabelledPair, {"train": 392702, "dev": 19647},
         {readers.read_mnli_csv: "MNLI/{}_matched_and_mismatched.csv",
-         readers.read_nli_jsonl: " | ".join(f"{at}.jsonl | {at}_matched.jsonl + {at}_mismatched.jsonl"
-                                            for at in ("MNLI/multinli_1.0_{0}", "multinli_1.0/multinli_1.0_{0}"))},
+         readers.read_nli_jsonl: "multinli_1.0/multinli_1.0_{0}.jsonl | "
+                                 "multinli_1.0/multinli_1.0_{0}_matched.jsonl + "
+                                 "multinli_1.0/multinli_1.0_{0}_mismatched.jsonl"},
         hub=Hub("nyu-mll/multi_nli", _NLI, readers.labelled_pair, ("validation_matched", "validation_mismatched"))),
     "quora": PublicSet(  # released without splits, and PaSeR searches all of it
         rows.DuplicateQuestion, {"test": 404290},
@@ -268,6 +269,10 @@ class Joined(NamedTuple):
         return self.make(split, folder)
 
 
+def _toy(name: str, split: str, _: Folder) -> Corpus[Any]:
+    return toy.load(name, split)
+
+
 Entry = PublicSet | Joined
 Catalog = Mapping[str, Entry]
 CATALOG: dict[str, Entry] = {
@@ -275,10 +280,7 @@ CATALOG: dict[str, Entry] = {
     "sts-unlabelled": Joined(("train",), str, "the seven STS sets", _unlabelled),
     "nli": Joined(("train", "dev"), rows.LabelledPair, "SNLI and MNLI", _nli),
     "nli-triples": Joined(("train", "dev"), rows.Triple, "SNLI and MNLI", _nli_triples),
-    **{
-        name: Joined(("train", "dev", "test"), row, "toy world", lambda split, _, name=name: toy.load(name, split))
-        for name, row in toy.ROWS.items()
-    },
+    **{name: Joined(("train", "dev", "test"), row, "toy world", partial(_toy, name)) for name, row in toy.ROWS.items()},
 }
 
 

@@ -32,14 +32,7 @@ NLI_LABELS = ("entailment", "neutral", "contradiction")
 SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'’”)])) +(?=[\"'‘“(]*[A-Z0-9])")
 MIN_WORDS = 5  # of a sentence to learn from; shorter ones are often pieces, cut off after "U.S." or the like
 MAX_WORDS = 6  # of a phrase, as in section 3.2 of the Universal paper
-PPDB_RELATIONS = {
-    "Equivalence": "equivalence",
-    "ForwardEntailment": "entailment",
-    "ReverseEntailment": "entailment",
-    "Independent": "independent",
-    "Exclusion": None,  # section 3.1 removes these two
-    "OtherRelated": None,
-}
+PPDB_RELATIONS = ("equivalence", "entailment", "independent")  # section 3.1 removes Exclusion and OtherRelated
 _EQUIVALENCE = re.compile(r"(?:^|\s)Equivalence=(?!NA(?:\s|$))(\S*)")
 _NONTERMINAL = re.compile(r"(?:^|\s)\[\S+\](?:\s|$)")  # [NP], [NP/NP,1]
 
@@ -104,7 +97,7 @@ def csv_records(path: str | Path, names: Sequence[str], separator: str = ",", *,
     a quote is plain text. A quoted field with a tab and a line break in a .tsv warns: rows may have been joined.
     """
     csv.field_size_limit(2**31 - 1)  # characters, where the csv module would take 131,072
-    quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     records = csv.reader(_whole_lines(path), delimiter=separator, strict=True, quoting=quoting)
     plain = "if quotes are plain text in this file, pass quotes=False (--no-quotes)"
     line = 1
@@ -142,9 +135,8 @@ def lines_together(*paths: str | Path) -> Items:
     """Yield the lines of files that go line by line together."""
     columns = [list(lines_of(path)) for path in paths]
     if len({len(column) for column in columns}) > 1:
-        raise ValueError(
-            f"{', '.join(map(str, paths))} have {', '.join(str(len(c)) for c in columns)} lines, not as many"
-        )
+        counts = ", ".join(str(len(column)) for column in columns)
+        raise ValueError(f"{', '.join(map(str, paths))} have {counts} lines, not as many")
     return ((values, f"{paths[-1]}:{n}") for n, values in enumerate(zip(*columns, strict=True), 1))
 
 
@@ -347,8 +339,8 @@ def read_ppdb(path: str | Path) -> Read[kinds.PhrasePair]:
     """
 
     def pair(_: str, a: str, b: str, features: str, __: str, label: str) -> kinds.PhrasePair:
-        relation = PPDB_RELATIONS[label]
-        if relation is None:
+        relation = re.sub("^(Forward|Reverse)", "", label).lower()
+        if relation not in PPDB_RELATIONS:
             raise LeftOut(f"labelled {label}")
         if not a or not b:
             raise LeftOut("blank phrase")
@@ -359,7 +351,7 @@ def read_ppdb(path: str | Path) -> Read[kinds.PhrasePair]:
         if a.lower() == b.lower():
             raise LeftOut("equal but for case")
         equivalence = _EQUIVALENCE.search(features)
-        return kinds.PhrasePair(a, b, relation, number(equivalence[1], 0, 1) if equivalence else math.nan)
+        return kinds.PhrasePair(a, b, relation, float(equivalence[1]) if equivalence else math.nan)
 
     return rows_of(columns_of(path, 6, separator="|||"), pair)
 

@@ -28,7 +28,6 @@ def from_file(
     scale: tuple[float, float] = (0.0, 5.0),
     separator: str | None = None,
     quotes: bool = True,
-    name: str | None = None,
     split: str = "train",
 ) -> Corpus[Any]:
     """Read your own rows from a file; its ending says the format.
@@ -46,7 +45,7 @@ def from_file(
             changes no correlation.
         separator: between columns. None: a comma in `.csv`, a tab in `.tsv`.
         quotes: double quotes stand around fields that hold separators or line breaks. False: a quote is plain text.
-        name, split: of the corpus; None: the name of the file.
+        split: of the corpus, whose name is the file's.
 
     Raises:
         ValueError: another format, or rows that are not of this kind; names the file, the line or row, and the column.
@@ -77,7 +76,7 @@ def from_file(
     else:
         raise ValueError(f"{path}: expected .csv, .tsv, .jsonl or .parquet, or for texts .txt")
     read = _rows(items, kind, names, scale)
-    return Corpus(plain.stem if name is None else name, split, tuple(read.rows), path.name, read.left_out)
+    return Corpus(plain.stem, split, tuple(read.rows), path.name, read.left_out)
 
 
 def _names(kind: str, columns: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -109,6 +108,6 @@ def _rows(items: Items, kind: str, names: Sequence[str], scale: tuple[float, flo
             score = readers.number(values[2], low, high)
         except (TypeError, ValueError) as error:
             raise ValueError(f"column {names[2]!r}: {error}; give its scale if it has another") from error
-        return ScoredPair(*texts, 5 * (score - low) / (high - low))
+        return ScoredPair(texts[0], texts[1], 5 * (score - low) / (high - low))
 
     return readers.rows_of(items, row)

@@ -8,7 +8,7 @@ swaps the two. That is right for plain clauses. `label_roles` lists what the rul
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, takewhile
 from typing import Any, NamedTuple
@@ -38,7 +38,8 @@ class _Piece(NamedTuple):
         return [tag if tag == "MD" else _NEGATION.sub("", word) for word, tag in tagged if tag[:2] in ("MD", "VB")]
 
 
-def label_roles(sentence: str, *, tag: Tagger | None = None) -> list[dict[str, str]]:
+@lru_cache(maxsize=2**16)  # training reads every sentence once an epoch
+def label_roles(sentence: str, *, tag: Tagger | None = None) -> tuple[Mapping[str, str], ...]:
     """Find the predicates of a sentence with their ARG0 (who does it), ARG1 (to whom) and negation, by rules.
 
     - PRED: the last verb of a verb group and its particle. Forms of "be" and modals alone are no predicate.
@@ -65,14 +66,8 @@ def label_roles(sentence: str, *, tag: Tagger | None = None) -> list[dict[str, s
     Example:
         >>> tags = "DT NN VBD RB VB DT NN .".split()
         >>> label_roles("The farmer did not sell the horse.", tag=lambda words: tags)
-        [{'ARG0': 'The farmer', 'PRED': 'sell', 'ARGM-NEG': 'not', 'ARG1': 'the horse'}]
+        ({'ARG0': 'The farmer', 'PRED': 'sell', 'ARGM-NEG': 'not', 'ARG1': 'the horse'},)
     """
-    return [dict(frame) for frame in _labelled(sentence, tag)]
-
-
-@lru_cache(maxsize=2**16)
-def _labelled(sentence: str, tag: Tagger | None) -> tuple[dict[str, str], ...]:
-    """The frames of a sentence, cached because training reads every sentence once an epoch."""
     pieces, frames = _pieces(_CANNOT.sub(r"\1 not", sentence), tag), dict[int, dict[str, str]]()
     for place, piece in enumerate(pieces):
         if piece.kind != "VP" or _COPULA.issuperset(piece.verbs()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from random import Random
 
 import pytest
@@ -20,7 +21,7 @@ def tagger(tags: str) -> Tagger:
     return lambda words: tags.split()
 
 
-def said(frames: list[dict[str, str]]) -> list[tuple[str, ...]]:
+def said(frames: Sequence[Mapping[str, str]]) -> list[tuple[str, ...]]:
     """Each frame as (ARG0, PRED, ARGM-NEG, ARG1), with "" for what is not there."""
     assert all(list(frame) == [name for name in NAMES if name in frame] for frame in frames)
     return [tuple(frame.get(name, "") for name in NAMES) for frame in frames]
