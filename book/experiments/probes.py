@@ -32,8 +32,7 @@ from sentlab.encoder import Encoder
 from sentlab.encoder.inference import tokenized
 from sentlab.evaluation import Evaluation
 from sentlab.evaluation import evaluate as evaluate_rows
-from sentlab.evaluation.sts import Correlations, TextEncoder, encode_pairs
-from sentlab.evaluation.words import similarity_result, unknown_words
+from sentlab.evaluation.sts import DECIMALS, TextEncoder, encode_pairs
 from sentlab.training.losses import pair_features
 from torch import Tensor
 
@@ -56,7 +55,7 @@ def evaluate(encoder: TextEncoder, corpus: Corpus[Any], **options: Any) -> Evalu
     if not isinstance(corpus[0], LabelledPair):
         result = evaluate_rows(encoder, corpus, **options)
         if isinstance(corpus[0], WordPairInContext) and isinstance(encoder, Encoder):
-            result.scores[f"{corpus.name} in context"] = evaluate_in_context(encoder, corpus).scores[corpus.name]
+            result.scores[f"{corpus.name} in context"] = evaluate_in_context(encoder, corpus)
         return result
     right = evaluate_identification(encoder, load(corpus.name, "train"), corpus)
     return Evaluation({corpus.name: 100 * float(right.mean())}, 100.0 * right, None, None, dict(corpus.left_out))
@@ -185,19 +184,18 @@ def _features(encoder: TextEncoder, corpora: Sequence[Corpus[Any]], features: st
     return [pair_features(tensor(u), tensor(v), features) for u, v in encode_pairs(encoder, corpora)]
 
 
-def evaluate_in_context(encoder: Encoder, corpus: Corpus[WordPairInContext]) -> Correlations:
-    """Score an encoder on pairs of words in their contexts, by `vectors_in_context` (Huang et al. 2012).
+def evaluate_in_context(encoder: Encoder, corpus: Corpus[WordPairInContext]) -> float:
+    """Return Spearman x 100 on pairs of words in their contexts, by `vectors_in_context` (Huang et al. 2012).
 
     Its last layer is used, whatever its pooling. A fitted `post` does not apply to tokens.
     """
-    a, unknown_a = vectors_in_context(encoder, [row.context_a for row in corpus], [row.span_a for row in corpus])
-    b, unknown_b = vectors_in_context(encoder, [row.context_b for row in corpus], [row.span_b for row in corpus])
-    return similarity_result({corpus.name: corpus}, [(a, b)], [unknown_a | unknown_b])
+    a = vectors_in_context(encoder, [row.context_a for row in corpus], [row.span_a for row in corpus])
+    b = vectors_in_context(encoder, [row.context_b for row in corpus], [row.span_b for row in corpus])
+    cosines = metrics.cosine_similarity(a, b).round(DECIMALS)
+    return 100 * metrics.spearman(cosines, [row.score for row in corpus])
 
 
-def vectors_in_context(
-    encoder: Encoder, contexts: Sequence[str], spans: Sequence[tuple[int, int]]
-) -> tuple[np.ndarray, np.ndarray]:
+def vectors_in_context(encoder: Encoder, contexts: Sequence[str], spans: Sequence[tuple[int, int]]) -> np.ndarray:
     """Average the last layer's vectors of each word's own tokens, in as much of its context as the encoder takes.
 
     A context that is too long is cut to whole words, as many before the marked one as behind it or, near an end of the
@@ -208,8 +206,7 @@ def vectors_in_context(
         spans: n character spans (start, end): `context[start:end]` is the word.
 
     Returns:
-        float32 (n, D), and bool (n,): where the encoder does not know the word. Then a token is [UNK], or the vector is
-        zero, as the word has no token among the first `max_length` ones of its window.
+        float32 (n, D). Zero where the word has no token among the first `max_length` ones of its window.
     """
     vectors = np.zeros((len(contexts), encoder.model.config.hidden_size), np.float32)
     for first in range(0, len(contexts), CHUNK):
@@ -221,8 +218,7 @@ def vectors_in_context(
             inside = _inside(offsets + start, spans[i])
             if inside.any():
                 vectors[i] = of_tokens[inside].mean(axis=0)
-    words = [context[slice(*span)] for context, span in zip(contexts, spans, strict=True)]
-    return vectors, unknown_words(encoder, words, vectors)
+    return vectors
 
 
 def _fitting(encoder: Encoder, context: str, span: tuple[int, int]) -> tuple[int, int]:

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -32,20 +32,19 @@ from sentlab import metrics
 from sentlab.data.rows import POSITIVE, Corpus, PhraseInContext
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import tokenized
-from sentlab.evaluation.sts import Result, Rows, TextEncoder, encode_groups, one_corpus
+from sentlab.evaluation.sts import Rows, TextEncoder, encode_groups, one_corpus
 from sentlab.search.spans import best_spans
 from sentlab.text.words import tight, word_boundaries, word_places
 
 Setup = Literal["full", "ngrams", "spans", "start_end"]
 MAX_SIZE = 20  # words; at least as long as 90% of the paper's phrases
 DECIMALS = 6  # of a similarity; what is behind them is rounding error of float32
-CONTEXTS = 256  # whose token vectors are in memory at once
-NGRAMS = 8192  # whose vectors are in memory at once
+CONTEXTS = 256  # whose vectors, of tokens or of n-grams, are in memory at once
 OVERLAP = 0.5  # intersection over union from which on a match counts as found
 
 
-@dataclass(frozen=True, repr=False, eq=False)
-class MiningResult(Result):
+@dataclass(frozen=True, eq=False)
+class MiningResult:
     """What `evaluate_mining` found.
 
     Args:
@@ -65,13 +64,10 @@ class MiningResult(Result):
     matches: np.ndarray | None
     left_out: dict[str, int]
 
-    def _row(self) -> tuple[str, dict[str, Any]]:
-        return self.setup, {"pearson": self.pearson, "spearman": self.spearman, "found": self.found}
-
 
 def evaluate_mining(
     encoder: TextEncoder,
-    corpus: Rows = "stsb-context",
+    corpus: Rows,
     setup: Setup = "spans",
     *,
     max_size: int = MAX_SIZE,
@@ -109,26 +105,21 @@ def evaluate_mining(
 def _best_ngrams(
     encoder: TextEncoder, corpus: Corpus[PhraseInContext], max_size: int, progress: bool | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Similarities (n,) and characters (n, 2) of the best n-grams. Each distinct n-gram is encoded once."""
-    (phrases,) = encode_groups(encoder, [row.phrase for row in corpus], progress=progress)  # (n, D)
-    place: dict[str, int] = {}  # of a text among the distinct ones
-    tables = []  # a row: (M, 4), the place of the text, the number of the row, start and end
-    for number, row in enumerate(corpus):
-        words = word_places(row.context).tolist()
-        spans = [(start, end) for i, (start, _) in enumerate(words) for _, end in words[i : i + max_size]]
-        lines = [(place.setdefault(row.context[start:end], len(place)), number, start, end) for start, end in spans]
-        tables.append(np.array(lines))
-    table, texts = np.concatenate(tables), list(place)
-    scores = np.empty(len(table))
-    for first in range(0, len(texts), NGRAMS):
-        (vectors,) = encode_groups(encoder, texts[first : first + NGRAMS], progress=progress)
-        here = np.flatnonzero(table[:, 0] // NGRAMS == first // NGRAMS)
-        for some in np.array_split(here, len(here) // NGRAMS + 1):  # a text may stand in many rows
-            queries, ngrams = phrases[table[some, 1]], vectors[table[some, 0] - first]
-            scores[some] = metrics.cosine_similarity(queries, ngrams).round(DECIMALS)
-    rows = np.split(np.arange(len(table)), np.cumsum([len(lines) for lines in tables])[:-1])
-    best = [lines[scores[lines].argmax()] for lines in rows]  # the first of equals: by start, and then by end
-    return scores[best], table[best, 2:]
+    """Similarities (n,) and characters (n, 2) of the best n-grams, encoded as texts."""
+    similarities, matches = np.empty(len(corpus)), np.empty((len(corpus), 2), np.int64)
+    for first in range(0, len(corpus), CONTEXTS):
+        rows = corpus[first : first + CONTEXTS]
+        spans = []  # of each row, characters (M, 2) by start, and then by end
+        for row in rows:
+            words = word_places(row.context)
+            spans.append([(start, end) for i, (start, _) in enumerate(words) for _, end in words[i : i + max_size]])
+        texts = [[row.context[start:end] for start, end in of_row] for row, of_row in zip(rows, spans, strict=True)]
+        phrases, *ngrams = encode_groups(encoder, [row.phrase for row in rows], *texts, progress=progress)
+        for i, (phrase, vectors) in enumerate(zip(phrases, ngrams, strict=True)):  # (D,), (M, D)
+            scores = metrics.cosine_similarity(np.broadcast_to(phrase, vectors.shape), vectors).round(DECIMALS)
+            best = scores.argmax()  # the first of equals
+            similarities[first + i], matches[first + i] = scores[best], spans[i][best]
+    return similarities, matches
 
 
 def _best_spans(
@@ -169,20 +160,12 @@ def _best_start_end(
 
 
 def _refuse_cut(encoder: Encoder, corpus: Corpus[PhraseInContext], prompt: str) -> None:
-    """ValueError for texts that the encoder would cut behind its prompt, or that have no token."""
-
-    def count(prompt: str) -> np.ndarray:  # (n, 2)
-        texts = [prompt + text for row in corpus for text in (row.phrase, row.context)]
-        return np.array(list(map(len, tokenized(encoder, texts, verbose=False)["input_ids"]))).reshape(-1, 2)
-
-    empty = (count("") <= encoder.tokenizer.num_special_tokens_to_add()).any(axis=1)
-    counts = count(prompt)
-    cut = int((counts > encoder.max_length).any(axis=1).sum())
-    if empty.any() or cut:
-        raise ValueError(
-            f"{corpus.name} ({corpus.split}): {empty.sum()} rows have a phrase or a context without a token, and {cut} "
-            f"would be cut at the encoder's max_length of {encoder.max_length}: load it with max_length={counts.max()}"
-        )
+    """ValueError for texts that the encoder would cut behind its prompt."""
+    texts = [prompt + text for row in corpus for text in (row.phrase, row.context)]
+    longest = max(map(len, tokenized(encoder, texts, verbose=False)["input_ids"]))
+    if longest > encoder.max_length:
+        where = f"{corpus.name} ({corpus.split})"
+        raise ValueError(f"{where} has texts of up to {longest} tokens: load the encoder with max_length={longest}")
 
 
 def _result(

@@ -1,4 +1,4 @@
-"""The STS tasks, the geometry of their sentences, and what all evaluations take and return."""
+"""The STS tasks, other pairs, the geometry of their sentences, and what all evaluations take and return."""
 
 from __future__ import annotations
 
@@ -12,13 +12,24 @@ import numpy as np
 import pandas as pd
 
 from sentlab import data, metrics
-from sentlab.data.rows import POSITIVE, Corpus, ScoredPair, check_rows
+from sentlab.data.rows import (
+    POSITIVE,
+    Corpus,
+    PhraseInContext,
+    PhrasePair,
+    ScoredPair,
+    WordPair,
+    WordPairInContext,
+    check_rows,
+)  # fmt: skip
 from sentlab.encoder import Encoder
 
 Rows = str | Corpus[Any] | Iterable[Any]  # the name of a corpus, a corpus, or plain rows
 Aggregation = Literal["all", "mean", "wmean"]
 Correlation = Literal["spearman", "pearson"]
+PAIRS = (ScoredPair, WordPair, PhrasePair, WordPairInContext)
 CORRELATIONS: dict[str, Callable[[Any, Any], float]] = {"spearman": metrics.spearman, "pearson": metrics.pearson}
+DECIMALS = 9  # of a cosine of words; what is behind them is rounding error
 LEVELS = 5  # gold 0-1, 1-2, ... 4-5
 BINS = 100  # of cosine, over -1 .. 1
 
@@ -29,51 +40,63 @@ class TextEncoder(Protocol):
     def encode(self, texts: list[str], /) -> Any: ...
 
 
-class Result:
-    """The result of an evaluation, which a notebook shows as a table of one row."""
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The scores of one corpus, and the value of each item behind them.
 
-    _row: Callable[[], tuple[str, dict[str, Any]]]  # the name of the table's row, and its columns
+    Args:
+        scores: name -> score x 100, such as {"quora map": 55.1, "quora mrr@10": 60.2}. The main score is the first.
+        items: the cosine of each item, or its score x 100. Float64 (n,), in order.
+        gold: the human score of each item, float64 (n,). None where an item's value is a score by itself.
+        correlation: how items and gold make the main score. None where it is the mean of the items.
+        left_out: reason -> number of rows or queries that are not scored.
+    """
 
-    def table(self) -> pd.DataFrame:
-        """Return one row: the scores x 100, and what they are of."""
-        name, columns = self._row()
-        return pd.DataFrame([columns], index=[name])
+    scores: dict[str, float]
+    items: np.ndarray
+    gold: np.ndarray | None
+    correlation: Correlation | None
+    left_out: dict[str, int] = field(default_factory=dict)
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}:\n{self.table().to_string(float_format='{:.2f}'.format)}"
-
-    def _repr_html_(self) -> str:
-        return self.table().to_html(float_format="{:,.2f}".format)
+    def score(self, chosen: np.ndarray | slice = slice(None)) -> float:
+        """Return the main score x 100 over chosen items: a slice, or indices, which may repeat (a bootstrap's draw)."""
+        if self.gold is None or self.correlation is None:
+            return float(self.items[chosen].mean())
+        return 100 * CORRELATIONS[self.correlation](self.items[chosen], self.gold[chosen])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Correlations(Result):
-    """What `evaluate_sts` or `evaluate_similarity` found, on one corpus or more.
+class Correlations:
+    """What `evaluate_sts` found, on one corpus or more, which a notebook shows as a table of one row.
 
     Args:
         label: what the scores are, such as `spearman x 100, all`.
         scores: name -> correlation x 100, such as {"sts12": 72.37}. Nan where all cosines are the same.
         cosines: name -> the cosine of each pair, float64 (n,), in order.
         left_out: name -> reason -> number of pairs left out.
-        subsets: of STS, name -> sub-set -> correlation x 100. Empty for a task without sub-sets (STS-B, SICK).
-        unknown: of words, name -> how many of the pairs hold one that the encoder does not know. They are scored all
-            the same. A zero vector gives 0. [UNK] as a token gives the cosine with its vector.
+        subsets: name -> sub-set -> correlation x 100. Empty for a task without sub-sets (STS-B, SICK).
     """
 
     label: str
     scores: dict[str, float]
     cosines: dict[str, np.ndarray]
     left_out: dict[str, dict[str, int]]
-    subsets: dict[str, dict[str, float]] = field(default_factory=dict)
-    unknown: dict[str, int] = field(default_factory=dict)
+    subsets: dict[str, dict[str, float]]
 
     @property
     def average(self) -> float:
         """Unweighted mean over the corpora; nan where a corpus's value is."""
         return float(np.mean(list(self.scores.values())))
 
-    def _row(self) -> tuple[str, dict[str, Any]]:
-        return self.label, {**self.scores, "average": self.average}
+    def table(self) -> pd.DataFrame:
+        """Return one row: the scores x 100, and their average."""
+        return pd.DataFrame([{**self.scores, "average": self.average}], index=[self.label])
+
+    def __repr__(self) -> str:
+        return self.table().to_string(float_format="{:.2f}".format)
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html(float_format="{:,.2f}".format)
 
 
 def evaluate_sts(
@@ -110,7 +133,7 @@ def evaluate_sts(
     if correlation not in CORRELATIONS:
         raise ValueError(f"correlation must be {' or '.join(CORRELATIONS)}; it is {correlation!r}")
     correlate = CORRELATIONS[correlation]
-    corpora = several_corpora(data.STS_TASKS if tasks is None else tasks, ScoredPair, folder=folder)
+    corpora = _several(data.STS_TASKS if tasks is None else tasks, folder)
     scores, subsets, cosines = {}, {}, {}
     for (task, corpus), (u, v) in zip(corpora.items(), encode_pairs(encoder, corpora.values(), progress), strict=True):
         cosines[task] = of_task = metrics.cosine_similarity(u, v)  # (n,)
@@ -128,14 +151,19 @@ def evaluate_sts(
 
 
 def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = None) -> np.ndarray:
-    """Compute the cosine of the two embeddings of each ScoredPair: float64 (n,), in order.
+    """Compute the cosine of the two embeddings of each pair of texts, phrases or words: float64 (n,), in order.
+
+    A word paired with itself has the cosine 1, but for its last bits. Cosines of words and phrases are rounded to nine
+    decimals, so that equal ones share a rank.
 
     Example:
         >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")
         >>> sentlab.pair_cosines(encoder, sentlab.data.load("toy-sts", "test")[:10], progress=False).shape
         (10,)
     """
-    return metrics.cosine_similarity(*encode_pairs(encoder, [one_corpus(rows, ScoredPair)], progress)[0])
+    corpus = one_corpus(rows, *PAIRS)
+    cosines = metrics.cosine_similarity(*encode_pairs(encoder, [corpus], progress)[0])
+    return cosines if isinstance(corpus[0], ScoredPair) else cosines.round(DECIMALS)
 
 
 @dataclass(frozen=True)
@@ -164,7 +192,7 @@ def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None
     """
     corpus = one_corpus(corpus, ScoredPair)
     gold = np.array([pair.score for pair in corpus])
-    pairs = sides(corpus)
+    pairs = _sides(corpus)
     texts, u, v = encode_groups(encoder, list(dict.fromkeys(chain(*pairs))), *pairs, progress=progress)
     cosines, level = metrics.cosine_similarity(u, v), np.minimum(gold.astype(int), LEVELS - 1)
     parts = [cosines[level == i] for i in range(LEVELS)]
@@ -204,16 +232,24 @@ def one_corpus(rows: Rows, *kinds: type, split: str = "test", folder: str | Path
     return corpus
 
 
-def several_corpora(rows: Any, *kinds: type, folder: str | Path | None = None) -> dict[str, Corpus[Any]]:
-    """Return a mapping name -> corpus of what `one_corpus` takes, or of a list of names and corpora."""
-    parts = [rows] if isinstance(rows, str | Corpus) else list(rows)
+def _several(tasks: Any, folder: str | Path | None) -> dict[str, Corpus[Any]]:
+    """A mapping name -> corpus of what `one_corpus` takes, or of a list of names and corpora."""
+    parts = [tasks] if isinstance(tasks, str | Corpus) else list(tasks)
     if not any(isinstance(part, str | Corpus) for part in parts):
         parts = [parts]  # plain rows
-    corpora = [one_corpus(part, *kinds, folder=folder) for part in parts]
+    corpora = [one_corpus(part, ScoredPair, folder=folder) for part in parts]
     by_name = {corpus.name: corpus for corpus in corpora}
     if len(by_name) < len(corpora):
         raise ValueError(f"two corpora have one name, so one would have no score: {[c.name for c in corpora]}")
     return by_name
+
+
+def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]:
+    """Return the gold (n,) of a corpus and its correlation in `evaluate`: None where an item is a score by itself."""
+    if not hasattr(corpus[0], "score"):
+        return None, None
+    gold = np.array([row.score for row in corpus], np.float64)
+    return gold, "pearson" if isinstance(corpus[0], PhraseInContext) else "spearman"
 
 
 def encode_groups(encoder: TextEncoder, *groups: Sequence[str], progress: bool | None = None) -> list[np.ndarray]:
@@ -232,11 +268,11 @@ def encode_pairs(
     encoder: TextEncoder, corpora: Iterable[Corpus[Any]], progress: bool | None = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Encode the first texts and the second texts of each corpus of n pairs to vectors, (n, D) each."""
-    groups = [texts for corpus in corpora for texts in sides(corpus)]
+    groups = [texts for corpus in corpora for texts in _sides(corpus)]
     vectors = encode_groups(encoder, *groups, progress=progress)
     return list(zip(vectors[::2], vectors[1::2], strict=True))
 
 
-def sides(pairs: Corpus[Any]) -> list[list[str]]:
-    """Return the first texts of pairs, and the second ones: the first two fields of each kind of pair."""
+def _sides(pairs: Corpus[Any]) -> list[list[str]]:
+    """The first texts of pairs, and the second ones: the first two fields of each kind of pair."""
     return [[getattr(pair, fields(pair)[side].name) for pair in pairs] for side in (0, 1)]

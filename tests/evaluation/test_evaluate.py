@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from angles import Angles
+from experiments.peers import WordVectors
+from scipy import stats
 
 from sentlab.data import toy
-from sentlab.data.rows import Corpus, DuplicateQuestion, PhraseInContext, ScoredPair
+from sentlab.data.rows import Corpus, DuplicateQuestion, PhraseInContext, PhrasePair, ScoredPair, WordPair
 from sentlab.encoder import Encoder
 from sentlab.evaluation import Evaluation, dev_score, evaluate, gold_of
 from sentlab.evaluation.mining import evaluate_mining
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import evaluate_sts, pair_cosines
-from sentlab.evaluation.words import evaluate_similarity
 
 
 class Letters:
@@ -48,31 +50,59 @@ def encoder(small_encoder_folder: Path) -> Encoder:
 
 def test_scored_pairs_are_sts() -> None:
     corpus = corpus_of("toy-sts")
-    found = evaluate(Letters(), corpus)
-    assert found.scores == evaluate_sts(Letters(), corpus).scores
-    assert np.array_equal(found.items, pair_cosines(Letters(), corpus))
-    assert found.gold is not None
-    assert found.gold.tolist() == [row.score for row in corpus]
-    assert found.correlation == "spearman"
+    result = evaluate(Letters(), corpus)
+    assert result.scores == evaluate_sts(Letters(), corpus).scores
+    assert np.array_equal(result.items, pair_cosines(Letters(), corpus))
+    assert result.gold is not None
+    assert result.gold.tolist() == [row.score for row in corpus]
+    assert result.correlation == "spearman"
 
 
 def test_questions_are_retrieval() -> None:
     rows = [DuplicateQuestion(f"how to {a}", f"ways to {a}") for a in ("sing", "run fast", "bake bread", "read")]
     rows.append(DuplicateQuestion("how to swim", "how to swim"))
-    found, ranked = evaluate(Letters(), rows), evaluate_retrieval(Letters(), rows)
-    assert found.left_out == {"query whose own text alone is relevant": 1}
-    assert found.scores == {"rows map": ranked.map, "rows mrr@10": ranked.mrr}
-    assert np.array_equal(found.items, ranked.precisions)
-    assert found.gold is None
-    assert found.correlation is None
+    result, ranked = evaluate(Letters(), rows), evaluate_retrieval(Letters(), rows)
+    assert result.left_out == {"query whose own text alone is relevant": 1}
+    assert result.scores == ranked.scores
+    assert list(result.scores) == ["rows map", "rows mrr@10"]
+    assert result.gold is result.correlation is None
 
 
-def test_phrases_are_similarity() -> None:
-    corpus = corpus_of("toy-phrases")
-    found, similar = evaluate(Letters(), corpus), evaluate_similarity(Letters(), corpus)
-    assert found.scores == similar.scores
-    assert np.array_equal(found.items, similar.cosines["toy-phrases"])
-    assert found.correlation == "spearman"
+def words(*rows: tuple[str, str, float]) -> list[WordPair]:
+    return [WordPair(*row) for row in rows]
+
+
+def test_words_and_phrases_are_spearman_of_cosines() -> None:
+    four = evaluate(Angles(), words(("0", "10", 9.0), ("0", "20", 5.0), ("0", "30", 7.0), ("0", "40", 1.0)))
+    assert four.scores == {"rows": pytest.approx(100 * (1 - 6 * 2 / (4 * 15)))}  # two neighbours swapped
+    phrases = [PhrasePair("0", "10", "equivalence", 0.1), PhrasePair("10", "40", "independent", 0.9)]
+    assert evaluate(Angles(), phrases).scores == {"rows": pytest.approx(-100)}
+
+
+def test_a_word_with_itself_ties_with_every_other_such_pair() -> None:
+    vectors = np.random.default_rng(0).normal(size=(40, 7))
+    itself = np.array([v @ v / (np.linalg.norm(v) * np.linalg.norm(v)) for v in vectors])
+    assert len(set(itself.tolist())) > 1  # rounding errors, which must not become ranks
+
+    class Rows:
+        def encode(self, texts: list[str]) -> np.ndarray:
+            return vectors[[int(text) for text in texts]]
+
+    pairs = [(str(i), str(i), float(i % 3)) for i in range(20)] + [(str(i), str(i + 10), -1.0) for i in range(20, 30)]
+    cosines = [1.0] * 20 + [
+        float(vectors[i] @ vectors[i + 10] / np.linalg.norm(vectors[i]) / np.linalg.norm(vectors[i + 10]))
+        for i in range(20, 30)
+    ]
+    expected = stats.spearmanr(cosines, [score for _, _, score in pairs]).statistic
+    assert evaluate(Rows(), words(*pairs)).score() == pytest.approx(100 * expected, abs=1e-9)
+
+
+def test_pairs_with_a_zero_vector_are_scored_by_0() -> None:
+    table = np.array([[1, 0], [0.6, 0.8], [-1, 0.1]], np.float32)
+    vectors = WordVectors({"sun": 0, "moon": 1, "anti": 2}, table, "by hand")
+    result = evaluate(vectors, words(("sun", "moon", 9), ("sun", "zzz", 5), ("qqq", "zzz", 4), ("sun", "anti", 1)))
+    assert result.items[1:3].tolist() == [0, 0]
+    assert result.score() == pytest.approx(100 * stats.spearmanr([0.6, 0, 0, -1], [9, 5, 4, 1]).statistic)
 
 
 @pytest.mark.parametrize("setup", [None, "full", "ngrams"])
@@ -111,7 +141,7 @@ def test_dev_scores_are_those_of_sts_and_mining(encoder: Encoder) -> None:
     assert dev_score(pairs)(encoder) == evaluate_sts(encoder, pairs).average
     assert dev_score(CONTEXTS, setup="ngrams")(encoder) == evaluate_mining(encoder, CONTEXTS, "ngrams").spearman
     questions = corpus_of("toy-reranking", "dev")
-    assert dev_score(questions)(Letters()) == pytest.approx(evaluate_reranking(Letters(), questions).map)
+    assert dev_score(questions)(Letters()) == pytest.approx(evaluate_reranking(Letters(), questions).score())
 
 
 def test_what_no_dev_score_can_be_made_of_is_refused_at_once() -> None:

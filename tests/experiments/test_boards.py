@@ -25,11 +25,9 @@ from experiments.williams import bm25, williams, williams_tests
 from sentlab import metrics
 from sentlab.data import Corpus
 from sentlab.encoder import Encoder
-from sentlab.evaluation import Evaluation
+from sentlab.evaluation import Evaluation, evaluate
 from sentlab.evaluation.mining import evaluate_mining
-from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
 from sentlab.evaluation.sts import evaluate_sts
-from sentlab.evaluation.words import evaluate_similarity
 
 BOOK = records.FOLDER
 
@@ -114,12 +112,8 @@ def test_a_leaderboard_holds_what_the_evaluations_say(
     assert records.get("board").results == record.results
     assert len(record.source.data) == 5
     encoder = Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=64)
-    expected = {
-        "toy-sts": evaluate_sts(encoder, corpora.load("toy-sts", "test")).average,
-        "toy-duplicates": evaluate_retrieval(encoder, corpora.load("toy-duplicates", "test")).map,
-        "toy-reranking": evaluate_reranking(encoder, corpora.load("toy-reranking", "test")).map,
-        "toy-words": evaluate_similarity(encoder, corpora.load("toy-words", "test")).average,
-    }
+    names = ("toy-sts", "toy-duplicates", "toy-reranking", "toy-words")
+    expected = {name: evaluate(encoder, corpora.load(name, "test")).score() for name in names}
     assert record.results
     tests = record.results.tests
     for test, score in expected.items():

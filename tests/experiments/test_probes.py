@@ -25,7 +25,7 @@ from torch import nn
 
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair, WordPairInContext
 from sentlab.encoder import Encoder
-from sentlab.evaluation.words import evaluate_similarity
+from sentlab.evaluation import evaluate as evaluate_rows
 from sentlab.metrics import pearson, spearman
 
 
@@ -222,13 +222,11 @@ def test_a_word_is_the_mean_of_its_own_tokens(encoder: Encoder) -> None:
     a = np.stack([literal(row.context_a, row.span_a) for row in SHORT])
     b = np.stack([literal(row.context_b, row.span_b) for row in SHORT])
     assert len(encoder.encode_tokens(["farming"])[0][0]) > 1  # several pieces
-    vectors, unknown = vectors_in_context(encoder, [r.context_a for r in SHORT], [r.span_a for r in SHORT])
+    vectors = vectors_in_context(encoder, [r.context_a for r in SHORT], [r.span_a for r in SHORT])
     assert vectors == pytest.approx(a, abs=1e-5)
-    assert not unknown.any()
     cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-    result = evaluate_in_context(encoder, SHORT)
-    assert result.scores["marked"] == pytest.approx(100 * stats.spearmanr(cosines, [2, 6, 8, 9]).statistic)
-    assert result.unknown == {"marked": 0}
+    expected = 100 * stats.spearmanr(cosines, [2, 6, 8, 9]).statistic
+    assert evaluate_in_context(encoder, SHORT) == pytest.approx(expected)
 
 
 # the encoder takes 12 tokens, 10 without [CLS] and [SEP]; "apples" is two of them and every other word one
@@ -247,7 +245,7 @@ def test_a_long_context_is_cut_to_whole_words_around_the_marked_one(
 ) -> None:
     assert len(encoder.tokenizer("apples", add_special_tokens=False)["input_ids"]) == 2
     whole, cut = in_context((context, window, 1.0))[0], in_context((window, window, 1.0))[0]
-    expected = vectors_in_context(encoder, [cut.context_a], [cut.span_a])[0]
+    expected = vectors_in_context(encoder, [cut.context_a], [cut.span_a])
     asked: list[str] = []
     encode_tokens = encoder.encode_tokens
 
@@ -256,34 +254,29 @@ def test_a_long_context_is_cut_to_whole_words_around_the_marked_one(
         return encode_tokens(texts, progress=progress, precision=precision)
 
     monkeypatch.setattr(encoder, "encode_tokens", listening)
-    vectors, unknown = vectors_in_context(encoder, [whole.context_a], [whole.span_a])
+    vectors = vectors_in_context(encoder, [whole.context_a], [whole.span_a])
     assert asked == [cut.context_a]
     assert vectors == pytest.approx(expected, abs=1e-6)
-    assert not unknown.any()
+    assert vectors.any()
 
 
-def test_words_without_a_token_are_counted_and_scored_by_0(encoder: Encoder) -> None:
+def test_words_without_a_token_are_scored_by_0(encoder: Encoder) -> None:
     glued = "bcdfghjklmnpqrstvwxz" + "dog"  # one word: its marked end is behind the twelfth token
     contexts = ["the \u200b\u00ad dog", glued, "a βίος dog", "the dog"]
     spans = [(4, 6), (len(glued) - 3, len(glued)), (2, 6), (4, 7)]
-    vectors, unknown = vectors_in_context(encoder, contexts, spans)
-    assert unknown.tolist() == [True, True, True, False]
+    vectors = vectors_in_context(encoder, contexts, spans)
     assert vectors.any(axis=1).tolist() == [False, False, True, True]  # the third is the vector of [UNK]
     rows = [
         WordPairInContext("x", "dog", score, context, span, "the dog", (4, 7))
         for score, context, span in zip((1.0, 2.0, 3.0, 4.0), contexts, spans, strict=True)
     ]
     result = evaluate_in_context(encoder, Corpus("holes", "test", tuple(rows), "by hand"))
-    assert result.unknown == {"holes": 3}
     last = vectors[3] @ vectors[2] / np.linalg.norm(vectors[3]) / np.linalg.norm(vectors[2])
-    assert result.scores["holes"] == pytest.approx(100 * stats.spearmanr([0, 0, last, 1], [1, 2, 3, 4]).statistic)
+    assert result == pytest.approx(100 * stats.spearmanr([0, 0, last, 1], [1, 2, 3, 4]).statistic)
 
 
 @pytest.mark.realdata
 def test_public_words_alone_and_in_context(real_data: Path) -> None:
     encoder = Encoder.from_pretrained("tiny", pooling="mean", max_length=16, device="cpu")
-    alone = evaluate_similarity(encoder, ["simlex", "scws"], folder=real_data)
-    there = evaluate_in_context(encoder, load("scws", folder=real_data))
-    assert alone.unknown == {"simlex": 0, "scws": 0}
-    assert there.unknown == {"scws": 0}
-    assert 20 < alone.scores["scws"] < there.scores["scws"] < 70
+    alone = evaluate_rows(encoder, "scws", folder=real_data).score()
+    assert 20 < alone < evaluate_in_context(encoder, load("scws", folder=real_data)) < 70

@@ -8,7 +8,7 @@ from experiments.significance import Drawn, estimate, holm, items_of, resample
 
 from sentlab.data import ScoredPair, WordPair
 from sentlab.evaluation import Evaluation
-from sentlab.evaluation.evaluate import Correlation
+from sentlab.evaluation.sts import Correlation
 
 
 def scored(values: np.ndarray) -> list[Evaluation]:
