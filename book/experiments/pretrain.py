@@ -1,6 +1,6 @@
 """Pre-train a small uncased BERT by masked-language modelling alone: how the bundled encoders were made.
 
-    python -m experiments.pretrain --text FOLDER --out FOLDER [--tokens 88e6] [--start FOLDER] [--resume]
+    python -m experiments.pretrain --text FOLDER --out FOLDER [--tokens 88e6] [--start FOLDER]
 
 FOLDER holds plain text (`*.txt` or `*.txt.xz`, a paragraph a line). Toy-world sentences of the training split are
 added. There is no objective on sentences, so that whatever a sentence vector is good for comes from elsewhere.
@@ -26,7 +26,7 @@ from sentlab.data import toy
 from sentlab.data.readers import SENTENCE_END
 from sentlab.encoder import Encoder
 from sentlab.files import write_json
-from sentlab.training import TrainConfig, checkpoint, fit, set_dropout, set_seed
+from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 from sentlab.training.losses import corrupt, masked_lm_loss
 from tokenizers.implementations import BertWordPieceTokenizer
 from torch import Tensor
@@ -186,7 +186,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.pretrain", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
     parser.add_argument("--out", type=Path, required=True, help="folder for the finished model")
-    parser.add_argument("--work", type=Path, default=Path("runs/pretrain"), help="folder for ids and checkpoints")
+    parser.add_argument("--work", type=Path, default=Path("runs/pretrain"), help="for ids and checkpoints; it resumes")
     parser.add_argument("--tokens", type=float, default=88e6, help="tokens to train on")
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--width", type=int, default=128)
@@ -198,10 +198,7 @@ def main() -> None:
     parser.add_argument("--dropout", type=float, default=0.0, help="of all layers while pre-training")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="CPU threads; default: all cores")
-    parser.add_argument("--resume", action="store_true", help="go on from the last checkpoint in --work")
     arguments = parser.parse_args()
-    if (arguments.work / checkpoint.FILE).exists() and not arguments.resume:
-        parser.error(f"{arguments.work} holds a checkpoint: add --resume, or choose another --work")
     torch.set_num_threads(arguments.threads)
     tokenizer, ids, starts = prepare(arguments.text, arguments.work, arguments.vocabulary, arguments.seed)
     sheets = Sheets(ids, starts, tokenizer.cls_token_id, tokenizer.sep_token_id, arguments.sheet)
@@ -220,7 +217,7 @@ def main() -> None:
     chosen["steps"] = round(arguments.tokens / arguments.sheet)
     adam: Any = {"betas": (0.9, 0.98), "warmup": 0.02}
     config = TrainConfig(batch_size=1, precision="bfloat16", checkpoint_every=1000, **adam, **chosen)
-    history = fit(MaskedLM(encoder), sheets, config, folder=arguments.work, resume=arguments.resume)
+    history = fit(MaskedLM(encoder), sheets, config, folder=arguments.work, resume=True)
     export(encoder, arguments.out)
     history.settings |= {name: getattr(arguments, name) for name in ("sheet", "dropout", "layers", "width")}
     history.settings |= {"start": arguments.start.name if arguments.start else None, "lengths": LENGTHS}

@@ -226,10 +226,11 @@ def names(place: Path) -> list[str]:
     return sorted(path.as_posix() for path in every if not any(part[0] == "." for part in path.parts))  # being written
 
 
-def every(place: Path | None = None) -> list[Any]:
-    """Read the records of a folder of results by name, those at paper scale last."""
-    place = place or FOLDER
-    return [get(name, place) for name in sorted(names(place), key=lambda name: (name.startswith(PAPER_SCALE), name))]
+def every(place: str | Path | None = None, pattern: str = "*") -> list[Any]:
+    """Read the records of a folder whose name matches a pattern, by name, those at paper scale last."""
+    place = Path(place or FOLDER)
+    chosen = fnmatch.filter(names(place), pattern)
+    return [get(name, place) for name in sorted(chosen, key=lambda name: (name.startswith(PAPER_SCALE), name))]
 
 
 def load(pattern: str = "*", place: str | Path | None = None) -> list[Any]:
@@ -238,11 +239,9 @@ def load(pattern: str = "*", place: str | Path | None = None) -> list[Any]:
     Raises:
         FileNotFoundError: no record with results matches.
     """
-    place = Path(place or FOLDER)
-    every = [get(name, place) for name in names(place) if fnmatch.fnmatchcase(name, pattern)]
-    done = [record for record in every if record.results is not None and record.done]
+    done = [record for record in every(place, pattern) if record.results is not None and record.done]
     if not done:
-        raise FileNotFoundError(f"no finished record {pattern!r} in {place}: `python -m experiments results --list`")
+        raise FileNotFoundError(f"no finished record {pattern!r}: `python -m experiments results --list` names all")
     return done
 
 

@@ -263,13 +263,6 @@ class SearchRecord(Experiment):
     results: SearchResults | None = None
 
     @property
-    def trials(self) -> list[Trial]:
-        """The trials so far; one of other common settings, which have changed since, is none."""
-        trial_of = self.settings.trial
-        trials = self.results.trials if self.results else []
-        return [trial for trial in trials if trial.fingerprint == trial_of(trial.values, trial.steps).fingerprint]
-
-    @property
     def done(self) -> bool:
         """Whether it has all that its settings ask for, as they are now: trials, runs in full, and seeds."""
         if self.results is None or self.results.chosen is None or self.to_try():
@@ -283,7 +276,7 @@ class SearchRecord(Experiment):
 
     def to_try(self) -> list[tuple[dict[str, Any], int]]:
         """List what is left, values and steps: the short trials, and after these the best of them in full."""
-        settings, known = self.settings, {trial.fingerprint: trial for trial in self.trials}
+        settings, known = self.settings, {trial.fingerprint: trial for trial in self.results.trials}
 
         def left(every: Sequence[dict[str, Any]], steps: int) -> list[tuple[dict[str, Any], int]]:
             return [(values, steps) for values in every if settings.trial(values, steps).fingerprint not in known]
@@ -315,7 +308,7 @@ class SearchRecord(Experiment):
         except FloatingPointError as error:
             spent = time.monotonic() - began
             trial = Trial(**known, dev=LOST, step=0, last=LOST, rising=False, seconds=spent, failed=str(error))
-        self.results = SearchResults(trials=[*self.trials, trial])
+        self.results = SearchResults(trials=[*self.results.trials, trial])
         self.save()
 
 
@@ -334,12 +327,17 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
     with records.alone(record):
         record, began = records.get(record.name, record.folder), time.monotonic()
         settings = record.settings
-        if again:
-            record.results = None
+        trials = [] if again or record.results is None else record.results.trials
+        # those of other common settings, which have changed since, do not count
+        trials = [
+            trial for trial in trials if settings.trial(trial.values, trial.steps).fingerprint == trial.fingerprint
+        ]
+        record.results = SearchResults(trials=trials)
         while left := record.to_try():
             for values, steps in tqdm(left, desc=f"{record.name}: trials", unit=" trials"):
                 record.attempt(values, steps, again=again)
-        full = [trial for trial in record.trials if trial.steps == settings.length]
+        trials = record.results.trials
+        full = [trial for trial in trials if trial.steps == settings.length]
         chosen = max(full, key=Trial.rank).values
         runs = [
             record.train({**chosen, "train.seed": seed}, again=again and seed != settings.seeds[0])  # which was a trial
@@ -348,10 +346,10 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
         numbers = {name: values for name, values in settings.over.items() if {*map(type, values)} <= {int, float}}
         ends = {name: (min(values), max(values)) for name, values in numbers.items() if len(values) > 1}
         edges = [name for name in ends if chosen[name] in ends[name]]
-        record.results = SearchResults(trials=record.trials, chosen=chosen, edges=edges)
+        record.results = SearchResults(trials=trials, chosen=chosen, edges=edges)
         notes = Notes()
         notes.data = dict(runs[0].source.data)
-        seconds = sum(trial.seconds for trial in record.trials) + sum(run.source.seconds for run in runs[1:])
+        seconds = sum(trial.seconds for trial in trials) + sum(run.source.seconds for run in runs[1:])
         seconds = max(seconds, time.monotonic() - began)
         record.provenance = notes.provenance(record.command, seconds, encoder=runs[0].source.encoder)
         record.save()

@@ -49,13 +49,6 @@ def test_a_sweep_is_resumed(raw: dict[str, Any]) -> None:
     assert [run["results"] for run in json.loads(path.read_text())["runs"]] == [run["results"] for run in whole["runs"]]
 
 
-def test_the_help_explains_every_setting_of_every_kind() -> None:
-    said = command.explanation()
-    for kind in command.PROGRAMS:
-        part = said.split(f"Settings of the kind {kind}:")[1]
-        assert all(name in part for name in records.record_class(kind).model_fields["settings"].annotation.model_fields)
-
-
 def test_what_is_missing_is_run_in_order_and_what_cannot_be_is_named(
     raw: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
