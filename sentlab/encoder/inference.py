@@ -81,10 +81,9 @@ def padded(encoder: Encoder, texts: Iterable[str]) -> Any:
 def warn_if_cut(encoder: Encoder, encodings: list[Any]) -> None:
     """Warn that texts are cut at a length that nobody has chosen; Python shows such a warning once a model."""
     if encoder.max_length == encoder.assumed_length and any(encoding.overflowing for encoding in encodings):
+        name = encoder.backbone.config.name_or_path
         warnings.warn(
-            f"texts are cut at max_length={encoder.max_length} tokens, as {encoder.backbone.config.name_or_path} does "
-            "not say how many to take; give max_length to from_pretrained",
-            stacklevel=2,
+            f"texts are cut at max_length={encoder.max_length} tokens, which {name} does not set", stacklevel=2
         )
 
 

@@ -77,10 +77,7 @@ class Whitening(nn.Module):
         directions, variances, _ = torch.linalg.svd(covariance)
         varying = int((variances > ROUNDING**2 * x.square().sum(dim=1).mean()).sum())
         if varying < kept:
-            raise ValueError(
-                f"{count} vectors of {in_dim} dimensions vary in {varying} directions, too few to whiten {kept}: take "
-                f"dim={varying} or less, or more sentences (behind a final layer norm, {in_dim - 1} are the most)"
-            )
+            raise ValueError(f"vectors {tuple(x.shape)} vary in {varying} directions: take dim={varying} or less")
         weight = directions[:, :kept] / variances[:kept].sqrt()  # (D, K)
         self.allocate(in_dim).load_state_dict({"linear.weight": weight.T, "linear.bias": -mean @ weight})
         return self.to(given.device)

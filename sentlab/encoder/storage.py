@@ -1,11 +1,9 @@
 """How an encoder is found, loaded and saved, and the fingerprint of all that decides its vectors.
 
 A saved encoder is a folder that `sentence_transformers.SentenceTransformer` loads too:
-
-    config.json, model.safetensors, tokenizer.json ...          the model and its tokenizer, by transformers
-    modules.json, pooling/ ..., sentence_bert_config.json,
-    config_sentence_transformers.json                           pooling, length and prompts, by sentence-transformers
-    sentlab.json, post/, pseudo/                                what only sentlab knows, and the names of all files
+- `config.json`, `model.safetensors`, `tokenizer.json`: the model and its tokenizer, as transformers writes them.
+- `modules.json`, `pooling/`, `sentence_bert_config.json`, `config_sentence_transformers.json`: what that package reads.
+- `sentlab.json`, `post/`, `pseudo/`: what only sentlab knows, and the names of all files.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.files import clear, replacing
 
 if TYPE_CHECKING:  # it takes seconds to import, and only loading and saving need it
-    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PreTrainedModel
 
     from sentlab.encoder import Encoder
 
@@ -72,11 +70,16 @@ def locate(source: str | Path) -> str:
 
 def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[str, Any]:
     """Load the arguments of `Encoder` from a folder or the hub; those that it does not say are left out or None."""
-    hub = {"revision": revision, "local_files_only": Path(place).is_dir()}
+    from transformers import AutoTokenizer
+
+    hub: dict[str, Any] = {"revision": revision, "local_files_only": Path(place).is_dir()}
     try:
         with _quiet():
-            parts = {"model": load_model(place, hub), "tokenizer": load_tokenizer(place, hub)}
-            return parts | saved_settings(place, hub, pooling)
+            model = load_model(place, hub)
+            tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, **hub)
+        if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):  # transformers made one without any files
+            raise ValueError(f"{place} holds no tokenizer: its vocabulary has no words. Copy tokenizer.json there")
+        return {"model": model, "tokenizer": tokenizer} | saved_settings(place, hub, pooling)
     except (json.JSONDecodeError, UnicodeDecodeError, SafetensorError) as error:
         raise ValueError(f"a file of {place} is damaged or cut off ({error}); get its files anew") from error
     except OSError as error:
@@ -131,16 +134,6 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
         )
     require_finite(place, model.named_parameters())
     return model
-
-
-def load_tokenizer(place: str, hub: dict[str, Any]) -> PreTrainedTokenizerBase:
-    """Load the fast tokenizer. Where there are no files transformers makes one, for which all words are unknown."""
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, **hub)
-    if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):
-        raise ValueError(f"{place} holds no tokenizer: its vocabulary has no words. Copy tokenizer.json there")
-    return tokenizer
 
 
 def require_finite(where: str, tensors: Iterable[tuple[str, Tensor]]) -> None:
@@ -308,11 +301,13 @@ def _write_settings(encoder: Encoder, folder: Path) -> None:
 
 def fingerprint(encoder: Encoder, *, tokens: bool = False) -> str:
     """Return the first 16 hexadecimal digits of a SHA-256; see `Encoder.fingerprint`."""
-    settings: dict[str, Any] = {
-        "config": _architecture(encoder.backbone.config),
-        "max_length": encoder.max_length,
-        "truncation_side": encoder.tokenizer.truncation_side,
-    }
+    config = encoder.backbone.config
+    defaults, architecture = type(config)().to_dict(), {"model_type": config.model_type}
+    for key, value in config.to_dict().items():  # entries at their defaults have no part, as new ones should not
+        if key not in NO_PART and "drop" not in key and value != defaults.get(key):
+            architecture[key] = value
+    settings: dict[str, Any] = {"config": architecture, "max_length": encoder.max_length}
+    settings["truncation_side"] = encoder.tokenizer.truncation_side
     parts: dict[str, nn.Module | None] = {"backbone": encoder.backbone}
     if not tokens:
         settings |= {"pooling": encoder.pooling, "normalize": encoder.normalize, "prompt": encoder.prompt}
@@ -329,13 +324,3 @@ def fingerprint(encoder: Encoder, *, tokens: bool = False) -> str:
             exact = value.to(torch.float32) if value.is_floating_point() else value
             digest.update(exact.contiguous().numpy().reshape(-1).view(np.uint8).data)
     return digest.hexdigest()[:16]
-
-
-def _architecture(config: PreTrainedConfig) -> dict[str, Any]:
-    """The entries that decide vectors (dropout does not) and differ from their defaults, as new ones should not."""
-    defaults = type(config)().to_dict()
-    return {"model_type": config.model_type} | {
-        key: value
-        for key, value in config.to_dict().items()
-        if key not in NO_PART and "drop" not in key and value != defaults.get(key)
-    }

@@ -24,12 +24,12 @@ class TrainConfig:
         accumulate: parts that a batch is split into, to save memory. Each part counts by its rows. In-batch negatives
             see their own part only, of all processes.
         learning_rate: the peak, reached after `warmup` (a fraction of all steps).
-        decay: the last fraction of the steps, in which the rate falls linearly to zero; None: all that follow `warmup`.
-        betas, eps, weight_decay: AdamW's; biases and layer norms are not decayed.
-        max_grad_norm: gradients are clipped to this norm; `math.inf`: not clipped.
-        eval_every: steps between evaluations on dev; None: only after the last step.
-        keep: end with the weights of the best evaluation, which may be the one before the first step (`dev`), or with
-            those of the last step.
+        decay: the last fraction of the steps, in which the rate falls linearly to zero. None: all that follow `warmup`.
+        betas, eps, weight_decay: AdamW's. Biases and layer norms are not decayed.
+        max_grad_norm: gradients are clipped to this norm. `math.inf`: not clipped.
+        eval_every: steps between evaluations on dev. None: only after the last step.
+        keep: `dev` ends with the weights of the best evaluation, which may be the one before the first step. `last`
+            ends with those of the last step.
         seed: of the order of rows and of all that the method draws in `fit`. Heads and decoders are drawn before, when
             a method is made: call `sentlab.set_seed` first.
         precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32. On a CPU bfloat16 needs
@@ -111,8 +111,8 @@ class History:
     """What a run did.
 
     Args:
-        settings: the `TrainConfig`, the method's name, and how many rows and steps there were.
-        losses: every few steps, `step` and the mean of each named loss over the rows since the last entry.
+        settings: the `TrainConfig`, the method's name, the numbers of rows and steps.
+        losses: every few steps, `step` and the mean of each named loss since the last entry.
         dev: of each evaluation, `step` and `score`. Step 0 is the encoder before training.
         seen: what `on_step` returned, with `step`.
         kept_step: the step whose weights were kept. At 0, training found nothing better than its start.
@@ -130,17 +130,6 @@ class History:
     def best_dev(self) -> float | None:
         """The highest dev score, or None without an evaluation."""
         return max((row["score"] for row in self.dev), default=None)
-
-    def note(self, rows: Any) -> dict[str, Any]:
-        """Return what an encoder's model card says of this training on the rows."""
-        data = f"{len(rows):,} rows"
-        if hasattr(rows, "fingerprint") and hasattr(rows, "split"):
-            data = f"{rows.name} ({rows.split}), {data}, fingerprint {rows.fingerprint}"
-        names = ("method", "steps", "batch_size", "learning_rate", "seed", "arithmetic")
-        points = [point for point in self.dev if point["step"] in (0, self.kept_step)]
-        scores = {f"dev score at step {point['step']:g}": round(point["score"], 2) for point in points}
-        settings = {name: self.settings[name] for name in names}
-        return {"data": data, **settings, **scores, "step that was kept": self.kept_step}
 
     def save(self, path: str | Path) -> None:
         """Write the history as JSON."""

@@ -78,8 +78,8 @@ def fit(
             made anew, by the same lines.
         overwrite: remove the folder's checkpoint and train afresh.
         progress: show a progress bar with the losses.
-        on_step: called with (step, method) after each step, to watch what training does; must change nothing. What it
-            returns, if anything, is kept with the step in the history's `seen` (`sentlab.watch_geometry`).
+        on_step: called with (step, method) after each step, to watch it. It must change nothing. What it returns, if
+            anything, is kept with the step in the history's `seen` (`sentlab.watch_geometry`).
 
     Raises:
         ValueError: a folder with a checkpoint but neither resume nor overwrite, or with one of another run.
@@ -128,7 +128,12 @@ def fit(
         history.kept_step = run.step
     elif run.best:
         method.load_state_dict(run.best)
-    method.encoder.trainings.append(history.note(rows))
+    about = {
+        "data": str(getattr(rows, "name", type(rows).__name__)),
+        "dev": history.dev,
+        "kept_step": history.kept_step,
+    }
+    method.encoder.trainings.append(history.settings | about)
     if run.folder is not None and run.accelerator.is_main_process:
         history.save(run.folder / "history.json")
     method.eval()

@@ -35,12 +35,6 @@ def test_cls_is_the_first_token_of_the_last_layer(states: tuple[Tensor, ...]) ->
     assert torch.equal(POOLINGS["cls"](states, MASK), states[-1][:, 0])
 
 
-def test_first_last_takes_the_first_layer_and_not_the_embedding_output(states: tuple[Tensor, ...]) -> None:
-    changed = (states[0] + 1, *states[1:])
-    assert torch.equal(POOLINGS["first_last"](states, MASK), POOLINGS["first_last"](changed, MASK))
-    assert not torch.allclose(POOLINGS["embedding_last"](states, MASK), POOLINGS["embedding_last"](changed, MASK))
-
-
 @pytest.mark.parametrize("name", POOLINGS)
 def test_what_is_in_the_padding_never_shows(name: str, states: tuple[Tensor, ...]) -> None:
     for garbage in (1e30, -1e30, float("inf"), float("nan")):

@@ -121,14 +121,6 @@ def test_decoders_are_refused(kind: str, tmp_path: Path) -> None:
         Encoder.from_pretrained(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "sentlab.json", "post/model.safetensors"])
-def test_a_file_that_is_cut_off_is_an_error(saved: Path, name: str) -> None:
-    content = (saved / name).read_bytes()
-    (saved / name).write_bytes(content[: len(content) // 2])
-    with pytest.raises(Exception):  # noqa: B017, PT011  tokenizers raises nothing narrower
-        Encoder.from_pretrained(saved)
-
-
 # no code, no pickle
 
 
@@ -312,16 +304,15 @@ def test_a_card_says_what_was_trained_and_is_renewed(encoder: Encoder, tmp_path:
     trained, rows = copy.deepcopy(encoder), Corpus("my | <b>texts", "train", tuple(SCENES), "a file")
     config = sentlab.TrainConfig(steps=2, batch_size=2, eval_every=1, keep="dev")
     scores = iter([10.0, 30.0, 20.0])
-    sentlab.fit(sentlab.methods.SimCSE(trained), rows, config, lambda _: next(scores), progress=False)
+    history = sentlab.fit(sentlab.methods.SimCSE(trained), rows, config, lambda _: next(scores), progress=False)
     for each in (encoder, trained):
         each.save(tmp_path / "saved")
     card = (tmp_path / "saved" / "README.md").read_text()
     assert card.count("<!-- Written by sentlab") == 1
-    assert json.loads(card.split("```json\n")[1].split("```")[0]) == trained.trainings
-    expected = {"method": "SimCSE", "data": f"my | <b>texts (train), 12 rows, fingerprint {rows.fingerprint}"}
-    expected |= {"dev score at step 0": 10.0, "dev score at step 1": 30.0, "step that was kept": 1}
-    assert expected.items() <= trained.trainings[0].items()
-    assert Encoder.from_pretrained(tmp_path / "saved", device="cpu").trainings == trained.trainings
+    shown = json.loads(card.split("```json\n")[1].split("```")[0])
+    expected = {"method": "SimCSE", "data": "my | <b>texts", "rows": 12, "dev": history.dev, "kept_step": 1}
+    assert expected.items() <= shown[0].items()
+    assert Encoder.from_pretrained(tmp_path / "saved", device="cpu").trainings == shown
 
 
 # the fingerprint
