@@ -6,7 +6,7 @@ The numbers of `experiments.numbers.front` are substitutions: `{{ paser }}`.
 
 The directive `compare` shows two sentences under several encoders, computed
 in the reader's browser. A line of it is `label: source, pooling`. A source is
-the bundled `tiny`, or a script of `experiments.page.export` in a folder
+the bundled `tiny`, or a script of `experiments.widgets.export` in a folder
 beside the page.
 """
 

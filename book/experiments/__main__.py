@@ -31,7 +31,6 @@ from sentlab.files import replacing
 from tqdm import tqdm
 
 from experiments import records, widgets
-from experiments.page import export
 
 PROGRAMS = {kind: program.split(".") for kind, (program, _) in records.KINDS.items() if program}
 
@@ -87,7 +86,7 @@ def write_page(source: str, out: Path) -> None:
     """Write an encoder as a script for pages (.js), or as a whole page with widgets (.html)."""
     encoder, name = Encoder.from_pretrained(source), out.stem
     if out.suffix == ".js":
-        export(encoder, out, name)
+        widgets.export(encoder, out, name)
     else:
         passage = "The room is small, but the view over the lake is great. The staff were friendly and spoke English."
         spans = widgets.spans({name: encoder}, passage, "a nice view", weights=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ from sentlab.evaluation.mining import Setup
 
 from experiments.peers import load
 from experiments.probes import evaluate
-from experiments.records import Typed, alone, get, read_items, trained_by, write_items
+from experiments.records import Notes, Typed, alone, get, read_items, trained_by, write_items
 from experiments.run import RunRecord, RunSettings, fingerprint_now
 from experiments.search import Experiment, runs_of
+from experiments.significance import items_of
 
 
 class RowSettings(Typed):
@@ -133,3 +134,27 @@ def kept_evaluation(
             write_items(path, {name: items})
     items = items.astype(float)
     return Evaluation({}, items[chosen], None if gold is None else gold[chosen], correlation)
+
+
+def score(
+    test: TestSettings, rows: Mapping[str, tuple[RowSettings, list[RunRecord]]], max_length: int, notes: Notes
+) -> tuple[dict[str, list[Evaluation]], list[Hashable] | None]:
+    """Return what the encoders of each row give the items of a test, and what these items are (`items_of`).
+
+    Items whose pair is in the dev split of `test.without` are left out. ValueError where a row has no score, as where
+    all items get the same value.
+    """
+    corpus = notes.load(test.corpus, "test")
+    chosen: np.ndarray | slice = slice(None)
+    if test.without:
+        left_out, items = items_of(notes.load(test.without, "dev")), items_of(corpus)
+        if left_out is None or items is None:
+            raise ValueError(f"{test}: only pairs with scores can be left out, and only of such pairs")
+        seen = set(left_out)
+        chosen = np.flatnonzero([item not in seen for item in items])
+    scored = {}
+    for name, (row, runs) in rows.items():
+        scored[name] = [kept_evaluation(run, row.pooling, test, corpus, max_length, chosen=chosen) for run in runs]
+        if not np.isfinite([seed.score() for seed in scored[name]]).all():
+            raise ValueError(f"{name} on {test}: all items get the same value, which has no score: leave it out")
+    return scored, items_of(corpus, chosen)

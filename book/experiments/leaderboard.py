@@ -17,13 +17,11 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 from pydantic import Field, PositiveInt, model_validator
-from sentlab.data import Corpus
-from sentlab.evaluation import Evaluation
 from tqdm import tqdm
 
-from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, trained_rows
+from experiments.compared import RowSettings, TestSettings, encoders_of, score, trained_rows
 from experiments.records import Notes, Number, Record, Typed
-from experiments.significance import Drawn, estimate, holm, items_of, resample
+from experiments.significance import Drawn, estimate, holm, resample
 
 
 class LeaderboardSettings(Typed):
@@ -99,26 +97,17 @@ def leaderboard(record: LeaderboardRecord) -> LeaderboardRecord:
     notes, began, settings, place = Notes(), time.monotonic(), record.settings, record.folder
     if settings.threads:
         torch.set_num_threads(settings.threads)
+    runs = {name: (row, encoders_of(row, place)) for name, row in settings.rows.items()}
     tests = {str(test): test for column in settings.columns.values() for test in column}
-    corpora = {name: notes.load(name, "test") for name in dict.fromkeys(test.corpus for test in tests.values())}
-    kept = {name: kept_places(test, corpora[test.corpus], notes) for name, test in tests.items()}
-    scored: dict[str, dict[str, list[Evaluation]]] = {name: {row: [] for row in settings.rows} for name in tests}
-    for name, row in tqdm(settings.rows.items(), desc="rows", unit=" rows"):
-        for run in encoders_of(row, place):
-            for title, test in tests.items():
-                corpus, chosen = corpora[test.corpus], kept[title]
-                items = kept_evaluation(run, row.pooling, test, corpus, settings.max_length, chosen=chosen)
-                scored[title][name].append(items)
+    scored = {name: score(test, runs, settings.max_length, notes) for name, test in tqdm(tests.items(), desc="tests")}
     scores = {
-        title: {row: np.round(finite(seeds, f"{row} on {title}"), 2).tolist() for row, seeds in rows.items()}
-        for title, rows in scored.items()
+        name: {row: np.round([seed.score() for seed in seeds], 2).tolist() for row, seeds in rows.items()}
+        for name, (rows, _) in scored.items()
     }
     random, columns, trained = np.random.default_rng(settings.seed), {}, trained_rows(settings.rows, place)
     for name, column in tqdm(settings.columns.items(), desc="resample", unit=" columns"):
-        parts = [scored[str(test)] for test in column]
-        pairs = [items_of(corpora[test.corpus], kept[str(test)]) for test in column]
-        drawn = resample(parts, settings.resamples, random, trained, items=pairs)
-        columns[name] = compare_rows(drawn, settings.beside)
+        parts, items = zip(*(scored[str(test)] for test in column), strict=True)
+        columns[name] = compare_rows(resample(parts, settings.resamples, random, trained, items=items), settings.beside)
     return record.finish(LeaderboardResults(columns=columns, tests=scores), notes, began)
 
 
@@ -150,22 +139,3 @@ def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> Boar
             cells |= {"difference": gap.value, "p": gap.p}
         column.rows[row] = BoardRow(**cells)
     return column
-
-
-def finite(seeds: Sequence[Evaluation], what: str) -> list[float]:
-    """Return the score of each seed; where all items have the same value there is none, which `what` must not hide."""
-    scores = [seed.score() for seed in seeds]
-    if not np.isfinite(scores).all():
-        raise ValueError(f"{what}: the scores are {scores}, as where all items get the same value: leave it out")
-    return scores
-
-
-def kept_places(test: TestSettings, corpus: Corpus[Any], notes: Notes) -> np.ndarray | slice:
-    """Find the items of a test that are scored: those whose pair the dev split of `test.without` does not have."""
-    if test.without is None:
-        return slice(None)
-    left_out, items = items_of(notes.load(test.without, "dev")), items_of(corpus)
-    if left_out is None or items is None:
-        raise ValueError(f"{test}: only pairs with scores can be left out, and only of such pairs")
-    known = set(left_out)
-    return np.flatnonzero([item not in known for item in items])

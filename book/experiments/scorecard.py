@@ -12,21 +12,19 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
 import torch
 from pydantic import Field, PositiveInt
-from sentlab.evaluation import Evaluation
 from tqdm import tqdm
 
 from experiments import published
-from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, trained_rows
-from experiments.leaderboard import finite
+from experiments.compared import RowSettings, TestSettings, encoders_of, score, trained_rows
 from experiments.records import Notes, NotRun, Number, Record, Typed, get
 from experiments.search import runs_of
-from experiments.significance import Drawn, Estimate, estimate, holm, items_of, resample
+from experiments.significance import Drawn, Estimate, estimate, holm, resample
 
 SIGNIFICANT = 0.05
 
@@ -142,11 +140,9 @@ def scorecard(record: ScorecardRecord) -> ScorecardRecord:
     together: dict[tuple[str, ...], list[Claim]] = {}  # names of tests -> the claims on them
     for claim in settings.claims:
         together.setdefault(tuple(map(str, claim.tests)), []).append(claim)
-    names = dict.fromkeys(test.corpus for claim in settings.claims for test in claim.tests)
-    corpora = {name: notes.load(name, "test") for name in names}
     estimates: dict[tuple[str, str], Estimate | None] = {}
     for claims in tqdm(together.values(), desc="tests", unit=" sets"):
-        drawn = drawn_sides(claims, corpora, place, settings)
+        drawn = drawn_sides(claims, notes, place, settings)
         for claim in claims:
             for encoder, pair in claim.sides.items():
                 ours, theirs = (drawn.get(str(side)) for side in (pair.ours, pair.theirs))
@@ -164,9 +160,7 @@ def scorecard(record: ScorecardRecord) -> ScorecardRecord:
     return record.finish(ScorecardResults(claims=rows), notes, began)
 
 
-def drawn_sides(
-    claims: Sequence[Claim], corpora: Mapping[str, Any], place: Path, settings: ScorecardSettings
-) -> dict[str, Drawn]:
+def drawn_sides(claims: Sequence[Claim], notes: Notes, place: Path, settings: ScorecardSettings) -> dict[str, Drawn]:
     """Score both sides of claims on their common tests, all of them on the same drawn items.
 
     A side of several claims is scored once. Claims of which a side has no results yet are left out.
@@ -175,16 +169,8 @@ def drawn_sides(
     sides = {str(side): side for pair in pairs if all(has_run(side, place) for side in pair) for side in pair}
     if not sides:
         return {}
-    runs = {name: encoders_of(side, place) for name, side in sides.items()}
-    tests: list[dict[str, list[Evaluation]]] = []
-    for test in claims[0].tests:
-        assert test.without is None, f"{test}: a claim takes whole tests"
-        corpus, scored = corpora[test.corpus], {}
-        for name, side in sides.items():
-            scored[name] = [kept_evaluation(run, side.pooling, test, corpus, settings.max_length) for run in runs[name]]
-            finite(scored[name], f"{name} on {test}")
-        tests.append(scored)
-    items = [items_of(corpora[test.corpus]) for test in claims[0].tests]
+    runs = {name: (side, encoders_of(side, place)) for name, side in sides.items()}
+    tests, items = zip(*(score(test, runs, settings.max_length, notes) for test in claims[0].tests), strict=True)
     random = np.random.default_rng(settings.seed)
     return resample(tests, settings.resamples, random, trained_rows(sides, place), items=items)
 

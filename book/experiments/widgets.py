@@ -1,10 +1,16 @@
 """Widgets that think: HTML in which an encoder runs on the reader's machine, without a network or a kernel.
 
+    python -m experiments page --encoder my-encoder --out my-encoder.html
+
 Show one with `IPython.display.HTML`. A page may hold several. A page with JavaScript off shows a sentence instead.
+Weights are in int8, in the page or beside it as a script that `assets/page/encoder.js` reads: a browser refuses to
+fetch other files for a page that was opened from a disk.
 """
 
 from __future__ import annotations
 
+import base64
+import copy
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -13,12 +19,20 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+import torch
 from sentlab.encoder import Encoder
+from sentlab.files import replacing
 from sentlab.methods import PaSeR
+from torch import Tensor
 
 from experiments.maps import MapRecord
-from experiments.page import ASSETS, export, name_in, packed
 
+ASSETS = Path(__file__).parent / "assets" / "page"
+LARGEST = 127  # of int8; -128 is left out, so that a row and its negative have the same scale
+PARTS = {name: f"attention.self.{name}" for name in ("query", "key", "value")}  # name here -> in a layer of BertModel
+PARTS |= {"output": "attention.output.dense", "norm1": "attention.output.LayerNorm"}
+PARTS |= {"up": "intermediate.dense", "down": "output.dense", "norm2": "output.LayerNorm"}
 WITHOUT = "This picture needs JavaScript, which is off in this browser."
 PAIRS = (
     ("paraphrase", "A man is playing a guitar.", "Someone plays the guitar."),
@@ -38,7 +52,7 @@ def compare(
     """Return a widget that shows the cosine of two sentences under several vectors, updated while one types.
 
     Args:
-        rows: label -> encoder, or the path of its script (`experiments.page.export`), and pooling (`cls` or
+        rows: label -> encoder, or the path of its script (`export`), and pooling (`cls` or
             `mean`). The page fetches a script when a reader begins. Rows that share an encoder share its weights.
         pairs: label, first and second sentence of each example; the first is shown at the start.
         folder: beside the page. The first encoder is included, and the others are scripts in that folder, which the
@@ -209,3 +223,150 @@ def _key(model: Encoder | PaSeR) -> str:
 
 def _json(content: Any) -> str:
     return json.dumps(content, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
+
+
+# --- Encoders in a page
+
+
+def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
+    """Write an encoder's weights in int8 as a script for a page: about a byte and a third per parameter.
+
+    Each row of a matrix has a scale of its own. Biases and layer norms stay in float32.
+
+    Args:
+        encoder: an uncased BERT with the pooling `cls` or `mean` and no `post`. A `PaSeR` has its decoder written too.
+        path: the script to write.
+        name: the key of the encoder in `sentlabEncoders`.
+
+    Example:
+        >>> widgets.export(sentlab.Encoder.from_pretrained("my-encoder"), "my-encoder.js", "mine")
+    """
+    script = f"(globalThis.sentlabEncoders ??= {{}})[{json.dumps(name)}] = {json.dumps(packed(encoder))};\n"
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(script, encoding="utf-8")
+    return Path(path)
+
+
+def name_in(script: str | Path) -> str:
+    """Read the name under which a script of `export` gives its encoder to a page."""
+    text = Path(script).read_text(encoding="utf-8")
+    return str(json.JSONDecoder().raw_decode(text, text.index("[") + 1)[0])
+
+
+def packed(model: Encoder | PaSeR) -> dict[str, Any]:
+    """Pack what the script holds: `config`, `vocabulary`, `tensors` [name, rows, columns], and their numbers in base64.
+
+    `large` are the matrices in int8. `small` are, in float32 and in the order of `tensors`, the scales of a matrix's
+    rows, or the numbers of a vector (columns 0).
+    """
+    encoder = model.encoder if isinstance(model, PaSeR) else model
+    refuse_what_the_page_cannot_compute(encoder)
+    config: Any = encoder.backbone.config
+    layers, heads, epsilon = config.num_hidden_layers, config.num_attention_heads, config.layer_norm_eps
+    about: dict[str, Any] = {"width": config.hidden_size, "layers": layers, "heads": heads, "epsilon": epsilon}
+    about |= {"max_length": encoder.max_length, "pooling": encoder.pooling}
+    about |= {name: getattr(encoder.tokenizer, f"{name}_token_id") for name in ("cls", "sep", "unk", "mask")}
+    tensors = _tensors(model)
+    if isinstance(model, PaSeR):
+        blocks: Any = model.decoder.transformer.layers
+        about["decoder"] = {"layers": len(blocks), "heads": blocks[0].self_attn.num_heads}
+        about["decoder"] |= {"epsilon": model.decoder.norm.eps, "m": model.m, "n": model.n}
+    packs = [quantised(tensor) if tensor.ndim == 2 else (b"", _numbers(tensor)) for tensor in tensors.values()]
+    large, small = (b"".join(map(bytes, side)) for side in zip(*packs, strict=True))
+    vocabulary = encoder.tokenizer.get_vocab()
+    return {
+        "config": about,
+        "vocabulary": "\n".join(sorted(vocabulary, key=vocabulary.__getitem__)),
+        "tensors": [[name, *tensor.shape, 0][:3] for name, tensor in tensors.items()],
+        "small": base64.b64encode(small).decode(),
+        "large": base64.b64encode(large).decode(),
+    }
+
+
+def _tensors(model: Encoder | PaSeR) -> dict[str, Tensor]:
+    """The weights by their names in the script; of a PaSeR the decoder's too, and the masked-LM head's."""
+    if isinstance(model, PaSeR):
+        return _tensors(model.encoder) | _of_decoder(model)
+    weights = dict(model.backbone.named_parameters())
+    positions = weights["embeddings.position_embeddings.weight"][: model.max_length]
+    tensors = {
+        "embeddings.word": weights["embeddings.word_embeddings.weight"],
+        "embeddings.position": positions + weights["embeddings.token_type_embeddings.weight"][0],
+    }
+    places = {"embeddings_norm": "embeddings.LayerNorm"}
+    for i in range(model.backbone.config.num_hidden_layers):
+        places |= {f"layers.{i}.{ours}": f"encoder.layer.{i}.{theirs}" for ours, theirs in PARTS.items()}
+    for ours, theirs in places.items():
+        tensors |= {ours: weights[f"{theirs}.weight"], f"{ours}.bias": weights[f"{theirs}.bias"]}
+    return tensors
+
+
+def _of_decoder(method: PaSeR) -> dict[str, Tensor]:
+    """The decoder, and the masked-LM head but for the word embeddings, which it shares."""
+    decoder: Any = method.decoder
+    head: Any = method.encoder.lm_head
+    tensors = {"decoder.position": decoder.positions.weight, "head.pieces": head.predictions.bias}
+    parts = {"decoder.norm": decoder.norm, "decoder.last": decoder.transformer.norm}
+    parts |= {"head.dense": head.predictions.transform.dense, "head.norm": head.predictions.transform.LayerNorm}
+    for number, layer in enumerate(decoder.transformer.layers):
+        place = f"decoder.{number}"
+        for kind, attention in (("own", layer.self_attn), ("cross", layer.multihead_attn)):
+            names = [f"{place}.{kind}.{name}" for name in ("query", "key", "value")]
+            tensors |= dict(zip(names, attention.in_proj_weight.chunk(3), strict=True))
+            biases = attention.in_proj_bias.chunk(3)
+            tensors |= dict(zip([f"{name}.bias" for name in names], biases, strict=True))
+            parts[f"{place}.{kind}.output"] = attention.out_proj
+        parts |= {f"{place}.up": layer.linear1, f"{place}.down": layer.linear2}
+        parts |= {f"{place}.norm{i}": getattr(layer, f"norm{i}") for i in (1, 2, 3)}
+    for name, part in parts.items():
+        tensors |= {name: part.weight, f"{name}.bias": part.bias}
+    return tensors
+
+
+def quantised(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Quantise a matrix (R, C) to int8 (R, C) and float32 scales (R,), whose product it is up to half a scale."""
+    numbers = _numbers(matrix)
+    scales = np.maximum(np.abs(numbers).max(axis=1) / LARGEST, 1e-12).astype(np.float32)
+    return np.rint(numbers / scales[:, None]).astype(np.int8), scales
+
+
+def rounded(model: Encoder | PaSeR) -> Encoder | PaSeR:
+    """Return a copy with the weights that its script holds: what the page computes, but for the last digits."""
+    copied = copy.deepcopy(model)
+    backbone = (copied.encoder if isinstance(copied, PaSeR) else copied).backbone
+
+    def through_int8(matrix: Tensor) -> Tensor:
+        values, scales = quantised(matrix)
+        return torch.from_numpy(values.astype(np.float32) * scales[:, None])
+
+    with torch.no_grad():
+        for name, tensor in _tensors(copied).items():
+            if tensor.ndim == 2 and name != "embeddings.position":  # which is the sum of two tables
+                tensor.copy_(through_int8(tensor))
+        names = (f"embeddings.{name}_embeddings.weight" for name in ("position", "token_type"))
+        places, kinds = map(backbone.get_parameter, names)
+        places.copy_(through_int8(places + kinds[0]) - kinds[0])
+    return copied
+
+
+def refuse_what_the_page_cannot_compute(encoder: Encoder) -> None:
+    """Raise ValueError for an encoder of which `encoder.js` would compute other vectors."""
+    config: Any = encoder.backbone.config
+    rules: Any = json.loads(encoder.tokenizer.backend_tokenizer.to_str())
+    normalizer = rules["normalizer"] or {}
+    uncased = normalizer.get("lowercase") and normalizer.get("strip_accents") is not False
+    needs = {
+        "the architecture bert": config.model_type == "bert",
+        "the activation gelu": getattr(config, "hidden_act", "gelu") == "gelu",
+        "the pooling cls or mean": encoder.pooling in ("cls", "mean"),
+        "vectors that nothing changes after pooling (post)": encoder.post is None,
+        "no prompt": not encoder.prompt,
+        "a WordPiece tokenizer, uncased and without accents": rules["model"]["type"] == "WordPiece" and uncased,
+        "ids without gaps": sorted(encoder.tokenizer.get_vocab().values()) == [*range(len(encoder.tokenizer))],
+    }
+    if missing := [need for need, met in needs.items() if not met]:
+        raise ValueError(f"this encoder cannot run inside a page, which needs {'; '.join(missing)}")
+
+
+def _numbers(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().cpu().float().numpy()

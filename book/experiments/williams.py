@@ -64,7 +64,7 @@ class WilliamsRecord(Record):
 
     settings: WilliamsSettings
 
-    def tables(self) -> list[tuple[str, int, pd.DataFrame]]:
+    def tables(self) -> list[tuple[Setup, int, pd.DataFrame]]:
         """Return set-up, longest span in words and a row for each way, table by table."""
         tables = []
         for table, made in zip(self.settings.tables, self.results["tables"], strict=True):

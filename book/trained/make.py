@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from experiments import page
+from experiments import widgets
 from experiments.records import Notes
 
 import sentlab
@@ -36,7 +36,7 @@ def main() -> None:
         place = ROOT / "book" / "runs" / "page" / name / "encoder"
         encoders[name] = sentlab.Encoder.from_pretrained(place)
         key = encoders[name].fingerprint()
-        page.export(encoders[name], HERE / f"{name}.js", key)
+        widgets.export(encoders[name], HERE / f"{name}.js", key)
     if sys.argv[1:]:
         return
     notes = Notes()

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from browser import Browser
-from experiments.page import ASSETS, export, name_in, packed, rounded
+from experiments.widgets import ASSETS, export, name_in, packed, rounded
 
 from sentlab import data
 from sentlab.encoder import Encoder

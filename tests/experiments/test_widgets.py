@@ -11,7 +11,7 @@ import pytest
 import torch
 from browser import Browser
 from experiments import records, widgets
-from experiments.page import rounded
+from experiments.widgets import rounded
 
 from sentlab.encoder import Encoder
 from sentlab.methods import PaSeR

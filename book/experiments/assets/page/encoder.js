@@ -1,5 +1,5 @@
 // A BERT-like encoder in plain JavaScript: WordPiece tokenizer, embeddings, transformer layers, pooling.
-// It reads weights that `experiments.page` writes, and gives the vectors of `sentlab.Encoder`.
+// It reads weights that `experiments.widgets` writes, and gives the vectors of `sentlab.Encoder`.
 //
 // All of it is one function, so that its own text can be made into a Web Worker where files cannot be fetched.
 // eslint-env browser, worker
@@ -190,7 +190,7 @@ function sentlabEncoder(scope) {
   // ---- the encoder ----------------------------------------------------------------------------------------------
 
   class Encoder {
-    /** @param file what the weights' script holds: config, vocabulary, tensors, small, large (see experiments.page) */
+    /** @param file what the weights' script holds: config, vocabulary, tensors, small, large (see experiments.widgets) */
     constructor(file) {
       this.config = file.config;
       this.pieces = file.vocabulary.split("\n");
