@@ -46,12 +46,9 @@ def effects(claims: Mapping[str, str], sign: str = "", *, turned: bool = False) 
     """Return effects of the scorecard on `tiny` as texts for `glue`, each with its 95% interval.
 
     Args:
-        claims: name -> the text of a claim.
+        claims: name -> the text of a claim. A name with `_ci` is that of the interval.
         sign: `+` to write the sign of positive effects, too.
         turned: whether the page tells of the claim's second side over its first.
-
-    Returns:
-        name -> such as `1.9`, and name with `_ci` -> such as `0.8 to 2.9`.
 
     Example:
         >>> glue(**effects({"consert": "PaSeR beats ConSERT"}))                                # doctest: +SKIP
@@ -82,11 +79,7 @@ def spread(values: Any, form: str = ".1f") -> str:
 
 
 def front(results: Path | None = None) -> dict[str, str]:
-    """Return the numbers of the front pages: name -> text.
-
-    Args:
-        results: the folder of records; None: `records.FOLDER`.
-    """
+    """Return the numbers of the front pages, name -> text, from a folder of records; None: `records.FOLDER`."""
     claims = records.get("scorecard/claims", results).results.claims
     tested = {claim.text: claim.found["tiny"] for claim in claims if "tiny" in claim.found}
     controls = [claim for claim in claims if claim.where.startswith("control")]

@@ -13,8 +13,9 @@ import pandas as pd
 from experiments import runs, tables
 from experiments.records import KINDS, PAPER_SCALE, Record
 from experiments.run import RunRecord, RunSettings
-from experiments.search import Experiment, shown
+from experiments.search import Experiment, label, shown
 
+SHOWN = r"^(method\.(name|arg)|encoder\.(source|pooling)|data|train\.(steps|epochs|batch_size|seed))"  # of settings
 FIND = """<input id='find' type='search' oninput="
 const words = this.value.toLowerCase().split(/\\s+/);
 for (const row of document.querySelectorAll('#all-records tbody tr')) {
@@ -112,32 +113,22 @@ def method_of(record: Record) -> str:
 
 
 def about(record: Record) -> list[str]:
-    """Return what a record is about, in lines: the method, what varies, encoder, data, steps and seeds."""
-    settings = common_settings(record)
-    if settings is None:
-        parts = record.content()["settings"]
+    """Return what a record is about, in lines: its method's arguments, what varies, encoder, data, steps and seed."""
+    settings = record.content()["settings"]
+    if common_settings(record) is None:
         counted = ("rows", "claims", "encoders", "columns", "tables", "topics", "phrases", "programs")
-        return [", ".join(f"{len(parts[name])} {name}" for name in counted if name in parts)]
-    over = record.settings.over if isinstance(record, Experiment) else {}
-    arguments = settings.method.arguments if settings.method else {}
-    what = [", ".join(f"{key}={shown(value)}" for key, value in arguments.items() if value is not None)]
-    if record.name.startswith(PAPER_SCALE):
-        what.insert(0, settings.method.name)
-    if over:
-        what.append(f"over {', '.join(name.split('.')[-1] for name in over)}")
-    if chosen_by := getattr(record.settings, "chosen_by", None):
-        what.append(f"as {chosen_by} has chosen")
+        return [", ".join(f"{len(settings[name])} {name}" for name in counted if name in settings)]
+    over = settings.get("over", {})
+    common = pd.json_normalize(settings.get("run", settings)).iloc[0]
+    lines = [", ".join(f"{name.split('.')[-1]}={shown(value)}" for name, value in common.filter(regex=SHOWN).items())]
+    lines += [
+        f"over {name.split('.')[-1]}: {', '.join(str(shown(v)) for v in values)}" for name, values in over.items()
+    ]
+    lines += [f"seeds {', '.join(map(str, settings['seeds']))}"] if "seeds" in settings else []
+    lines += [f"as {settings['chosen_by']} has chosen"] if "chosen_by" in settings else []
     if record.kind == "search" and record.results and record.results.chosen:
-        chosen = record.results.chosen.items()
-        what.append("chosen: " + ", ".join(f"{name.split('.')[-1]}={value}" for name, value in chosen))
-    what.append(f"{settings.encoder.source} ({settings.encoder.pooling})")
-    if settings.method:
-        what.append(", ".join(dict.fromkeys(map(str, settings.corpora))))
-    if train := settings.train:
-        length = train.get("steps") or f"epochs: {train.get('epochs', 1.0)}"
-        seeds = record.settings.seeds if record.kind == "search" else over.get("train.seed", [train.get("seed", 0)])
-        what.append(f"{length} × {train.get('batch_size', 64)}, seed {', '.join(map(str, seeds))}")
-    return [line for line in what if line]
+        lines.append(f"chosen: {label(record.results.chosen)}")
+    return lines
 
 
 def spread(values: Sequence[float], differ: bool) -> str:
