@@ -28,6 +28,7 @@ def from_file(
     scale: tuple[float, float] = (0.0, 5.0),
     separator: str | None = None,
     quotes: bool = True,
+    name: str | None = None,
     split: str = "train",
 ) -> Corpus[Any]:
     """Read your own rows from a file; its ending says the format.
@@ -45,7 +46,7 @@ def from_file(
             changes no correlation.
         separator: between columns. None: a comma in `.csv`, a tab in `.tsv`.
         quotes: double quotes stand around fields that hold separators or line breaks. False: a quote is plain text.
-        split: of the corpus, whose name is the file's.
+        name, split: of the corpus; None: the name of the file.
 
     Raises:
         ValueError: another format, or rows that are not of this kind; names the file, the line or row, and the column.
@@ -76,7 +77,7 @@ def from_file(
     else:
         raise ValueError(f"{path}: expected .csv, .tsv, .jsonl or .parquet, or for texts .txt")
     read = _rows(items, kind, names, scale)
-    return Corpus(plain.stem, split, tuple(read.rows), path.name, read.left_out)
+    return Corpus(plain.stem if name is None else name, split, tuple(read.rows), path.name, read.left_out)
 
 
 def _names(kind: str, columns: str | Sequence[str] | None) -> tuple[str, ...]:

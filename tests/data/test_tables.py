@@ -45,8 +45,8 @@ def test_formats_give_the_same_rows(tmp_path: Path, ending: str) -> None:
 
 def test_texts_triples_and_other_names(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("\ufeffA dog.\r\n\r\n  Été\n".encode())
-    texts = from_file(tmp_path / "a.txt")
-    assert (texts.rows, texts.left_out, texts.name) == (("A dog.", "Été"), {"blank text": 1}, "a")
+    texts = from_file(tmp_path / "a.txt", name="mine")
+    assert (texts.rows, texts.left_out, texts.name) == (("A dog.", "Été"), {"blank text": 1}, "mine")
     path = written(tmp_path / "a.csv", PAIRS, ("x", "y", "z"))
     assert from_file(path, columns="y").rows == tuple(row[1] for row in PAIRS)
     assert from_file(path, "triples", columns=["z", "x", "y"])[0] == Triple("5.0", *PAIRS[0][:2])
