@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 from pydantic import Field
 from sentlab.encoder import Encoder
-from sentlab.encoder.inference import checked
+from sentlab.encoder.inference import strings
 from sentlab.evaluation import evaluate_sts
 from sentlab.methods import MaskedLM
 from sentlab.training import randomness
@@ -54,7 +54,7 @@ class UnderDropout:
 
         Further arguments of `Encoder.encode` are ignored.
         """
-        texts = checked(texts)
+        texts = list(strings(texts))
         self.encoder.train()
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         vectors = np.zeros((len(texts), self.encoder.dim), dtype=np.float32)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sentlab.data.readers import lines_of
 from sentlab.encoder import Encoder
-from sentlab.encoder.inference import checked
+from sentlab.encoder.inference import strings
 from sentlab.text.words import tokens
 
 WORDS = "words"
@@ -90,7 +90,7 @@ class WordVectors:
             float32 (n, D), in order. A text without a known word is a zero vector, whose cosine with any other is 0 in
             `sentlab.evaluate_sts`.
         """
-        texts = checked(texts)
+        texts = list(strings(texts))
         result = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
         for i, text in enumerate(texts):
             if rows := [self.places[word] for word in tokens(text) if word in self.places]:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sentlab.encoder import inference, storage
-from sentlab.encoder.inference import TokenBatch, checked, computed, distinct
+from sentlab.encoder.inference import TokenBatch, computed, distinct
 from sentlab.encoder.maps import Flow, Whitening
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
@@ -241,7 +241,7 @@ class Encoder(nn.Module):
         `progress`, `batch_size` bounds the tokens to so many texts of max_length, and `convert_to_tensor` returns a
         tensor on `device`.
         """
-        unique, inverse = distinct(checked(texts))
+        unique, inverse = distinct(texts)
         unit = (normalize_embeddings or self.normalize) if normalize is None else normalize
         if batch_size is not None and tokens_per_batch is None:
             tokens_per_batch = min(inference.token_budget(self.device), batch_size * self.max_length)
@@ -275,7 +275,7 @@ class Encoder(nn.Module):
             A text: vectors, float32 (t, D), and offsets, int64 (t, 2): character start and end of each token in the
             text. An empty text has t = 0. Equal texts share their arrays.
         """
-        unique, inverse = distinct(checked(texts))
+        unique, inverse = distinct(texts)
         tokens: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0), np.empty(0))] * len(unique)
 
         def last_layer(batch: TokenBatch) -> np.ndarray:  # (B, L, D)

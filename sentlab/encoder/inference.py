@@ -47,15 +47,10 @@ def strings(texts: Iterable[str]) -> Iterator[str]:
         yield text
 
 
-def checked(texts: Iterable[str]) -> list[str]:
-    """Return the texts as a list, or raise as `strings`."""
-    return list(strings(texts))
-
-
-def distinct(texts: list[str]) -> tuple[list[str], np.ndarray]:
+def distinct(texts: Iterable[str]) -> tuple[list[str], np.ndarray]:
     """Return the distinct texts in order of appearance, and the position of each text's equal among them, (n,)."""
     position: dict[str, int] = {}
-    inverse = np.array([position.setdefault(text, len(position)) for text in texts], dtype=np.int64)
+    inverse = np.array([position.setdefault(text, len(position)) for text in strings(texts)], dtype=np.int64)
     return list(position), inverse
 
 
@@ -73,7 +68,7 @@ def tokenized(encoder: Encoder, texts: list[str], **settings: Any) -> Any:
 def padded(encoder: Encoder, texts: Iterable[str]) -> Any:
     """Return the tokenizer's batch, tensors (B, L), of texts that are cut to max_length and padded to the longest."""
     settings: dict[str, Any] = {"truncation": True, "max_length": encoder.max_length, "padding": True}
-    batch = tokenized(encoder, checked(texts), **settings, return_special_tokens_mask=True, return_tensors="pt")
+    batch = tokenized(encoder, list(strings(texts)), **settings, return_special_tokens_mask=True, return_tensors="pt")
     warn_if_cut(encoder, batch.encodings)
     return batch
 

@@ -279,8 +279,8 @@ def _write_settings(encoder: Encoder, folder: Path) -> None:
         module("Pooling", "pooling", width | {"pooling_mode": mode})
     settings: dict[str, Any] = {"pooling": encoder.pooling, "trainings": encoder.trainings}
     if (post := encoder.post) is not None:
-        dense = {"in_features": post.in_dim, "out_features": post.out_dim, "bias": True}
-        dense["activation_function"] = "torch.nn.modules.linear.Identity"
+        sizes = {"in_features": post.in_dim, "out_features": post.out_dim, "bias": True}
+        dense = sizes | {"activation_function": "torch.nn.modules.linear.Identity"}
         kind = "Dense" if isinstance(post, Whitening) else "sentlab.encoder.maps.Flow"
         module(kind, "post", dense, post.state_dict())
         settings["post"] = {"kind": type(post).__name__, "in_dim": post.in_dim, "settings": post.settings}

@@ -26,7 +26,7 @@ import pandas as pd
 
 from sentlab import metrics
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery
-from sentlab.encoder.inference import checked
+from sentlab.encoder.inference import strings
 from sentlab.evaluation.sts import Evaluation, Rows, TextEncoder, encode_groups, one_corpus
 
 COSINES = 2**24  # in memory at once, 128 MB of them
@@ -95,7 +95,7 @@ def nearest(
     Example:
         >>> nearest(encoder, ["He plays a guitar."], ["The guitar is old.", "It rains."], k=1)  # doctest: +SKIP
     """
-    queries, texts = list(dict.fromkeys(checked(queries))), list(dict.fromkeys(checked(corpus)))
+    queries, texts = list(dict.fromkeys(strings(queries))), list(dict.fromkeys(strings(corpus)))
     vectors, searched = encode_groups(encoder, queries, texts, progress=progress)
     cosines, places = top_k(vectors, searched, min(k + 1, len(texts)))  # one more, as it may be the query's own text
     rows = []

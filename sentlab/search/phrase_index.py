@@ -29,7 +29,7 @@ import torch
 from torch.nn import functional as F
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.inference import checked, progress_bar, strings, tokenized
+from sentlab.encoder.inference import progress_bar, strings, tokenized
 from sentlab.search import index_files as files
 from sentlab.search.index_files import CHUNK, FIRST, LAST, Manifest, Segment, word_kind
 from sentlab.search.shortlist import best_in
@@ -162,7 +162,7 @@ class PhraseIndex:
         Returns:
             For each phrase its hits by falling similarity, of equals the first text's first.
         """
-        queries, words = self._read(checked(phrases))
+        queries, words = self._read(list(strings(phrases)))
         barred = [(FIRST & ~word_kind(each[0]), LAST & ~word_kind(each[-1])) if trim else (0, 0) for each in words]
         segments = [segment.check() for segment in self._segments]
         places = None if starts is None else [np.asarray(of_phrase, np.int64) for of_phrase in starts]
@@ -183,7 +183,7 @@ class PhraseIndex:
 
     def phrase_vectors(self, phrases: Iterable[str]) -> np.ndarray:
         """Return the vectors of length 1 that phrases are searched by, float32 (Q, D)."""
-        return self._read(checked(phrases))[0].numpy()
+        return self._read(list(strings(phrases)))[0].numpy()
 
     def span_vectors(self, size: int = 1) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Give words, int64 (n,), and their vectors of length 1 or 0, (n, D), for a library of nearest neighbours.

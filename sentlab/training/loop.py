@@ -235,7 +235,7 @@ class Losses(nn.Module):
         self.method, self.forward = method, method.loss
 
 
-def _evaluate(run: Run, dev: Callable[[Encoder], float]) -> None:
+def _evaluate(run: Run, dev: Any) -> None:
     """Score the encoder, and keep it where it is the best so far."""
     from accelerate.utils import broadcast_object_list
 
