@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 from textwrap import fill
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 from sentlab.plots import *  # noqa: F403  a chapter needs one name for all pictures
-from sentlab.plots.geometry import label_apart
-from sentlab.plots.style import GREY, PALETTE, RANKS, Picture, canvas
+from sentlab.plots.style import GREY, PALETTE, Picture, canvas
 
 from experiments.leaderboard import BoardColumn
 from experiments.scorecard import NOT_RUN, SIGNIFICANT, UNTESTED, ClaimResult
@@ -142,49 +137,6 @@ def verdict_counts(counts: pd.DataFrame) -> Picture:
     return figure
 
 
-def agreement(table: pd.DataFrame, x: str, y: str, hue: str) -> Picture:
-    """Draw each row as a point over two tests, Spearman × 100, which shows how far they rank the rows alike.
-
-    Args:
-        table: one row per point.
-        x, y, hue: names of columns; `hue` chooses colour and marker.
-    """
-    with canvas(1, 5.4, 4.0) as (figure, (axes,)):
-        sns.scatterplot(table, x=x, y=y, hue=hue, style=hue, ax=axes, palette=PALETTE[: table[hue].nunique()], s=60)
-        axes.set(xlabel=f"{x}, Spearman × 100", ylabel=f"{y}, Spearman × 100")
-        axes.legend(title=None, loc="best")
-    return figure
-
-
-def map_of_meanings(planes: Mapping[str, np.ndarray], table: pd.DataFrame) -> Picture:
-    """Draw texts in a plane, one panel per encoder: a star joins the texts of one meaning, which has its name there.
-
-    Colour and marker are the level. Where meaning decides, stars are small; where level does, they are large.
-
-    Args:
-        planes: encoder -> its points (n, 2), from UMAP for instance.
-        table: one row per text, with the columns `meaning` and `level`.
-    """
-    meanings, levels = (table.groupby(name, sort=False).indices for name in ("meaning", "level"))
-    stars = []
-    with canvas(len(planes), 3.9, 4.2, sharey=False) as (figure, panels):
-        for axes, (name, points) in zip(panels, planes.items(), strict=True):
-            places = (points - points.min(axis=0)) / np.ptp(points, axis=0)  # its scale means nothing
-            middles = {meaning: places[texts].mean(axis=0) for meaning, texts in meanings.items()}
-            rays = [(middles[meaning], place) for meaning, texts in meanings.items() for place in places[texts]]
-            axes.add_collection(LineCollection(rays, colors=GREY, linewidths=0.6, zorder=1))
-            stars.append((axes, list(middles), list(middles.values()), places))
-            for (level, texts), look in zip(levels.items(), cycle(LOOKS), strict=False):
-                axes.scatter(*places[texts].T, s=34, linewidths=0, label=level, zorder=3, **look)
-            axes.set(title=name, xticks=[], yticks=[])
-            axes.spines[:].set(visible=True, color="0.8")
-        figure.legend(*panels[0].get_legend_handles_labels(), **BELOW, ncols=3)
-        figure.tight_layout()  # before labels find their places
-        for star in stars:
-            label_apart(*star)
-    return figure
-
-
 def topic_planes(
     planes: Mapping[str, np.ndarray], topics: Sequence[str], scenes: Sequence[int], *, columns: int
 ) -> Picture:
@@ -214,36 +166,4 @@ def topic_planes(
         if not coloured.all():
             handles, labels = [*handles, panels[0].collections[0]], [*labels, "other topics"]
         figure.legend(handles, labels, **BELOW, ncols=5, markerscale=columns**0.5)
-    return figure
-
-
-def pair_planes(
-    planes: Mapping[str, np.ndarray],
-    pairs: tuple[np.ndarray, np.ndarray],
-    alike: np.ndarray,
-    right: Mapping[str, float],
-) -> Picture:
-    """Draw where classifiers call a pair of numbers in [-1, 1] alike, one panel per classifier, with pairs as dots.
-
-    Args:
-        planes: classifier -> probability over a square grid; its rows follow the second number.
-        pairs: n first and n second numbers.
-        alike: (n,), whether a pair is alike. Orange dots are.
-        right: classifier -> share of pairs that it has right, in %.
-    """
-    columns = 2 if len(planes) == 4 else len(planes)
-    with canvas(len(planes), 2.9, 3.1, columns=columns, sharex=True) as (figure, panels):
-        for axes, (name, plane) in zip(panels, planes.items(), strict=True):
-            axes.imshow(plane, extent=(-1, 1, -1, 1), origin="lower", cmap=RANKS, vmin=0, vmax=1.25)
-            axes.contour(plane, levels=[0.5], extent=(-1, 1, -1, 1), colors="black", linewidths=1.2)
-            for kind, colour, label in ((False, "white", "not alike"), (True, PALETTE[1], "alike")):
-                x, y = (side[alike == kind] for side in pairs)
-                axes.scatter(x, y, s=14, color=colour, edgecolor="0.3", linewidth=0.4, label=label)
-            axes.set(title=f"[{name.replace(',', '; ')}]: {right[name]:.0f}% right")
-        for axes in panels[-columns:]:
-            axes.set(xlabel="u")
-        for axes in panels[::columns]:
-            axes.set(ylabel="v")
-        shade = Patch(facecolor=plt.get_cmap(RANKS)(0.8), label="the classifier says alike")
-        figure.legend(handles=[*panels[0].get_legend_handles_labels()[0], shade], **BELOW, ncols=3)
     return figure

@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.records import Record
 from experiments.scorecard import NOT_RUN, ClaimResult, ScorecardRecord
 
 # a link as `linked` makes it, or what opens a tag that tables do not have: texts of users are in cells, too
@@ -134,33 +133,6 @@ def scorecard(record: ScorecardRecord, paper: str, only: Sequence[str] = ()) -> 
         rows.append(row)
     table = left(pd.DataFrame(rows), f"{paper}: effects, scores × 100").hide(axis="index")
     return table.map(coloured, subset=[f"on {encoder}" for encoder in encoders])
-
-
-def speed(record: Record, *begins: str) -> Any:
-    """Show the rows whose work begins with some words: figures here and elsewhere, their ratio, memory and the goal.
-
-    Example:
-        >>> tables.speed(records.get("speed/cpu"), "Encode")                                   # doctest: +SKIP
-    """
-    rows = [row for row in record.results["rows"] if row["work"].startswith(begins)]
-    cells = []
-    for row in rows:
-        (_, ours), *others = row["figures"].items()
-        cells.append(
-            {
-                "threads": str(row["threads"]),
-                "sentlab": f"{ours:,.4g} {row['unit']}",
-                "beside it": "; ".join(f"{name}: {value:,.4g}" for name, value in others) or "–",
-                "times as fast as the first beside it": f"{row['ratio']:.1f}" if "ratio" in row else "–",
-                "memory, MiB": f"{row['memory']:,.0f}" if "memory" in row else "–",
-                "verdict": "met" if row["met"] else "missed",
-                "goal": row["goal"],
-            }
-        )
-    device = record.source.device.rsplit(",", 1)[0]  # each row has its own number of threads
-    table = left(pd.DataFrame(cells), f"Recorded on {record.source.date}, {device}")
-    table = table.format_index(lambda place: rows[place]["work"])  # by number, because two rows may do the same work
-    return table.map(coloured, subset=["verdict"])
 
 
 def coloured(verdict: str) -> str:
