@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,6 @@ class WordVectors:
 
     places: dict[str, int]  # word -> row of `vectors`
     vectors: np.ndarray  # float32 (V, D)
-    source: str  # where they come from, in words
 
     @classmethod
     def read(cls, path: str | Path) -> WordVectors:
@@ -62,26 +62,19 @@ class WordVectors:
 
         Args:
             path: the file, plain, .gz or .xz.
-
-        Raises:
-            ValueError: a line has too few values, or one that is no finite number, or the file is cut off.
         """
-        path = Path(path).expanduser()
-        first = next(lines_of(path)).rstrip()
-        header = re.fullmatch(r"(\d+) (\d+)", first)
-        dim = int(header[2]) if header else first.count(" ")
+        lines = (line.rstrip(" \r") for line in lines_of(Path(path).expanduser()))
+        first = next(lines)
+        header = re.fullmatch(r"\d+ (\d+)", first)
+        dim = int(header[1]) if header else first.count(" ")
         rows: dict[str, np.ndarray] = {}
-        number = 0
-        for number, line in enumerate(lines_of(path), 0 if header else 1):
-            if number:
-                word, *values = line.rstrip(" \r").rsplit(" ", dim)
-                if word not in rows:
-                    rows[word] = np.array(values, dtype=np.float32)
-                    if len(values) < dim or not np.isfinite(rows[word]).all():
-                        raise ValueError(f"{path}: expected a word and {dim} finite values: {line:.60}")
-        if header and int(header[1]) != number:
-            raise ValueError(f"{path}: the header promises {header[1]} words, but {number} follow; get the file anew")
-        return cls({word: place for place, word in enumerate(rows)}, np.stack(list(rows.values())), path.name)
+        for line in lines if header else chain([first], lines):
+            word, *values = line.rsplit(" ", dim)
+            vector = np.array(values, dtype=np.float32)
+            if len(vector) < dim or not np.isfinite(vector).all():
+                raise ValueError(f"{path}: expected a word and {dim} finite values: {line:.60}")
+            rows.setdefault(word, vector)
+        return cls({word: place for place, word in enumerate(rows)}, np.stack(list(rows.values())))
 
     def encode(self, texts: Iterable[str]) -> np.ndarray:
         """Average the vectors of each text's known words (`tokens`), every occurrence counting.

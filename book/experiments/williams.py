@@ -112,7 +112,7 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Pat
     encoder: Any = Encoder.from_pretrained(**there(run))
     if row.vectors == "words":
         embeddings = encoder.word_embeddings.weight.detach().float().numpy()
-        encoder = WordVectors(encoder.tokenizer.get_vocab(), embeddings, f"word embeddings of {row.record}")
+        encoder = WordVectors(encoder.tokenizer.get_vocab(), embeddings)
         setup = "ngrams" if setup == "spans" else setup  # which without context are the same
     result = evaluate_mining(encoder, corpus, setup, max_size=table.max_size)
     return result.similarities, result.found

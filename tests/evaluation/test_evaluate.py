@@ -99,7 +99,7 @@ def test_a_word_with_itself_ties_with_every_other_such_pair() -> None:
 
 def test_pairs_with_a_zero_vector_are_scored_by_0() -> None:
     table = np.array([[1, 0], [0.6, 0.8], [-1, 0.1]], np.float32)
-    vectors = WordVectors({"sun": 0, "moon": 1, "anti": 2}, table, "by hand")
+    vectors = WordVectors({"sun": 0, "moon": 1, "anti": 2}, table)
     result = evaluate(vectors, words(("sun", "moon", 9), ("sun", "zzz", 5), ("qqq", "zzz", 4), ("sun", "anti", 1)))
     assert result.items[1:3].tolist() == [0, 0]
     assert result.score() == pytest.approx(100 * stats.spearmanr([0.6, 0, 0, -1], [9, 5, 4, 1]).statistic)

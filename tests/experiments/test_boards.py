@@ -304,7 +304,7 @@ def test_williams_s_test_holds_each_row_against_the_best_of_its_set_up(
     for row in tests.index:
         assert spans.loc[row, "p"] == pytest.approx(tests.loc[row, "p"], abs=1e-3)
     vectors = encoder.word_embeddings.weight.detach().numpy()
-    by_words = evaluate_mining(WordVectors(encoder.tokenizer.get_vocab(), vectors, ""), corpus, "full")
+    by_words = evaluate_mining(WordVectors(encoder.tokenizer.get_vocab(), vectors), corpus, "full")
     assert full.loc["raw words", "pearson"] == pytest.approx(by_words.pearson, abs=1e-3)
     short = evaluate_mining(encoder, corpus, "spans", max_size=2)
     assert two_words.loc["raw", "pearson"] == pytest.approx(short.pearson, abs=1e-3)
