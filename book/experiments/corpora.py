@@ -366,19 +366,19 @@ ALL: dict[str, Entry] = {
     "captions": PublicSet(
         str,
         {"train": 40_460},  # five of each picture
-        {read_captions: "captions/Flickr8k.token.txt | Flickr8k_text/Flickr8k.token.txt"},
+        {"captions/Flickr8k.token.txt": read_captions, "Flickr8k_text/Flickr8k.token.txt": read_captions},
         "Flickr8k_text.zip by Hodosh et al. (2013)",
     ),
     "ppdb-bigrams": PublicSet(
         PhrasePair,
         {"train": 24280, "dev": 500, "test": 499},  # of 24,300 and 500 items, for some lack a word
-        {read_ppdb_bigrams: "ppdb/ppdb.xxl.b2u.{}"},
+        {"ppdb/ppdb.xxl.b2u.{}": read_ppdb_bigrams},
         "the data of Yu and Dredze (2015)",
     ),
     "ppdb-synonyms": PublicSet(
         PhrasePair,
         {"train": 16101},  # of 53,809 lines, most of which say again what another says
-        {read_ppdb_synonyms: "ppdb/ppdb_synonyms.txt"},
+        {"ppdb/ppdb_synonyms.txt": read_ppdb_synonyms},
         "linguistic_constraints of the GitHub repository nmrksic/counter-fitting",
     ),
     "captions-nli": Joined(_TRAIN_ONLY, str, "captions and nli, without what is in STS", _captions_nli),

@@ -23,7 +23,6 @@ NOWHERE = "a folder (neither folder= nor SENTLAB_DATA is set)"
 SENTEVAL = "the layout of SentEval's data/downstream, which its data script downloads"
 Folder = str | Path | None
 Reader = Callable[..., Read[Any]]
-Layouts = Mapping[Reader, str]
 
 
 class Hub(NamedTuple):
@@ -61,8 +60,7 @@ class PublicSet:
     Args:
         row: its type of row.
         published: split -> the number of rows that its authors give (0: not known).
-        layouts: reader -> the files it takes, "one + another", where " | " stands between ways in which they may lie
-            in a folder, and {} for the split.
+        layouts: files, "one + another" with {} for the split -> their reader; each file may be packed (.gz, .xz).
         origin: where one gets the files.
         hub: where it is on the hub. None for a set that must be in a folder.
         stems: split -> what {} is, where it is not the split.
@@ -70,7 +68,7 @@ class PublicSet:
 
     row: type
     published: Mapping[str, int]
-    layouts: Layouts
+    layouts: Mapping[str, Reader]
     origin: str = SENTEVAL
     hub: Hub | None = None
     stems: Mapping[str, str] = field(default_factory=dict)
@@ -86,7 +84,7 @@ class PublicSet:
     def load(self, name: str, split: str, folder: Folder) -> Corpus[Any]:
         """Load it from the folder, else, if none is given, from the hub."""
         root, stem = folder_of(folder), self.stems.get(split, split)
-        layouts = {way.format(stem): read for read, ways in self.layouts.items() for way in ways.split(" | ")}
+        layouts = {files.format(stem): reader for files, reader in self.layouts.items()}
         corpus = _from_folder(name, split, root, layouts) if root else None
         looked = f"{'SENTLAB_DATA' if folder is None else 'folder'}={root}" if root else NOWHERE
         failure = ""
@@ -115,11 +113,12 @@ def _from_folder(name: str, split: str, root: Path, layouts: Mapping[str, Reader
     missing = list[str]()
     for files, reader in layouts.items():
         paths = files.split(" + ")
-        lacking = [path for path in paths if not (root / path).exists()]
+        there = {path: path + end for path in paths for end in ("", ".gz", ".xz") if (root / (path + end)).exists()}
+        lacking = [path for path in paths if path not in there]
         if not lacking:
-            read = reader(*(root / path for path in paths))
-            return Corpus(name, split, tuple(read.rows), f"{files} in {root}", read.left_out)
-        if len(lacking) < len(paths):
+            read = reader(*(root / path for path in there.values()))
+            return Corpus(name, split, tuple(read.rows), f"{' + '.join(there.values())} in {root}", read.left_out)
+        if there:
             missing += lacking
     if missing:
         raise FileNotFoundError(f"{name} ({split}) is incomplete in {root}: {', '.join(missing)} is missing")
@@ -138,14 +137,15 @@ def folder_of(folder: Folder) -> Path | None:
 
 def _sts(year: str, count: int) -> PublicSet:
     hub = Hub(f"mteb/sts{year}-sts", note=" (names of sub-sets are not kept there)")
-    return PublicSet(ScoredPair, {"test": count}, {readers.read_sts_year: f"STS/STS{year}-en-test"}, hub=hub)
+    return PublicSet(ScoredPair, {"test": count}, {f"STS/STS{year}-en-test": readers.read_sts_year}, hub=hub)
 
 
 def _words(count: int, path: str, other: str, origin: str, highest: float = 10.0) -> PublicSet:
-    layouts: Layouts = {partial(readers.read_word_pairs, highest=highest): f"{path} | wordsim/EN-{other}.txt"}
+    layouts = dict.fromkeys((path, f"wordsim/EN-{other}.txt"), partial(readers.read_word_pairs, highest=highest))
     return PublicSet(rows.WordPair, {"test": count}, layouts, f"{origin}, or the second")
 
 
+_MNLI = "multinli_1.0/multinli_1.0_{0}"
 _NLI = ("premise", "hypothesis", "label")
 _WS353 = "ws353simrel.tar.gz, the halves of WordSim-353 by Agirre et al. (2009)"
 _MSMARCO = partial(readers.read_msmarco, limit=6_400_000)  # SLICE (section 5) trains for 200,000 steps of 32
@@ -158,9 +158,10 @@ PUBLIC: dict[str, PublicSet] = {
     "sts16": _sts("16", 1186),
     "stsb": PublicSet(
         ScoredPair, {"train": 5749, "dev": 1500, "test": 1379},
-        {readers.read_stsb: "STS/STSBenchmark/sts-{}.csv | stsbenchmark/sts-{}.csv"}, hub=Hub("mteb/stsbenchmark-sts")),
+        {"STS/STSBenchmark/sts-{}.csv": readers.read_stsb, "stsbenchmark/sts-{}.csv": readers.read_stsb},
+        hub=Hub("mteb/stsbenchmark-sts")),
     "sick": PublicSet(
-        ScoredPair, {"train": 4500, "dev": 500, "test": 4927}, {readers.read_sick: "SICK/SICK_{}.txt"},
+        ScoredPair, {"train": 4500, "dev": 500, "test": 4927}, {"SICK/SICK_{}.txt": readers.read_sick},
         stems={"dev": "trial", "test": "test_annotated"},
         # not mteb/sickr-sts: its only split pools all 9,927 pairs, so its "test" is not the one that papers report
         hub=Hub("RobZamp/sick", ("sentence_A", "sentence_B", "relatedness_score"),
@@ -168,49 +169,44 @@ PUBLIC: dict[str, PublicSet] = {
                 note=" (the later release, without 87 pairs of the SemEval files)")),
     "snli": PublicSet(
         rows.LabelledPair, {"train": 549367, "dev": 9842, "test": 9824},
-        {readers.read_snli: "SNLI/s1.{0} + SNLI/s2.{0} + SNLI/labels.{0}",
-         readers.read_nli_jsonl: "snli_1.0/snli_1.0_{0}.jsonl"},
+        {"SNLI/s1.{0} + SNLI/s2.{0} + SNLI/labels.{0}": readers.read_snli,
+         "snli_1.0/snli_1.0_{0}.jsonl": readers.read_nli_jsonl},
         hub=Hub("stanfordnlp/snli", _NLI, readers.labelled_pair)),
     "mnli": PublicSet(  # its test labels were never published; dev is matched and mismatched together
         rows.LabelledPair, {"train": 392702, "dev": 19647},
-        {readers.read_mnli_csv: "MNLI/{}_matched_and_mismatched.csv",
-         readers.read_nli_jsonl: "multinli_1.0/multinli_1.0_{0}.jsonl | "
-                                 "multinli_1.0/multinli_1.0_{0}_matched.jsonl + "
-                                 "multinli_1.0/multinli_1.0_{0}_mismatched.jsonl"},
+        {"MNLI/{}_matched_and_mismatched.csv": readers.read_mnli_csv, f"{_MNLI}.jsonl": readers.read_nli_jsonl,
+         f"{_MNLI}_matched.jsonl + {_MNLI}_mismatched.jsonl": readers.read_nli_jsonl},
         hub=Hub("nyu-mll/multi_nli", _NLI, readers.labelled_pair, ("validation_matched", "validation_mismatched"))),
     "quora": PublicSet(  # released without splits, and PaSeR searches all of it
         rows.DuplicateQuestion, {"test": 404290},
-        {readers.read_quora: "quora/quora_duplicate_questions.tsv | "
-                             "quora/quora_positive_eval.csv + quora/quora_single_questions_unlabelled.csv"},
+        {"quora/quora_duplicate_questions.tsv": readers.read_quora,
+         "quora/quora_positive_eval.csv + quora/quora_single_questions_unlabelled.csv": readers.read_quora},
         "the first is what Quora released in 2017 as First Quora Dataset Release: Question Pairs"),
     "askubuntu": PublicSet(
         rows.RankingQuery, {"dev": 200, "test": 200},
-        {readers.read_askubuntu: "askubuntu/text_tokenized.txt + askubuntu/{0}.txt | "
-                                 "askubuntu/text_tokenized.txt.gz + askubuntu/{0}.txt"},
+        {"askubuntu/text_tokenized.txt + askubuntu/{0}.txt": readers.read_askubuntu},
         "the files of the GitHub repository taolei87/askubuntu"),
     "msmarco": PublicSet(
         rows.Triple, {"train": 39_780_811},
-        {_MSMARCO: "msmarco/triples.train.small.tsv | msmarco/triples.train.small.tsv.gz"},
+        {"msmarco/triples.train.small.tsv": _MSMARCO},
         "triples.train.small.tar.gz of MS MARCO's passage ranking, unpacked"),
     "wiki1m": PublicSet(
         str, {"train": 1_000_000},  # lines of the first
-        {readers.read_sentences: "wiki1m_for_simcse.txt",
-         readers.read_articles: "text/wikipedia-core.txt.xz | text/wikipedia-core.txt"},
-        "the first is in the hub's princeton-nlp/datasets-for-simcse; the others hold a paragraph a line"),
+        {"wiki1m_for_simcse.txt": readers.read_sentences, "text/wikipedia-core.txt": readers.read_articles},
+        "the first is in the hub's princeton-nlp/datasets-for-simcse; the other holds a paragraph a line"),
     "simlex": _words(999, "SimLex-999/SimLex-999.txt", "SIMLEX-999", "SimLex-999.zip of fh295.github.io/simlex.html"),
     "ws353-sim": _words(203, "wordsim353_sim_rel/wordsim_similarity_goldstandard.txt", "WS-353-SIM", _WS353),
     "ws353-rel": _words(252, "wordsim353_sim_rel/wordsim_relatedness_goldstandard.txt", "WS-353-REL", _WS353),
     "men": _words(3000, "MEN/MEN_dataset_natural_form_full", "MEN-TR-3k", "MEN by Bruni et al. (2014)", highest=50.0),
     "scws": PublicSet(
-        rows.WordPairInContext, {"test": 2003}, {readers.read_scws: "SCWS/ratings.txt | wordsim/SCWS-ratings.txt"},
+        rows.WordPairInContext, {"test": 2003},
+        {"SCWS/ratings.txt": readers.read_scws, "wordsim/SCWS-ratings.txt": readers.read_scws},
         "SCWS.zip by Huang et al. (2012)"),
     "semeval-5a": PublicSet(
-        rows.LabelledPair, {"train": 11722, "test": 7814}, {readers.read_semeval_5a: "semeval2013-5a/en.{}Set"},
+        rows.LabelledPair, {"train": 11722, "test": 7814}, {"semeval2013-5a/en.{}Set": readers.read_semeval_5a},
         "SemEval-2013 task 5 (a) in English, part-of-speech tagged"),
     "ppdb": PublicSet(  # the paper says 1.53 million lines, before any is left out
-        rows.PhrasePair, {"train": 0},
-        {readers.read_ppdb: "ppdb/ppdb-2.0-s-phrasal | ppdb/ppdb-2.0-s-phrasal.gz | "
-                            "ppdb-2.0-s-phrasal | ppdb-2.0-s-phrasal.gz"},
+        rows.PhrasePair, {"train": 0}, {"ppdb/ppdb-2.0-s-phrasal": readers.read_ppdb},
         "the English phrasal paraphrases of size S of paraphrase.org"),
 }
 # fmt: on
