@@ -16,7 +16,7 @@ from experiments.peers import load
 from experiments.probes import evaluate
 from experiments.records import Notes, Typed, alone, get, read_items, trained_by, write_items
 from experiments.run import RunRecord, RunSettings, fingerprint_now
-from experiments.search import Experiment, runs_of
+from experiments.search import runs_of
 from experiments.significance import items_of
 
 
@@ -65,17 +65,13 @@ def settings_of(row: RowSettings, place: Path) -> RunSettings:
     return settings
 
 
-def encoders_of(row: RowSettings, place: Path, *, first: bool = False) -> list[RunRecord]:
-    """Return the runs whose encoders a row names: one, or one for each run of a sweep or search; `first`: only one.
+def encoders_of(row: RowSettings, place: Path) -> list[RunRecord]:
+    """Return the runs whose encoders a row names: one, or one for each run of a sweep or search.
 
     Raises:
-        NotRun: a run has no results, and with `first` not even the first.
+        NotRun: a run has no results.
     """
-    record = get(row.record, place)
-    if isinstance(record, Experiment):
-        runs = runs_of(record, row.where)
-    else:  # an encoder that is not trained is there without results
-        runs = [record] if record.settings.method is None or record.source else []
+    runs = runs_of(get(row.record, place), row.where)
     untrained = [run for run in runs if run.settings.method is None]
     if untrained and len(untrained) < len(runs):
         raise ValueError(f"{row.record} has trained and untrained runs: choose one kind by `where`")
@@ -83,7 +79,7 @@ def encoders_of(row: RowSettings, place: Path, *, first: bool = False) -> list[R
         runs = [run for i, run in enumerate(runs) if run.encoder not in [other.encoder for other in runs[:i]]]
     for run in runs:
         run.check_weights()
-    return runs[:1] if first else runs
+    return runs
 
 
 def there(run: RunRecord) -> dict[str, Any]:

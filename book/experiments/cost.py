@@ -67,7 +67,7 @@ def cost(record: CostRecord) -> CostRecord:
                 source = {"source": str(Path(scratch) / str(len(results["encoding"])))}
                 child.submit(write_untrained, run, source["source"]).result()
             else:
-                source = there(encoders_of(row, place, first=True)[0])
+                source = there(encoders_of(row, place)[0])
             work = child.submit(encoding, source, row.pooling, texts, settings.passes, settings.threads)
             results["encoding"][name] = work.result()
     return record.finish(results, notes, began)

@@ -74,7 +74,7 @@ def sentence_map(record: MapRecord) -> MapRecord:
     notes, began, settings = Notes(), time.monotonic(), record.settings
     told = sentences(settings.topics, settings.scenes, settings.wordings, settings.seed)
     topics, scenes_of = [settings.topics.index(one.topic) for one in told], [one.scene for one in told]
-    sources = {label: there(encoders_of(row, record.folder, first=True)[0]) for label, row in settings.rows.items()}
+    sources = {label: there(encoders_of(row, record.folder)[0]) for label, row in settings.rows.items()}
     texts = [one.text for one in told]
     numbers, drawings = dict[str, Any](), dict[str, Any]()
     first: dict[str, np.ndarray] = {}  # the planes of the first row, to which the others are turned

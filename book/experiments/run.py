@@ -206,8 +206,10 @@ class RunRecord(Record):
         return self.folder / f"{self.home or self.name}.npz", begin
 
     def check_weights(self) -> None:
-        """Refuse a run that began with other weights of its encoder than there are now."""
-        start = self.provenance and self.provenance.encoder
+        """Refuse a run that began with other weights of its encoder than there are now, or has yet to train."""
+        if self.settings.method is None and self.provenance is None:
+            return  # an encoder that is not trained is there without results
+        start = self.source.encoder
         if start and (now := fingerprint_now(start["source"])) and now != start["fingerprint"]:
             raise ValueError(f"{self.name} began with other weights of {start['source']}: {self.command} --again")
 

@@ -113,15 +113,14 @@ class Experiment(Record):
     def train(self, values: Mapping[str, Any], *, again: bool = False) -> RunRecord:
         """Return the run with these values: from this file, that of another experiment, or made now."""
         settings = with_values(self.settings.run, values)
-        run = None if again else self.run_with(settings)
+        run: Any = None if again else self.run_with(settings)
         if run is None:
-            at, made = None if again else self.elsewhere(settings.fingerprint), {}
-            if at is None:
+            made: dict[str, Any] = {"at": None if again else self.elsewhere(settings.fingerprint)}
+            if made["at"] is None:
                 place = RUNS / self.name / label(values)
                 results, provenance = perform(settings, place, self.command, again=again, progress=False)
                 made = {"results": results, "provenance": provenance}
-            stored = StoredRun(values=dict(values), fingerprint=settings.fingerprint, at=at, **made)
-            self._keep(stored, settings.keep)
+            self._keep(StoredRun(values=dict(values), fingerprint=settings.fingerprint, **made), settings.keep)
             run = self.run_with(settings)
         run.check_weights()
         return run
@@ -369,7 +368,7 @@ def runs_of(record: Record, where: Mapping[str, Any] | None = None) -> list[RunR
         return [record]
     if not isinstance(record, Experiment):
         raise ValueError(f"{record.name} is of the kind {record.kind}, which has no runs")
-    runs = [record.run_with(settings) for settings in record.planned(where)]
+    runs: list[Any] = [record.run_with(settings) for settings in record.planned(where)]
     if None in runs:
         raise NotRun(f"{record.name} has no results yet: {record.command}")
     return runs

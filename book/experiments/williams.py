@@ -103,7 +103,7 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Pat
     if row.vectors == "bm25":
         return bm25(corpus), math.nan
     setup = row.setup or table.setup
-    run = encoders_of(RowSettings(record=str(row.record)), place, first=True)[0]
+    run = encoders_of(RowSettings(record=str(row.record)), place)[0]
     gone = run.settings.method is not None and not Path(run.encoder["source"]).is_dir()
     if gone and row.vectors == "contextual" and table.max_size == MAX_SIZE:
         length = run.settings.encoder.max_length

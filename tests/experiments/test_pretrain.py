@@ -35,12 +35,6 @@ def test_sheets_start_with_sentences_and_wear_special_tokens() -> None:
     assert used == sorted(set(used))  # in order, no block twice
 
 
-def test_sentences_end_where_they_should() -> None:
-    text = 'He said "No." Then he left. Was it 3.5 km? Yes! (Maybe.) It was.'
-    sentences = ['He said "No."', "Then he left.", "Was it 3.5 km?", "Yes!", "(Maybe.)", "It was."]
-    assert pretrain.SENTENCE_END.split(text) == sentences
-
-
 def test_the_saved_configuration_names_the_dropout_of_methods(small_encoder_folder: Path, tmp_path: Path) -> None:
     encoder = Encoder.from_pretrained(small_encoder_folder)
     before = encoder.backbone.config.hidden_dropout_prob
