@@ -188,9 +188,10 @@ def index(args: Namespace) -> None:
     try:
         phrases.add(texts, progress=args.progress)
     finally:
-        done = len(sentlab.PhraseIndex.load(args.out, encoder)) - before
-        hint = "" if done == len(texts) else ": add the others with --add"
-        print(f"{args.out} holds {done:,} of the {len(texts):,} texts of {args.file}{hint}")
+        done = len(phrases) - before
+        hint = "" if done == len(texts) else f", the first ones: add the other {len(texts) - done:,} with --add"
+        if done or not args.add:  # else nothing has changed, and the error says it all
+            print(f"{args.out} holds {done:,} of the {len(texts):,} texts of {args.file}{hint}")
 
 
 def search(args: Namespace) -> None:

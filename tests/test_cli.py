@@ -113,7 +113,7 @@ def test_an_interrupted_index_keeps_what_it_has_and_says_where_to_go_on(
 
     monkeypatch.setattr(sentlab.PhraseIndex, "add", interrupted)
     assert main(["index", "texts.txt", "--out", "my.index", "--encoder", files, "--quiet"]) == 1
-    assert "2 of the 5 texts of texts.txt: add the others with --add" in capsys.readouterr().out
+    assert "2 of the 5 texts of texts.txt, the first ones: add the other 3 with --add" in capsys.readouterr().out
     assert len(sentlab.PhraseIndex.load("my.index", Encoder.from_pretrained(files))) == 2
 
 

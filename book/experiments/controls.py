@@ -18,7 +18,7 @@ class WholePassage(SLICE):
         >>> method = WholePassage(sentlab.Encoder.from_pretrained(pooling="mean"))
     """
 
-    def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
+    def similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
         inside = (units >= 0).to(tokens.dtype)  # (G, P, L)
         sums = torch.einsum("gpl,gpld->gpd", inside, tokens)  # which have the cosine of the means
         cosines = F.cosine_similarity(queries.unsqueeze(2), sums.unsqueeze(1), dim=-1)  # (G, Q, P)
@@ -34,12 +34,12 @@ class StartEnd(SLICE):
         >>> method = StartEnd(sentlab.Encoder.from_pretrained(pooling="mean"))
     """
 
-    def _phrases(self, tokens: Tensor, units: Tensor) -> Tensor:
+    def phrase_vectors(self, tokens: Tensor, units: Tensor) -> Tensor:
         first, last = _ends(units >= 0)
         rows = torch.arange(len(tokens), device=tokens.device)
         return torch.cat([tokens[rows, first], tokens[rows, last]], dim=-1)  # (B, 2D)
 
-    def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
+    def similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
         words = torch.arange(int(units.max()) + 1, device=units.device)
         first, last = _ends(units.unsqueeze(-2) == words.unsqueeze(-1))  # (G, P, W) each
         starts, ends = (

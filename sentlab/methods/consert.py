@@ -25,6 +25,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.encoder import positions
 from sentlab.training.losses import Parts
 from sentlab.training.processes import own_first
 
@@ -106,11 +107,10 @@ class ConSERT(nn.Module):
         temperature: float = 0.1,
     ):
         super().__init__()
-        table = getattr(encoder.backbone.embeddings, "position_embeddings", None)
-        if "shuffle" in views and not isinstance(table, nn.Embedding):
+        if "shuffle" in views and getattr(encoder.backbone.embeddings, "position_embeddings", None) is None:
             raise ValueError("this encoder embeds no positions, so shuffling them does nothing: choose other views")
         # RoBERTa and its kin count positions from behind the padding's
-        self.first = table.padding_idx + 1 if isinstance(table, nn.Embedding) and table.padding_idx is not None else 0
+        self.first = encoder.backbone.config.max_position_embeddings - positions(encoder.backbone)
         self.encoder, self.views, self.cutoff, self.temperature = encoder, tuple(views), cutoff, temperature
         self.train()
 
@@ -139,17 +139,14 @@ class ConSERT(nn.Module):
         parts = Parts(mask.sum(1), mask.shape[1])
         words = parts.split(self.encoder.word_embeddings(parts.flat(ids)))  # one look-up, as in `encode_in_parts`
         masks = parts.split(parts.flat(mask))
-        if view == "shuffle":
-            positions = parts.split(parts.flat(self.first + shuffled_positions(mask)))
-            return parts.vectors([self._shuffled(*part) for part in zip(words, masks, positions, strict=True)])
-        return parts.vectors([self._cut(view, *part) for part in zip(words, masks, strict=True)])
-
-    def _shuffled(self, words: Tensor, mask: Tensor, positions: Tensor) -> Tensor:
-        """(B, L, D), (B, L), (B, L) -> (B, D)."""
-        output = self.encoder.backbone(
-            inputs_embeds=words, attention_mask=mask, position_ids=positions, output_hidden_states=True
-        )
-        return self.encoder.pool(output.hidden_states, mask)
+        if view != "shuffle":
+            return parts.vectors([self._cut(view, *part) for part in zip(words, masks, strict=True)])
+        places, backbone = parts.split(parts.flat(self.first + shuffled_positions(mask))), self.encoder.backbone
+        vectors = []
+        for x, kept, place in zip(words, masks, places, strict=True):
+            output = backbone(inputs_embeds=x, attention_mask=kept, position_ids=place, output_hidden_states=True)
+            vectors.append(self.encoder.pool(output.hidden_states, kept))
+        return parts.vectors(vectors)
 
     def _cut(self, view: str, words: Tensor, mask: Tensor) -> Tensor:
         """(B, L, D), (B, L) -> (B, D)."""

@@ -2,16 +2,17 @@
 
 He, Fan, Wu, Xie and Girshick (2020), "Momentum Contrast for Unsupervised Visual Representation Learning", as PT-BERT
 uses it for sentences ("MoCo-BERT", Eqs. 4 and 5). The trained encoder makes a sentence's query. The momentum encoder,
-whose weights follow slowly, makes its positive and all negatives. The negatives are the other keys of the batch and,
-from a queue, those of earlier batches. The queue gives more negatives than a batch holds and costs no encoding.
+whose weights follow slowly, makes its positive and all negatives. The negatives are the momentum vectors (MoCo's keys)
+of the batch's other sentences and, from a queue, those of earlier batches. The queue gives more negatives than a batch
+holds and costs no encoding.
 
 Differs from the paper:
   - PT-BERT does not say what share of the words a view changes. Here each view has its own rate (`sentlab.text.views`).
-  - Eq. 4's M vectors are the queue as it will be with this batch: the batch's own keys, then the newest earlier ones.
+  - Eq. 4's M vectors are the queue as it will be with this batch: the batch's vectors, then the newest earlier ones.
     A slot that was never filled is no negative. In MoCo, a new queue holds random vectors.
 
 Differs from the released code:
-  - MoCo's code takes all negatives from the queue, and pushes keys into it inside `forward`. Here the batch's own keys
+  - MoCo's code takes all negatives from the queue, and pushes vectors into it inside `forward`. Here those of the batch
     are among the negatives from the first step on. The queue changes in `after_step` alone.
 """
 
@@ -61,8 +62,8 @@ class MoCo(nn.Module):
     Args:
         encoder: trained in place. Its pooling when MoCo is made gives the sentence vectors. A `head` follows, as in
             `SimCSE`.
-        queue_size: M of Eq. 4. A query is compared with so many keys, the batch's own included, or with the batch's
-            alone if these are more.
+        queue_size: M of Eq. 4. A query is compared with so many momentum vectors, the batch's included, or with the
+            batch's alone if these are more.
         momentum: lambda of Eq. 5, in [0, 1). The momentum encoder keeps this share of its weights in a step.
         temperature: what cosines are divided by.
         view: (words, random numbers) -> words, the sentence as the momentum encoder reads it, drawn anew each time
@@ -93,11 +94,11 @@ class MoCo(nn.Module):
         self.momentum_encoder.post = None  # as `fit` wants of the encoder
         self.momentum_head.requires_grad_(False)
         self.queue = Queue(queue_size, encoder.model.config.hidden_size)
-        self._coming: list[Tensor] = []  # keys of this step's batch, or of its parts
+        self._coming: list[Tensor] = []  # momentum vectors of this step's batch, or of its parts
         self.to(encoder.device)
 
     def train(self, mode: bool = True) -> MoCo:
-        """Set the mode as for any module, and forget the keys of losses that no step followed."""
+        """Set the mode as for any module, and forget the vectors of losses that no step followed."""
         super().train(mode)
         self._coming.clear()
         return self
@@ -111,27 +112,27 @@ class MoCo(nn.Module):
         return batch
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return `contrastive`, Eq. 4. In training mode the batch's keys wait for `after_step`."""
+        """Return `contrastive`, Eq. 4. In training mode the batch's momentum vectors wait for `after_step`."""
         vectors, _ = encode_in_parts(self.encoder, batch["input_ids"], batch["attention_mask"], self.pooling)
         h = self.head(vectors)  # (B, D)
         prefix = "view_" if self.view is not None else ""
         tokens = batch[f"{prefix}input_ids"], batch[f"{prefix}attention_mask"]
         with torch.no_grad():
             vectors, _ = encode_in_parts(self.momentum_encoder, *tokens, self.pooling)
-            keys = self.momentum_head(vectors).float()  # (B, D)
-            coming = of_all_processes(keys)
-            others = [theirs for theirs in coming if theirs is not keys]
-            earlier = self.queue.newest(self.queue.size - len(coming) * len(keys))
+            momentum_h = self.momentum_head(vectors).float()  # (B, D)
+            coming = of_all_processes(momentum_h)
+            others = [theirs for theirs in coming if theirs is not momentum_h]
+            earlier = self.queue.newest(self.queue.size - len(coming) * len(momentum_h))
         if self.training:
             self._coming.append(torch.stack(coming, dim=1).flatten(0, 1))  # in the order of the whole batch
-        return {"contrastive": info_nce(h, torch.cat([keys, *others, earlier]), self.temperature)}
+        return {"contrastive": info_nce(h, torch.cat([momentum_h, *others, earlier]), self.temperature)}
 
     @torch.no_grad()
     def after_step(self) -> None:
-        """Update the momentum weights (Eq. 5), and put the batch's keys into the queue."""
+        """Update the momentum weights (Eq. 5), and put the batch's momentum vectors into the queue."""
         for online, slow in ((self.encoder, self.momentum_encoder), (self.head, self.momentum_head)):
             for theta_q, theta_k in zip(online.parameters(), slow.parameters(), strict=True):
                 theta_k.lerp_(theta_q, 1 - self.momentum)
-        for keys in self._coming:
-            self.queue.push(keys)
+        for vectors in self._coming:
+            self.queue.push(vectors)
         self._coming.clear()

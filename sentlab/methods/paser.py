@@ -29,7 +29,6 @@ Differs from the released code:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import torch
@@ -203,26 +202,56 @@ class PaSeR(nn.Module):
             For each sentence its masked phrases in text order, each with the words that the decoder generates. These
             are empty where it ran out of room before that phrase.
         """
-        tokenizer, closing = self.encoder.tokenizer, self.encoder.tokenizer.sep_token_id
+        tokenizer = self.encoder.tokenizer
         batch, masked_phrases = self._duplicate_and_mask(sentences, phrases)
         names = ("input_ids", "masked_ids", "attention_mask")
         ids, masked, mask = (batch[name].to(self.encoder.device) for name in names)
+        wanted = torch.tensor([len(row) for row in masked_phrases], device=mask.device)
         with evaluating(self):
             e, e_masked = self.encoder(ids, mask), self.encoder(masked, mask)  # (B, D) each
-            said, _ = self.decoder.beam_search(
-                decoding_signal(e, e_masked, self.m, self.n),
-                torch.tensor([len(row) for row in masked_phrases], device=mask.device),
-                self.encoder.word_embeddings,
-                self._head,
-                start=tokenizer.cls_token_id,
-                closing=closing,
-                beams=beams,
-            )
+            generated, _ = self.beam_search(decoding_signal(e, e_masked, self.m, self.n), wanted, beams)
         results = []
-        for row, tokens in zip(masked_phrases, said.tolist(), strict=True):
-            words = split_phrases(tokens, len(row), closing)
+        for row, tokens in zip(masked_phrases, generated.tolist(), strict=True):
+            words = split_phrases(tokens, len(row), tokenizer.sep_token_id)
             results.append([(phrase, str(tokenizer.decode(ids))) for (phrase, _), ids in zip(row, words, strict=True)])
         return results
+
+    def beam_search(self, signal: Tensor, wanted: Tensor, beams: int) -> tuple[Tensor, Tensor]:
+        """Search the most likely targets under Eq. 3 with a beam.
+
+        Args:
+            signal: (B, 4, D).
+            wanted: (B,), how many phrases each sentence has. A hypothesis ends with the [SEP] of its last one.
+
+        Returns:
+            The best hypotheses' token ids, (B, T), `IGNORE` after their end, and their log-likelihoods, (B,). A
+            hypothesis that ran out of room is returned unfinished.
+        """
+        start, closing = self.encoder.tokenizer.cls_token_id, self.encoder.tokenizer.sep_token_id
+        count, device = len(signal), signal.device
+        memory = signal.repeat_interleave(beams, dim=0)  # (B * K, 4, D)
+        tokens = torch.full((count * beams, 1), start, device=device)  # of each hypothesis so far
+        scores = torch.full((count, beams), -torch.inf, device=device)
+        scores[:, 0] = 0.0  # all beams start equal: only the first counts
+        left = wanted.unsqueeze(1).repeat(1, beams)  # phrases still to be closed, (B, K)
+        while (left > 0).any() and tokens.shape[1] <= self.decoder.positions.num_embeddings:
+            inputs = self.encoder.word_embeddings(tokens.masked_fill(tokens == IGNORE, closing))
+            last = self.decoder(memory, inputs)[:, -1]  # (B * K, D)
+            log_p = self._head(last).float().log_softmax(-1).view(count, beams, -1)  # (B, K, V)
+            ended = left <= 0
+            log_p = log_p.masked_fill(ended.unsqueeze(-1), -torch.inf)
+            log_p[..., closing] = torch.where(ended, 0.0, log_p[..., closing])  # what has ended goes on unchanged
+            vocabulary = log_p.shape[-1]
+            scores, choice = (scores.unsqueeze(-1) + log_p).flatten(1).topk(beams)  # (B, K) each
+            parent, token = choice // vocabulary, choice % vocabulary
+            rows = (parent + beams * torch.arange(count, device=device).unsqueeze(1)).flatten()
+            left, ended = left.gather(1, parent), ended.gather(1, parent)
+            token = token.masked_fill(ended, IGNORE)
+            left = left - (token == closing).long()
+            tokens = torch.cat([tokens[rows], token.flatten().unsqueeze(1)], dim=1)
+        best = scores.argmax(1)  # (B,)
+        rows = best + beams * torch.arange(count, device=device)
+        return tokens[rows, 1:], scores.gather(1, best.unsqueeze(1)).squeeze(1)
 
     def _duplicate_and_mask(
         self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None
@@ -235,20 +264,21 @@ class PaSeR(nn.Module):
             cut = bool(tokens.overflowing)  # then the text ends where the last token does
             end = max(b for _, b in tokens.offsets) if cut else len(sentence)
             if phrases is None:  # one that reaches the cut may continue after it
-                chosen = [phrase for phrase in self.phrases(sentence[:end]) if not cut or phrase.end < end]
-                chosen = chosen[: self.top_phrases]
+                whole = [phrase for phrase in self.phrases(sentence[:end]) if not cut or phrase.end < end]
+                chosen = sorted(whole[: self.top_phrases], key=lambda phrase: phrase.start)
             else:
-                chosen = list(phrases[number])
-                if outside := [p for p in chosen if p.end > end or sentence[p.start : p.end] != p.text]:
-                    raise ValueError(f"sentence {number} does not hold {outside[0]} within its first {end} characters")
-            chosen.sort(key=lambda phrase: phrase.start)
-            if crossing := [(a, b) for a, b in pairwise(chosen) if a.end > b.start]:
-                raise ValueError(f"sentence {number}: {crossing[0]} overlap; leave one of them out")
+                chosen = sorted(phrases[number], key=lambda phrase: phrase.start)
+            ends = [0, *(phrase.end for phrase in chosen)]
+            for phrase, before in zip(chosen, ends, strict=False):
+                if phrase.start < before or phrase.end > end or sentence[phrase.start : phrase.end] != phrase.text:
+                    raise ValueError(f"sentence {number}: {phrase} overlaps another, or is not in the text read")
             ids, places = mask_spans(tokens.ids, tokens.offsets, chosen, self.encoder.tokenizer.mask_token_id)
             masked_ids.append(ids)
             masked_phrases.append([(phrase, place) for phrase, place in zip(chosen, places, strict=True) if place])
-        ids, mask, special = encoded["input_ids"], encoded["attention_mask"], encoded["special_tokens_mask"]
-        return _copies(ids, torch.tensor(masked_ids), mask, mask, special), masked_phrases
+        mask = encoded["attention_mask"]
+        copies = {"input_ids": encoded["input_ids"], "masked_ids": torch.tensor(masked_ids)}
+        masks = {"attention_mask": mask, "masked_attention_mask": mask, "special": encoded["special_tokens_mask"]}
+        return copies | masks, masked_phrases
 
     def _viewed(self, sentences: Sequence[str], phrases: list[list[tuple[Phrase, list[int]]]]) -> dict[str, Tensor]:
         """The same tensors of a view of each sentence, and of a view of its masked copy (section 3.1.3)."""
@@ -260,14 +290,10 @@ class PaSeR(nn.Module):
                 sentence = sentence[: phrase.start] + masks + sentence[phrase.end :]
             copies.append(sentence)
         encoded = padded(self.encoder, viewed(copies, self.view, self.encoder.tokenizer.mask_token))
-        names = ("input_ids", "attention_mask", "special_tokens_mask")
-        (ids, masked), (mask, masked_mask), (special, _) = (encoded[name].split(len(sentences)) for name in names)
-        return _copies(ids, masked, mask, masked_mask, special)
-
-
-def _copies(ids: Tensor, masked_ids: Tensor, mask: Tensor, masked_mask: Tensor, special: Tensor) -> dict[str, Tensor]:
-    tokens = {"input_ids": ids, "attention_mask": mask, "special": special}
-    return tokens | {"masked_ids": masked_ids, "masked_attention_mask": masked_mask}
+        batch: dict[str, Tensor] = {"special": encoded["special_tokens_mask"][: len(sentences)]}
+        batch["input_ids"], batch["masked_ids"] = encoded["input_ids"].split(len(sentences))
+        batch["attention_mask"], batch["masked_attention_mask"] = encoded["attention_mask"].split(len(sentences))
+        return batch
 
 
 class PhraseDecoder(nn.Module):
@@ -292,54 +318,6 @@ class PhraseDecoder(nn.Module):
         causal = nn.Transformer.generate_square_subsequent_mask(length, device=inputs.device)
         states: Tensor = self.transformer(self.dropout(self.norm(x)), signal, tgt_mask=causal, tgt_is_causal=True)
         return states
-
-    def beam_search(
-        self,
-        signal: Tensor,
-        wanted: Tensor,
-        embeddings: nn.Embedding,
-        head: nn.Module,
-        *,
-        start: int,
-        closing: int,
-        beams: int,
-    ) -> tuple[Tensor, Tensor]:
-        """Search the most likely targets under Eq. 3 with a beam.
-
-        Args:
-            signal: (B, S, D).
-            wanted: (B,), how many phrases each sentence has. A hypothesis ends with its last `closing`.
-            embeddings, head: the encoder's word embeddings and masked-LM head, (..., D) -> (..., V).
-            start, closing: token ids of the decoder's first input and of a phrase's end.
-
-        Returns:
-            The best hypotheses' token ids, (B, T), `IGNORE` after their end, and their log-likelihoods, (B,). A
-            hypothesis that ran out of room is returned unfinished.
-        """
-        count, device = len(signal), signal.device
-        memory = signal.repeat_interleave(beams, dim=0)  # (B * K, S, D)
-        said = torch.full((count * beams, 1), start, device=device)
-        scores = torch.full((count, beams), -torch.inf, device=device)
-        scores[:, 0] = 0.0  # all beams start equal: only the first counts
-        left = wanted.unsqueeze(1).repeat(1, beams)  # phrases still to be closed, (B, K)
-        while (left > 0).any() and said.shape[1] <= self.positions.num_embeddings:
-            inputs = said.masked_fill(said == IGNORE, closing)
-            last = self(memory, embeddings(inputs))[:, -1]  # (B * K, D)
-            log_p = head(last).float().log_softmax(-1).view(count, beams, -1)  # (B, K, V)
-            ended = left <= 0
-            log_p = log_p.masked_fill(ended.unsqueeze(-1), -torch.inf)
-            log_p[..., closing] = torch.where(ended, 0.0, log_p[..., closing])  # what has ended goes on unchanged
-            words = log_p.shape[-1]
-            scores, choice = (scores.unsqueeze(-1) + log_p).flatten(1).topk(beams)  # (B, K) each
-            parent, token = choice // words, choice % words
-            rows = (parent + beams * torch.arange(count, device=device).unsqueeze(1)).flatten()
-            left, ended = left.gather(1, parent), ended.gather(1, parent)
-            token = token.masked_fill(ended, IGNORE)
-            left = left - (token == closing).long()
-            said = torch.cat([said[rows], token.flatten().unsqueeze(1)], dim=1)
-        best = scores.argmax(1)  # (B,)
-        rows = best + beams * torch.arange(count, device=device)
-        return said[rows, 1:], scores.gather(1, best.unsqueeze(1)).squeeze(1)
 
 
 def split_phrases(ids: list[int], count: int, closing: int) -> list[list[int]]:

@@ -26,7 +26,7 @@ Differs from the released code:
   - Its momentum encoder is copied before the pre-trained weights are loaded, and so starts at random. With
     `released=True` it does so here.
   - A linear layer and tanh follow h in training there. Here they make the pooled key, as in the paper's Fig. 2.
-  - Its keys are the batch's own and those of the last four batches of 64, 320 in all. Here it is 256 with the batch's.
+  - Its candidates are the batch's own and the last four batches of 64, 320 in all. Here it is 256 with the batch's.
   - It is evaluated on the plain [CLS] (`at_test="cls"`), which pseudo tokens never touch.
 """
 

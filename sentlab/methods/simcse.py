@@ -73,14 +73,14 @@ class SimCSE(nn.Module):
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return `contrastive`, Eq. 4 for sentences and Eq. 5 for triples, and `mlm` where asked for."""
-        views, count = batch["input_ids"].shape[:2]
-        ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)  # (views * B, L) each
+        copies, count = batch["input_ids"].shape[:2]
+        ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)  # (copies * B, L) each
         parts = self.encoder.backbone.modules()
         dropout = any(isinstance(part, nn.Dropout) and part.p > 0 and part.training for part in parts)
-        if views == 2 and self.view is None and not dropout:
-            raise ValueError("without dropout both views of a sentence are the same: call set_dropout and train()")
+        if copies == 2 and self.view is None and not dropout:
+            raise ValueError("without dropout both copies of a sentence are the same: call set_dropout and train()")
         vectors, _ = encode_in_parts(self.encoder, ids, mask)  # each row gets a dropout mask of its own
-        h = self.head(vectors)  # (views * B, D)
+        h = self.head(vectors)  # (copies * B, D)
         losses = {"contrastive": info_nce(h[:count], own_first(h[count:]), self.temperature)}
         if self.encoder.lm_head is not None and self.mlm:
             _, hidden = encode_in_parts(self.encoder, batch["corrupted_ids"].flatten(0, 1), mask)
@@ -97,9 +97,9 @@ def tokenize_triples(encoder: Encoder, rows: Sequence[Triple]) -> dict[str, Tens
     return _stack(encoder.tokenize(texts), 3)
 
 
-def _stack(tokens: dict[str, Tensor], views: int) -> dict[str, Tensor]:
-    """(views * B, L) -> (views, B, L)."""
-    return {name: tensor.unflatten(0, (views, -1)) for name, tensor in tokens.items()}
+def _stack(tokens: dict[str, Tensor], copies: int) -> dict[str, Tensor]:
+    """(copies * B, L) -> (copies, B, L)."""
+    return {name: tensor.unflatten(0, (copies, -1)) for name, tensor in tokens.items()}
 
 
 def cls_head(encoder: Encoder) -> nn.Module:

@@ -175,7 +175,7 @@ class SLICE(nn.Module):
         """Return `contrastive`: L, the cross entropy of p_true against p_false (section 3.1)."""
         rows = len(batch["units"])
         _, hidden = encode_in_parts(self.encoder, batch["query_input_ids"], batch["query_attention_mask"])  # (B, L', D)
-        queries = self._phrases(hidden.float(), batch["query_units"])
+        queries = self.phrase_vectors(hidden.float(), batch["query_units"])
         ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)
         _, hidden = encode_in_parts(self.encoder, ids, mask)
         tokens = hidden.float()  # (2B, L, D)
@@ -186,18 +186,19 @@ class SLICE(nn.Module):
         tokens = tokens.view(groups, -1, *tokens.shape[1:])
         units = batch["units"].view(tokens.shape[:3])
         with torch.autocast(tokens.device.type, enabled=False):  # it would multiply the matrices in bfloat16
-            similarities = self._similarities(queries, tokens, units).flatten(0, 1)  # (B, 2), or (Q, 2B)
+            similarities = self.similarities(queries, tokens, units).flatten(0, 1)  # (B, 2), or (Q, 2B)
         positives = ids.new_zeros(rows)
         if self.in_batch:
             similarities = torch.cat(of_all_processes(similarities), dim=1)  # (Q, 2Q)
             positives = torch.arange(len(queries[0]), device=tokens.device) * 2
         return {"contrastive": F.cross_entropy(self.scale * similarities, positives)}
 
-    def _phrases(self, tokens: Tensor, units: Tensor) -> Tensor:
-        """The phrases' vectors: (B, L', D), (B, L') -> (B, D)."""
+    def phrase_vectors(self, tokens: Tensor, units: Tensor) -> Tensor:
+        """Make the phrases' vectors: (B, L', D), (B, L') -> (B, D). A subclass may make others."""
         return masked_mean(tokens, units >= 0)
 
-    def _similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
+    def similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
+        """Compare as `best_span_similarities` does. A subclass may read a passage otherwise."""
         return best_span_similarities(queries, tokens, units, self.min_size, self.max_size)
 
     def after_step(self) -> None:

@@ -6,6 +6,8 @@ import itertools
 from functools import partial
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -225,9 +227,10 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(
                     continue
                 targets.append((sum(log_p[target[:place]][word] for place, word in enumerate(target)), target))
         best.append(max(targets))
-    search = lambda beams: decoder.beam_search(  # noqa: E731
-        signal, torch.tensor(wanted), embeddings, head, start=start, closing=closing, beams=beams
-    )
+    tokenizer = SimpleNamespace(cls_token_id=start, sep_token_id=closing)
+    encoder = SimpleNamespace(tokenizer=tokenizer, word_embeddings=embeddings)
+    method: Any = SimpleNamespace(encoder=encoder, decoder=decoder, _head=head)
+    search = lambda beams: PaSeR.beam_search(method, signal, torch.tensor(wanted), beams)  # noqa: E731
     with torch.no_grad():
         said, scores = search(200)
         greedy, greedy_scores = search(1)
