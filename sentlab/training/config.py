@@ -75,7 +75,7 @@ class TrainConfig:
         return self.steps or max(1, round(self.epochs * (rows // min(self.batch_size, rows))))
 
 
-class Tasks(Sequence[Any]):
+class Tasks(list[Any]):
     """Rows of several tasks, each beside the name of its task: `("nli", LabelledPair(...))`. Each batch is of one task.
 
     Args:
@@ -88,8 +88,8 @@ class Tasks(Sequence[Any]):
     def __init__(self, turn: Sequence[str], **corpora: Sequence[Any]):
         if not turn or set(turn) != corpora.keys() or not all(len(rows) for rows in corpora.values()):
             raise ValueError(f"every task needs rows and a turn; the turn is {list(turn)}, rows are of {list(corpora)}")
+        super().__init__((task, row) for task, rows in corpora.items() for row in rows)
         self.turn, self.corpora = tuple(turn), corpora
-        self.rows = [(task, row) for task, rows in corpora.items() for row in rows]
 
     def place(self, step: int) -> tuple[int, int, int]:
         """Return the first of the rows that a step draws from, their number, and how many batches they had before."""
@@ -98,12 +98,6 @@ class Tasks(Sequence[Any]):
         tasks = list(self.corpora)
         first = sum(len(self.corpora[before]) for before in tasks[: tasks.index(task)])
         return first, len(self.corpora[task]), rounds * self.turn.count(task) + self.turn[:at].count(task)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.rows[index]
 
 
 @dataclass
