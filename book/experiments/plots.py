@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -77,39 +76,6 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
         if any(claim.printed is not None for claim, _ in rows):
             marks.append(Line2D([], [], color="white", marker="D", mec=GREY, ls="", label="in the paper"))
         axes.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
-    return figure
-
-
-def effects_by_size(claims: Sequence[ClaimResult], sizes: Mapping[str, float]) -> Picture:
-    """Draw the effect of each claim by the size of the encoder, one panel per claim; the paper's is the last point.
-
-    Args:
-        claims: in the order of the panels. Those that no encoder has tested, or without an effect in the paper, are
-            left out.
-        sizes: encoder -> millions of parameters, from small to large. The last one is the paper's.
-    """
-    last = len(sizes) - 1
-    rows = []
-    for claim in claims:
-        both = [(place, claim.found[name]) for place, name in enumerate([*sizes][:-1]) if name in claim.found]
-        tested = [(place, effect) for place, effect in both if effect.low is not None]
-        if claim.printed is not None and tested:
-            rows.append((claim, tested))
-    with canvas(len(rows), 1.9, 2.2, columns=4, sharex=True, sharey=False) as (figure, panels):
-        for axes, (claim, tested) in zip(panels, rows, strict=True):
-            for place, effect in tested:
-                axes.plot([place] * 2, [effect.low, effect.high], color=VERDICTS[effect.verdict], lw=2, zorder=2)
-                axes.scatter(place, effect.difference, s=38, color=VERDICTS[effect.verdict], zorder=3)
-            axes.scatter(last, claim.printed, s=44, marker="D", color="white", ec=GREY, zorder=3)
-            axes.axhline(0, color=GREY, lw=1, ls=":", zorder=1)
-            axes.set_title(fill(claim.text, 19), fontsize=10)
-            axes.set_xticks(range(len(sizes)), [f"{name}\n{size:g}" for name, size in sizes.items()], fontsize=10)
-            axes.set(xlim=(-0.5, last + 0.5))
-            axes.margins(y=0.15)
-        for axes in panels[::4]:
-            axes.set_ylabel("effect × 100")
-        for axes in panels[-4:]:  # the lowest of each column
-            axes.tick_params(labelbottom=True)
     return figure
 
 

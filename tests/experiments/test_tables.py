@@ -46,10 +46,3 @@ def test_effects_are_drawn_with_their_intervals_and_the_paper_s(tested: list[Cla
     for place, claim in enumerate(tested):
         assert [[claim.found["tiny"].difference, place]] in points
         assert claim.printed is None or [[claim.printed, place]] in points
-
-
-def test_effects_by_size_end_with_the_paper_s(tested: list[ClaimResult]) -> None:
-    claim = next(claim for claim in tested if claim.printed is not None)
-    (axes,) = plots.effects_by_size([claim], {"tiny": 1.7, "BERT-base": 110}).axes
-    points = [np.asarray(dots.get_offsets()).tolist() for dots in axes.collections]
-    assert points == [[[0, claim.found["tiny"].difference]], [[1, claim.printed]]]
