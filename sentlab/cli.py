@@ -60,12 +60,7 @@ def parser() -> ArgumentParser:
     parser = ArgumentParser("python -m sentlab", description=__doc__, formatter_class=RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     formats = ".txt, .csv, .tsv or .jsonl, also packed as .gz or .xz, or .parquet"
-    scale: dict[str, Any] = {
-        "nargs": 2,
-        "type": float,
-        "metavar": ("LOW", "HIGH"),
-        "help": "of the scores; default: 0 5",
-    }
+    scale: dict[str, Any] = {"nargs": 2, "type": float, "metavar": ("LOW", "HIGH"), "help": "default: 0 5"}
     names: dict[str, Any] = {"type": lambda text: text.split(","), "metavar": "A[,B,C]"}
 
     def add(run: Any, about: str, columns: str) -> Any:
@@ -81,9 +76,7 @@ def parser() -> ArgumentParser:
 
     option = add(train, "Train an encoder on texts or triples, and save it.", "text, or anchor,positive,negative")
     option("file", help=formats)
-    option(
-        "--out", type=Path, required=True, metavar="FOLDER", help="for the encoder; FOLDER.training holds its history"
-    )
+    option("--out", type=Path, required=True, metavar="FOLDER", help="for the encoder; FOLDER.training: its history")
     option("--method", type=str.lower, choices=METHODS, default="simcse", help="default: simcse")
     option("--rows", choices=("texts", "triples"), help="default: what the method learns from, texts first")
     option("--dev", metavar="PAIRS", help="scored pairs, a file or corpus name, that choose the step to keep")

@@ -9,12 +9,13 @@ The kind of a row decides the evaluation, here and nowhere else:
 | DuplicateQuestion | `evaluate_retrieval` | mean average precision | average precision x 100 of each query |
 | RankingQuery | `evaluate_reranking` | mean average precision | average precision x 100 of each query |
 
-Universal (section 4 and Table 2) scores words and phrases, each encoded alone and without training: SimLex-999 (Hill et
-al. 2015), the two halves of WS-353 (Agirre et al. 2009), MEN (Bruni et al. 2012), SCWS (Huang et al. 2012) without its
-contexts, and pairs of PPDB. It leaves open what a word without a vector gets. Here a zero vector has the cosine 0 and
-stays in the correlation, and [UNK] is a token like any other.
+Words and phrases are encoded alone and without training, as in Universal (section 4 and Table 2). It scores SimLex-999
+(Hill et al. 2015), the two halves of WS-353 (Agirre et al. 2009), MEN (Bruni et al. 2012) and SCWS (Huang et al. 2012)
+without its contexts. It leaves open what a word without a vector gets. Here a zero vector has the cosine 0 and stays in
+the correlation, and [UNK] is a token like any other.
 """
 
+# ruff: noqa: I001  the names of sts are on two lines
 from __future__ import annotations
 
 import math
@@ -28,19 +29,8 @@ from sentlab import metrics
 from sentlab.data.rows import Corpus, DuplicateQuestion, PhraseInContext, RankingQuery
 from sentlab.evaluation.mining import Setup, evaluate_mining
 from sentlab.evaluation.retrieval import evaluate_reranking, evaluate_retrieval
-from sentlab.evaluation.sts import (
-    PAIRS,
-    Evaluation,
-    Geometry,
-    Rows,
-    TextEncoder,
-    evaluate_sts,
-    geometry,
-    gold_of,
-    one_corpus,
-    pair_cosines,
-    watch_geometry,
-)  # fmt: skip
+from sentlab.evaluation.sts import PAIRS, Evaluation, Geometry, Rows, TextEncoder, evaluate_sts, geometry, gold_of
+from sentlab.evaluation.sts import one_corpus, pair_cosines, watch_geometry
 
 __all__ = [
     "Evaluation", "Geometry", "TextEncoder", "dev_score", "evaluate", "evaluate_mining", "evaluate_reranking",

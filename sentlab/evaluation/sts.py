@@ -12,16 +12,7 @@ import numpy as np
 import pandas as pd
 
 from sentlab import data, metrics
-from sentlab.data.rows import (
-    POSITIVE,
-    Corpus,
-    PhraseInContext,
-    PhrasePair,
-    ScoredPair,
-    WordPair,
-    WordPairInContext,
-    check_rows,
-)  # fmt: skip
+from sentlab.data.rows import POSITIVE, Corpus, PhrasePair, ScoredPair, WordPair, WordPairInContext, check_rows
 from sentlab.encoder import Encoder
 
 Rows = str | Corpus[Any] | Iterable[Any]  # the name of a corpus, a corpus, or plain rows
@@ -249,7 +240,7 @@ def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]
     if not hasattr(corpus[0], "score"):
         return None, None
     gold = np.array([row.score for row in corpus], np.float64)
-    return gold, "pearson" if isinstance(corpus[0], PhraseInContext) else "spearman"
+    return gold, "spearman" if isinstance(corpus[0], PAIRS) else "pearson"
 
 
 def encode_groups(encoder: TextEncoder, *groups: Sequence[str], progress: bool | None = None) -> list[np.ndarray]:
