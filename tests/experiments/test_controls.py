@@ -45,7 +45,7 @@ def test_first_and_last_tokens_have_the_value_and_the_gradient_of_the_full_maxim
     queries, tokens, units = groups()
     queries = torch.cat([queries, queries.flip(-1)], dim=-1).detach().requires_grad_()
     tokens.requires_grad_()
-    fast = method._similarities(queries, tokens, units)  # (G, Q, P)
+    fast = method.similarities(queries, tokens, units)  # (G, Q, P)
     slow = torch.zeros_like(fast)
     for g, q, p in itertools.product(*map(range, fast.shape)):
         words = [(units[g, p] == word).nonzero().flatten().tolist() for word in range(int(units[g, p].max()) + 1)]
@@ -66,12 +66,12 @@ def test_whole_passages_are_the_longest_spans(make: Callable[..., SLICE]) -> Non
     queries, tokens, _ = groups()
     units = torch.arange(9).expand(1, 3, 9)
     longest = make(SLICE, min_size=9, max_size=9)._similarities(queries, tokens, units)
-    torch.testing.assert_close(method._similarities(queries, tokens, units), longest)
+    torch.testing.assert_close(method.similarities(queries, tokens, units), longest)
     changed, padded = tokens.clone(), units.clone()
     padded[..., 7:] = -1
     changed[..., 7:, :] = 99.0  # padding has no effect
-    torch.testing.assert_close(*(method._similarities(queries, x, padded) for x in (tokens, changed)))
-    assert (method._similarities(queries, tokens, torch.full_like(units, -1)) == 0).all()
+    torch.testing.assert_close(*(method.similarities(queries, x, padded) for x in (tokens, changed)))
+    assert (method.similarities(queries, tokens, torch.full_like(units, -1)) == 0).all()
 
 
 @pytest.mark.parametrize("kind", [StartEnd, WholePassage])
