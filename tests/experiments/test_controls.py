@@ -65,7 +65,7 @@ def test_whole_passages_are_the_longest_spans(make: Callable[..., SLICE]) -> Non
     assert method.loss(batch)["contrastive"].item() == pytest.approx(math.log(2), abs=1e-5)
     queries, tokens, _ = groups()
     units = torch.arange(9).expand(1, 3, 9)
-    longest = make(SLICE, min_size=9, max_size=9)._similarities(queries, tokens, units)
+    longest = make(SLICE, min_size=9, max_size=9).similarities(queries, tokens, units)
     torch.testing.assert_close(method.similarities(queries, tokens, units), longest)
     changed, padded = tokens.clone(), units.clone()
     padded[..., 7:] = -1
