@@ -76,9 +76,9 @@ def cost(record: CostRecord) -> CostRecord:
 def training(settings: RunSettings, steps: int, threads: int) -> dict[str, float]:
     """Measure the minutes of the training that a run's settings ask for, without evaluation, and the MiB at its peak.
 
-    The median of the seconds of some `steps` counts; of a map the whole fit is timed. What `frozen_first` asks for
-    counts too; `seconds_a_step` is of the training behind it.
+    The median of the seconds of some `steps` counts; of a map the whole fit is timed.
     """
+    assert not settings.frozen_first, "the steps with the encoder frozen would not count"
     torch.set_num_threads(threads)
     encoder, corpus, method = _parts(settings)
     if settings.train is None:
@@ -88,21 +88,16 @@ def training(settings: RunSettings, steps: int, threads: int) -> dict[str, float
     trained = method(encoder)
     if settings.dropout is not None:
         set_dropout(trained, settings.dropout)
-    minutes = seconds = most = 0.0
-    first = [] if settings.frozen_first is None else [{**settings.train, **settings.frozen_first}]
-    for part in [*first, settings.train]:
-        if first:
-            trained.encoder.requires_grad_(part is settings.train)
-        full, times = TrainConfig(**part), [0.0]
+    full, times = TrainConfig(**settings.train), [0.0]
+    config = replace(full, steps=WARM + steps, eval_every=None, keep="last")
 
-        def note(*_: Any, times: list[float] = times) -> None:
-            times.append(time.perf_counter())
+    def note(*_: Any) -> None:
+        times.append(time.perf_counter())
 
-        config = replace(full, steps=WARM + steps, eval_every=None, keep="last")
-        _, memory = _measured(partial(fit, trained, corpus, config, progress=False, on_step=note))
-        seconds, most = float(np.median(np.diff(times)[WARM:])), max(most, memory)
-        minutes += seconds * full.steps_over(len(corpus)) / 60
-    return {"seconds_a_step": round(seconds, 3), "minutes": round(minutes, 2), "mib": round(most)}
+    _, memory = _measured(partial(fit, trained, corpus, config, progress=False, on_step=note))
+    seconds = float(np.median(np.diff(times)[WARM:]))
+    minutes = seconds * full.steps_over(len(corpus)) / 60
+    return {"seconds_a_step": round(seconds, 3), "minutes": round(minutes, 2), "mib": round(memory)}
 
 
 def write_untrained(settings: RunSettings, folder: str) -> None:

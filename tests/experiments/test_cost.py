@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import cost, records
-from experiments.run import RunSettings
 
 on_linux = pytest.mark.skipif(not cost.STATUS.exists(), reason="memory is measured on Linux only")
 
@@ -56,15 +55,3 @@ def test_rows_have_what_they_cost_also_before_they_are_trained(settings: dict[st
     assert found["training"]["trained"]["minutes"] == pytest.approx(2 * seconds / 60, abs=0.006)
     assert "seconds_a_step" not in found["training"]["fitted"]
     assert all(row["sentences_a_second"] > 0 for row in found["encoding"].values())
-
-
-@on_linux
-def test_the_training_of_heads_counts(settings: dict[str, Any]) -> None:
-    changes = {
-        "method": {"name": "PaSeR", "arguments": {"decoder_layers": 1}},
-        "train": {"steps": 2, "batch_size": 8, "learning_rate": 1e-4, "seed": 0},
-        "frozen_first": {"steps": 20_000},
-    }
-    found = cost.training(RunSettings.model_validate(settings | changes), 3, 1)
-    assert found["seconds_a_step"]
-    assert found["minutes"] > 100 * 2 * found["seconds_a_step"] / 60
