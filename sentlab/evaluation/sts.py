@@ -63,14 +63,12 @@ class Correlations:
     Args:
         label: what the scores are, such as `spearman x 100, all`.
         scores: name -> correlation x 100, such as {"sts12": 72.37}. Nan where all cosines are the same.
-        cosines: name -> the cosine of each pair, float64 (n,), in order.
         left_out: name -> reason -> number of pairs left out.
         subsets: name -> sub-set -> correlation x 100. Empty for a task without sub-sets (STS-B, SICK).
     """
 
     label: str
     scores: dict[str, float]
-    cosines: dict[str, np.ndarray]
     left_out: dict[str, dict[str, int]]
     subsets: dict[str, dict[str, float]]
 
@@ -125,20 +123,20 @@ def evaluate_sts(
         raise ValueError(f"correlation must be {' or '.join(CORRELATIONS)}; it is {correlation!r}")
     correlate = CORRELATIONS[correlation]
     corpora = _several(data.STS_TASKS if tasks is None else tasks, folder)
-    scores, subsets, cosines = {}, {}, {}
+    scores, subsets = {}, {}
     for (task, corpus), (u, v) in zip(corpora.items(), encode_pairs(encoder, corpora.values(), progress), strict=True):
-        cosines[task] = of_task = metrics.cosine_similarity(u, v)  # (n,)
+        cosines = metrics.cosine_similarity(u, v)  # (n,)
         gold, names = np.array([pair.score for pair in corpus]), np.array([pair.subset for pair in corpus])
         parts = {name: names == name for name in dict.fromkeys(names.tolist())}
-        values = {name: 100 * correlate(of_task[part], gold[part]) for name, part in parts.items()}
+        values = {name: 100 * correlate(cosines[part], gold[part]) for name, part in parts.items()}
         if aggregation == "all" or set(parts) == {""}:
-            scores[task] = 100 * correlate(of_task, gold)
+            scores[task] = 100 * correlate(cosines, gold)
         else:
             weights = [part.sum() if aggregation == "wmean" else 1 for part in parts.values()]
             scores[task] = float(np.average(list(values.values()), weights=weights))
         subsets[task] = {} if set(parts) == {""} else values
     left_out = {task: corpus.left_out for task, corpus in corpora.items()}
-    return Correlations(f"{correlation} x 100, {aggregation}", scores, cosines, left_out, subsets)
+    return Correlations(f"{correlation} x 100, {aggregation}", scores, left_out, subsets)
 
 
 def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = None) -> np.ndarray:
