@@ -11,14 +11,6 @@ from sentlab.methods.slice import SLICE
 from sentlab.methods.universal import Universal
 
 __all__ = [
-    "PTBERT",
-    "SLICE",
-    "ConSERT",
-    "ContrastiveTension",
-    "MaskedLM",
-    "MoCo",
-    "PaSeR",
-    "SimCSE",
-    "SupervisedPaSeR",
+    "PTBERT", "SLICE", "ConSERT", "ContrastiveTension", "MaskedLM", "MoCo", "PaSeR", "SimCSE", "SupervisedPaSeR",
     "Universal",
-]
+]  # fmt: skip
