@@ -97,7 +97,7 @@ def dropout(record: DropoutRecord) -> DropoutRecord:
     notes, began, settings = Notes(), time.monotonic(), record.settings
     corpus = notes.load(settings.corpus, "dev")
     texts = list(dict.fromkeys(pair.text_a for pair in corpus))
-    measured = {}
+    measured: dict[str, Any] = {}
     for name, source in tqdm(settings.encoders.items(), desc="encoders", unit=" encoders"):
         encoder = Encoder.from_pretrained(**source.model_dump(exclude_unset=True))
         scores: dict[str, dict[str, list[float]]] = {}
