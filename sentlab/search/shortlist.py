@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -87,6 +88,7 @@ class _Shortlist:
 
     def __init__(self, queries: Tensor, barred: Sequence[Edges], k: int, min_size: int, max_size: int) -> None:
         self.queries, self.barred, self.sizes = queries, barred, (min_size, max_size)
+        self.order = sorted(range(len(queries)), key=barred.__getitem__)  # the quick pass takes equal edges together
         # a span overlaps with those of fewer than 2 max_size starts: that many starts a hit hold all hits
         self.kept = (k - 1) * 2 * max_size + 1
         self.least = [-np.inf] * len(queries)  # the quick cosine of the last of them, so far
@@ -109,24 +111,23 @@ class _Shortlist:
             if any_unsure := bool(unsure.any()):
                 inverses.nan_to_num_(0.0)
             places = np.arange(begin, begin + count) + segment.first_word
-            allowed = {0: inverses.contiguous()}  # last words that are barred -> inverses, 0 for spans that end so
-            for last in {last for _, last in self.barred if last}:
-                allowed[last] = inverses * ((kinds[: count + max_size - 1] & last) == 0).unfold(0, count, 1)
             for row in range(0, len(queries), QUERIES):
-                some, tokens = queries[row : row + QUERIES], vectors[: count + max_size - 1]
+                some, tokens = self.order[row : row + QUERIES], vectors[: count + max_size - 1]
                 dots = products[: len(some) * len(tokens)].view(len(some), len(tokens))
-                torch.mm(some, tokens.T, out=dots)
-                of_some = self.barred[row : row + QUERIES]
-                for first, last in {*of_some}:
-                    rows = [i for i, edges in enumerate(of_some) if edges == (first, last)]
-                    best = torch.empty(len(rows), count)
-                    _compiled()(dots[rows].numpy(), allowed[last].numpy(), min_size, best.numpy())
+                torch.mm(queries[some], tokens.T, out=dots)
+                for (first, last), group in groupby(some, self.barred.__getitem__):
+                    numbers, allowed = [*group], inverses.contiguous()
+                    if last:
+                        allowed = inverses * ((kinds[: len(tokens)] & last) == 0).float().unfold(0, count, 1)
+                    best = torch.empty(len(numbers), count)
+                    _compiled()(dots[: len(numbers)].numpy(), allowed.numpy(), min_size, best.numpy())
+                    dots = dots[len(numbers) :]
                     if first:
                         best *= (kinds[:count] & first) == 0
                     if any_unsure:
                         best.masked_fill_(unsure, torch.nan)
-                    for i, cosines in zip(rows, best.numpy(), strict=True):
-                        self._offer(row + i, places, cosines)
+                    for number, cosines in zip(numbers, best.numpy(), strict=True):
+                        self._offer(number, places, cosines)
 
     def read_at(self, segment: Segment, starts: Sequence[np.ndarray]) -> None:
         """Run the quick pass over some of a segment's words only: those where the spans of each query may begin."""
