@@ -46,7 +46,8 @@ def execute(record: Any, *, again: bool = False) -> Any:
         from experiments import plots  # brings seaborn, which only this needs
 
         encoder = next(iter(next(claim.found for claim in record.results.claims if claim.found)))
-        plots.verdict_counts(record.results.counts(encoder)).save(Path(record.settings.picture))
+        picture = plots.verdict_counts(record.results.counts(encoder))
+        Path(record.settings.picture).write_text(picture.svg(), encoding="utf-8")
     return record
 
 

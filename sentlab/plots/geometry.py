@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
 from sentlab.evaluation.sts import BINS, LEVELS, Geometry
-from sentlab.plots.style import GREY, PALETTE, SCALE, canvas
+from sentlab.plots.style import PALETTE, SCALE, canvas
 
 
 def cosine_by_gold(geometries: Mapping[str, Geometry]) -> Figure:
@@ -49,24 +49,6 @@ def _densities(geometry: Geometry) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         height = np.exp(-(((fine[:, None] - middles) / width) ** 2) / 2) @ counts
         held = height > 0.003 * height.max()  # the rest would stretch the picture over the whole range
         yield fine[held], height[held] / height.max()
-
-
-def cosine_ridges(geometries: Mapping[str, Geometry]) -> Figure:
-    """Draw the density of cosines at each gold level, one line per encoder; lowest and highest level have a colour."""
-    with canvas(len(geometries), width=5.6, height=0.62, columns=1, sharex=True, sharey=False) as (figure, panels):
-        for axes, (name, geometry) in zip(panels, geometries.items(), strict=True):
-            for i, (centres, heights) in enumerate(_densities(geometry)):
-                colour = {0: PALETTE[1], LEVELS - 1: PALETTE[0]}.get(i)
-                label = f"gold {i}–{i + 1}" if colour else "between" if i == 1 else None
-                axes.plot(centres, heights, color=colour or GREY, linewidth=1.4 if colour else 0.6, label=label)
-                if colour:
-                    axes.fill_between(centres, heights, color=colour, alpha=0.25, linewidth=0)
-            axes.set(yticks=[], ylim=(0, 1.1))
-            axes.spines["left"].set_visible(False)
-            axes.set_ylabel(name, rotation=0, ha="right", va="center", fontsize=10)
-        panels[-1].set(xlabel="cosine similarity")
-        panels[0].legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3, fontsize=10)
-    return figure
 
 
 def cosine_violins(table: pd.DataFrame, group: str, kind: str) -> Figure:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import seaborn as sns
 from matplotlib.figure import Figure
-
-from sentlab.files import replacing
 
 # Colours that colour-blind readers tell from each other. Each has a contrast of 3 or more with white, with the
 # book's dark page, and there too when the picture is inverted.
@@ -43,11 +40,6 @@ class Picture(Figure):
         with plt.rc_context(SVG), StringIO() as file:
             self.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
             return file.getvalue()
-
-    def save(self, file: Path) -> None:
-        """Write it as SVG."""
-        with replacing(file) as temporary:
-            temporary.write_text(self.svg(), encoding="utf-8")
 
     def _ipython_display_(self) -> None:
         from IPython.display import display  # is there where this is called
