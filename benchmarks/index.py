@@ -63,7 +63,7 @@ def rows(args: argparse.Namespace) -> Iterator[Row]:
 
         def make_some(precision: str | None = None) -> int:
             with TemporaryDirectory(dir=scratch) as place:
-                return make(some, encoder, Path(place) / "some", precision).words
+                return make(some, encoder, Path(place) / "some", precision).word_count
 
         ways = {OURS: make_some, "encoding alone": lambda: encoder.encode_tokens(some, progress=False)}
         if torch.cpu._is_avx512_bf16_supported():  # as CPUs with AMX have
@@ -81,16 +81,16 @@ def rows(args: argparse.Namespace) -> Iterator[Row]:
             "memory": alone(__file__, "making", args, on=texts_of_some),
         }
         index = make(texts, encoder, folder)
-        phrases, vectors = phrases_of(index, args.phrases), np.ones((index.words, encoder.dim), np.float16)
+        phrases, vectors = phrases_of(index, args.phrases), np.ones((index.word_count, encoder.dim), np.float16)
         searches = {
             OURS: lambda: index.search(phrases[:1], 10),
             "together": lambda: index.search(phrases, 10),
             "reading all vectors once": lambda: int(vectors.view(np.uint64).sum()),
         }
         figures = medians(in_turn(searches, args.rounds)[0])
-        memory, size = alone(__file__, "one", args, on=folder), index.words / 2e6
+        memory, size = alone(__file__, "one", args, on=folder), index.word_count / 2e6
         yield threads | {
-            "work": f"Find a phrase in {index.words:,} {what}",
+            "work": f"Find a phrase in {index.word_count:,} {what}",
             "unit": "s",
             "figures": {name: figures[name] for name in (OURS, "reading all vectors once")},
             "goal": f"{ONE * size:.2f} s, which is {ONE} s for 2 million words; {MEMORY} MiB",
@@ -99,7 +99,7 @@ def rows(args: argparse.Namespace) -> Iterator[Row]:
         }
         each = figures["together"] / len(phrases)
         yield threads | {
-            "work": f"Find {len(phrases)} phrases at once in {index.words:,} {what}",
+            "work": f"Find {len(phrases)} phrases at once in {index.word_count:,} {what}",
             "unit": "s a phrase",
             "figures": {OURS: round(each, 4), "one alone": figures[OURS]},
             "goal": f"{EACH * size:.3f} s a phrase, which is {EACH} s for 2 million words",

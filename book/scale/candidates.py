@@ -38,7 +38,7 @@ def drawn_phrases(index, count=40):
 def make_engine(index, size):
     random, sample = np.random.default_rng(0), []
     for _, vectors in index.span_vectors(size):
-        share = 64 * CELLS / index.words
+        share = 64 * CELLS / index.word_count
         sample.append(vectors[random.random(len(vectors)) < share])
     engine = faiss.index_factory(
         sample[0].shape[1],

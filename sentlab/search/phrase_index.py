@@ -114,7 +114,7 @@ class PhraseIndex:
         return segment.check().text(number - segment.first_text)
 
     @property
-    def words(self) -> int:
+    def word_count(self) -> int:
         """The number of words of all texts."""
         return sum(segment.extent.words for segment in self._segments)
 
@@ -245,7 +245,7 @@ class PhraseIndex:
     def _follow(self, manifest: Manifest) -> None:
         """Open the segments that a newer manifest has in addition."""
         for extent in manifest.segments[len(self._segments) :]:
-            self._segments.append(Segment(self.folder, extent, manifest, len(self), self.words))
+            self._segments.append(Segment(self.folder, extent, manifest, len(self), self.word_count))
         self._manifest = manifest
 
     def _read(self, phrases: list[str]) -> tuple[torch.Tensor, list[list[str]]]:

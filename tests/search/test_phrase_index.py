@@ -285,14 +285,14 @@ def test_span_vectors_are_those_of_the_spans_from_each_word(encoder: Encoder, si
     ends = np.repeat(counts.cumsum(), counts)
     expected = np.stack([words[i : min(i + size, end)].sum(0) for i, end in enumerate(ends)])
     numbers, vectors = (np.concatenate(both) for both in zip(*index.span_vectors(size), strict=True))
-    assert numbers.tolist() == list(range(index.words))
+    assert numbers.tolist() == list(range(index.word_count))
     np.testing.assert_allclose(vectors, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-6)
 
 
 def test_candidates_are_scored_as_a_search_does(encoder: Encoder) -> None:
     index = PhraseIndex(encoder, max_size=4)
     index.add(TEXTS)
-    everywhere, nowhere = [np.arange(-5, index.words + 5)] * 4, [[]] * 4
+    everywhere, nowhere = [np.arange(-5, index.word_count + 5)] * 4, [[]] * 4
     assert index.search(PHRASES, 5, starts=everywhere) == index.search(PHRASES, 5)
     assert index.search(PHRASES, 5, starts=nowhere) == nowhere
     few = [[7, 0], [2], [0], [15, 15]]
