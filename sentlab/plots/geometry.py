@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import seaborn as sns
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
 from sentlab.evaluation.sts import BINS, LEVELS, Geometry
-from sentlab.plots.style import PALETTE, SCALE, canvas
+from sentlab.plots.style import SCALE, canvas
 
 
 def cosine_by_gold(geometries: Mapping[str, Geometry]) -> Figure:
@@ -49,22 +47,6 @@ def _densities(geometry: Geometry) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         height = np.exp(-(((fine[:, None] - middles) / width) ** 2) / 2) @ counts
         held = height > 0.003 * height.max()  # the rest would stretch the picture over the whole range
         yield fine[held], height[held] / height.max()
-
-
-def cosine_violins(table: pd.DataFrame, group: str, kind: str) -> Figure:
-    """Draw the density of cosines of each group on its own line: one of two kinds above it, the other below.
-
-    Args:
-        table: one row per pair, with the columns `cosine` and those that `group` and `kind` name.
-    """
-    with canvas(1, width=5.4, height=1.0 + 0.5 * table[group].nunique()) as (figure, (axes,)):
-        sns.violinplot(
-            table, x="cosine", y=group, hue=kind, ax=axes, palette=PALETTE[:2], split=True, density_norm="width",
-            inner=None, linewidth=0.8, saturation=1, cut=0, orient="h",
-        )  # fmt: skip
-        axes.set(xlabel="cosine similarity", ylabel="")
-        axes.legend(title=None, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    return figure
 
 
 def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str, float], label: str) -> Figure:

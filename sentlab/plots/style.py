@@ -17,7 +17,6 @@ PALETTE = sns.color_palette(["#0072b2", "#d55e00", "#007f5f", "#a6559d", "#8a6d0
 GREY = "#737373"  # for what is shown beside the subject of a figure
 RANKS = "Blues"  # from low to high: low is the colour of the page
 SCALE = sns.color_palette("blend:#440154,#31688e,#1f8f80", as_cmap=True)  # of marks, from low to high
-SEAMLESS: Any = {"linewidths": 0.5, "linecolor": "face"}  # of heat maps: no hair lines between cells
 STYLE: Any = {
     "figure.facecolor": "white",
     "savefig.facecolor": "white",

@@ -1,4 +1,4 @@
-"""What happens to single tokens: which ones get attention, and which spans match a phrase."""
+"""Which spans of a text match a phrase."""
 
 from __future__ import annotations
 
@@ -11,29 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from sentlab.metrics import as_array
-from sentlab.plots.style import PALETTE, RANKS, SEAMLESS, canvas
+from sentlab.plots.style import PALETTE, RANKS, canvas
 
 MANY = 30  # words, from which on every second one is named: more do not fit beside each other
-
-
-def attention(weights: Mapping[str, np.ndarray], tokens: Sequence[str], rows: str) -> Figure:
-    """Draw what attends to which token, one panel per encoder. Colours are relative to attending to all tokens equally.
-
-    Args:
-        weights: encoder -> weights (n, L); each row adds up to 1.
-        tokens, rows: the L tokens, and what the n rows are.
-    """
-    with canvas(len(weights), width=3.8, height=3.4) as (figure, panels):
-        for axes, (name, shares) in zip(panels, weights.items(), strict=True):
-            sns.heatmap(
-                shares * len(tokens), ax=axes, cmap="vlag", center=1.0, vmin=0.4, vmax=1.6, xticklabels=list(tokens),
-                yticklabels=False, cbar=False, **SEAMLESS,
-            )  # fmt: skip
-            axes.set(title=name, xlabel="", ylabel=rows if axes is panels[0] else "")
-            axes.tick_params(axis="x", rotation=90)
-        bar = panels[-1].inset_axes((1.04, 0.0, 0.05, 1.0))  # outside, so that all panels are equally wide
-        figure.colorbar(panels[-1].collections[0], cax=bar, extend="both", label="weight ÷ equal share")
-    return figure
 
 
 def span_map(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
@@ -60,7 +40,8 @@ def span_map(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
             bar = axes.inset_axes((0.84, 0.5, 0.03, 0.45)) if axes is panels[-1] else None  # where there are no spans
             sns.heatmap(
                 grid, ax=axes, cmap=RANKS, vmin=0.0, vmax=high, xticklabels=labels, yticklabels=labels,
-                cbar=bar is not None, cbar_ax=bar, cbar_kws={"label": "cosine above the median"}, **SEAMLESS,
+                cbar=bar is not None, cbar_ax=bar, cbar_kws={"label": "cosine above the median"},
+                linewidths=0.5, linecolor="face",  # no hair lines between cells
             )  # fmt: skip
             best, longer = divmod(int(scores[name].argmax()), scores[name].shape[1])
             axes.add_patch(Rectangle((best, best + longer), 1, 1, fill=False, edgecolor=PALETTE[1], linewidth=2))
