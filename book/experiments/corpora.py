@@ -5,7 +5,7 @@
 - `captions-nli`: sentences of the kinds that STS sets hold, of `captions` and `nli` dev, but none that is in them.
 - `paraphrases`: `ppdb-bigrams` and `ppdb-synonyms`, each pair once. `paraphrase-triples`: each of them with a phrase of
   another pair.
-- `lexical-relations`: pairs out of NLTK's WordNet in three relations, a stand-in for PPDB's labels where there is no
+- `lexical-relations`: pairs out of WordNet in three relations, a stand-in for PPDB's labels where there is no
   `ppdb`.
 - `sts12-hard` .. `sts16-hard`, `toy-sts-hard`: the pairs whose lengths mislead.
 - `stsb-context`: `stsb` with the second texts set into passages. `triples-in-context`: such triples of `stsb` train
@@ -16,12 +16,14 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
-from itertools import combinations, islice, pairwise, product
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -30,7 +32,7 @@ import numpy as np
 from sentlab import data
 from sentlab.data import Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple, WordPair, readers
 from sentlab.data.catalog import CATALOG, YEARS, Entry, Folder, Joined, PublicSet, chained
-from sentlab.data.readers import MAX_WORDS, Read
+from sentlab.data.readers import Read
 from sentlab.data.rows import POSITIVE, added_up
 from sentlab.text.words import tokens
 
@@ -38,6 +40,8 @@ from experiments.peers import okapi
 
 if TYPE_CHECKING:
     import pandas as pd
+
+RELATIONS = Path(__file__).parent / "assets" / "lexical-relations" / "pairs.json.xz"
 
 # --- Readers
 
@@ -81,67 +85,6 @@ def distinct(pairs: Iterable[PhrasePair]) -> Read[PhrasePair]:
         elif rows.setdefault(key, pair) is not pair:
             left_out["repeated pair"] += 1
     return Read(list(rows.values()), dict(left_out))
-
-
-def relations(wordnet: Any, most: int = 20_000) -> Read[PhrasePair]:
-    """Draw pairs of lemmas, equally many of each relation, no pair twice, without scores.
-
-    - `equivalence`: two lemmas of one sense.
-    - `entailment`: a lemma, and a lemma of the sense directly above.
-    - `independent`: two opposites, or lemmas of two senses directly below the same one: near, yet not the same, as
-      PPDB's "hundreds" and "thousands".
-
-    A lemma means its first, most usual sense as a noun, verb, adjective or adverb, and no other. It has 1 to 6
-    words of letters and hyphens, and is lower-cased. A pair in two relations has the first of them.
-
-    A stand-in: the Universal paper (section 3.1) takes these labels from PPDB 2.0, where a classifier gave them to
-    phrases of translated text. Here they follow from how WordNet orders its senses, and most phrases are nouns of one
-    or two words.
-
-    Args:
-        wordnet: a WordNet reader of NLTK's.
-        most: pairs of each relation; the paper has 354,000.
-    """
-    lemmas, left_out = _first_senses(wordnet)
-    pairs: dict[str, list[tuple[str, str]]] = {"equivalence": [], "entailment": [], "independent": []}
-    below: dict[Any, list[Any]] = {}  # by what is above, which need not have a usable lemma itself
-    for sense, phrases in lemmas.items():
-        pairs["equivalence"] += combinations(phrases, 2)
-        for above in sorted(sense.hypernyms()):  # NLTK keeps them in a set
-            pairs["entailment"] += product(phrases, lemmas.get(above, ()))
-            below.setdefault(above, []).append(sense)
-        for phrase, lemma in phrases.items():
-            for opposite in sorted(lemma.antonyms()):
-                others = lemmas.get(opposite.synset(), {})
-                pairs["independent"] += [(phrase, other) for other, there in others.items() if there == opposite]
-    siblings = Random(0)
-    for senses in below.values():  # in random order, each with the next; all pairs would be over a million
-        siblings.shuffle(senses)
-        pairs["independent"] += pairwise(siblings.choice(list(lemmas[sense])) for sense in senses)
-    once = distinct(PhrasePair(*pair, relation, math.nan) for relation, few in pairs.items() for pair in few)
-    places: dict[str, list[int]] = {}
-    for place, row in enumerate(once.rows):
-        places.setdefault(row.relation, []).append(place)
-    size, draw = min(most, *map(len, places.values())), Random(0)
-    drawn = sorted(place for relation in sorted(places) for place in draw.sample(places[relation], size))
-    surplus = {f"surplus of {relation}": len(group) - size for relation, group in places.items()}
-    return Read([once.rows[place] for place in drawn], added_up(left_out, once.left_out, surplus))
-
-
-def _first_senses(wordnet: Any) -> tuple[dict[Any, dict[str, Any]], dict[str, int]]:
-    """Sense -> phrase -> lemma, of the senses and lemmas in use; and why how many lemmas are not."""
-    kept: dict[Any, dict[str, Any]] = {}
-    left_out: Counter[str] = Counter()
-    for sense in wordnet.all_synsets():
-        for lemma in sense.lemmas():
-            phrase = lemma.name().replace("_", " ").lower()
-            if not re.fullmatch("[a-z]+(?:[ -][a-z]+)*", phrase) or len(phrase.split()) > MAX_WORDS:
-                left_out["lemma of another form"] += 1
-            elif wordnet.synsets(lemma.name(), pos=sense.pos())[:1] != [sense]:
-                left_out["lemma in another than its first sense"] += 1
-            else:
-                kept.setdefault(sense, {})[phrase] = lemma
-    return kept, dict(left_out)
 
 
 # --- Hard pairs
@@ -335,14 +278,22 @@ def _paraphrase_triples(split: str, folder: Folder) -> Corpus[Triple]:
     return Corpus("paraphrase-triples", split, tuple(rows), pairs.source, pairs.left_out)
 
 
-@cache  # it takes many seconds
-def _lexical_relations() -> Corpus[PhrasePair]:
-    from nltk.corpus import wordnet
+def lexical_relations(split: str, folder: Folder) -> Corpus[PhrasePair]:
+    """Read pairs of lemmas of WordNet: 20,000 of each relation, drawn at random, no pair twice, without scores.
 
-    wordnet.ensure_loaded()
-    rows, left_out = relations(wordnet)
-    source = f"WordNet {wordnet.get_version()} through NLTK"
-    return Corpus("lexical-relations", "train", tuple(rows), source, left_out)
+    - `equivalence`: two lemmas of one sense.
+    - `entailment`: a lemma, and a lemma of the sense directly above.
+    - `independent`: two opposites, or lemmas of two senses directly below the same one: near, yet not the same, as
+      PPDB's "hundreds" and "thousands".
+
+    A lemma means its first, most usual sense, and no other. The Universal paper (section 3.1) takes 354,000 pairs of
+    each label from PPDB 2.0, where a classifier labelled phrases of translated text.
+    """
+    with lzma.open(RELATIONS, "rt", encoding="utf-8") as file:
+        frozen = json.load(file)
+    pairs = ((pair, relation) for relation, few in frozen["pairs"].items() for pair in few)
+    rows = tuple(PhrasePair(*pair, relation, math.nan) for pair, relation in pairs)
+    return Corpus("lexical-relations", split, rows, frozen["source"], frozen["left_out"])
 
 
 def _men_halves(split: str, folder: Folder) -> Corpus[WordPair]:
@@ -384,7 +335,7 @@ ALL: dict[str, Entry] = {
     "captions-nli": Joined(_TRAIN_ONLY, str, "captions and nli, without what is in STS", _captions_nli),
     "paraphrases": Joined(_TRAIN_ONLY, PhrasePair, "ppdb-bigrams and ppdb-synonyms", _paraphrases),
     "paraphrase-triples": Joined(_TRAIN_ONLY, Triple, "paraphrases", _paraphrase_triples),
-    "lexical-relations": Joined(_TRAIN_ONLY, PhrasePair, "NLTK's WordNet", lambda split, folder: _lexical_relations()),
+    "lexical-relations": Joined(_TRAIN_ONLY, PhrasePair, "WordNet, beside the book", lexical_relations),
     "stsb-context": Joined(("train", "dev", "test"), PhraseInContext, "stsb", _of("stsb", stsb_in_context)),
     "triples-in-context": Joined(_TRAIN_ONLY, Triple, "stsb and nli", _triples),
     "triples-in-context-bm25": Joined(_TRAIN_ONLY, Triple, "stsb and nli", partial(_triples, mined=CANDIDATES)),

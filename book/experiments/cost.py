@@ -1,7 +1,5 @@
 """What the rows of a leaderboard cost: time and memory of training, and of encoding. For Linux.
 
-    python -m experiments cost NAME ... [--again]
-
 Each measurement has a process of its own. Its memory is what it adds, at its peak, to a process that holds the encoder,
 the method and the corpus.
 """

@@ -1,7 +1,4 @@
-"""What dropout leaves of encoders before they are trained: the first thing to measure before a method is blamed.
-
-python -m experiments dropout NAME ... [--again]
-"""
+"""What dropout leaves of encoders before they are trained: the first thing to measure before a method is blamed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """The leaderboard: recorded encoders on one set of tests, and which differences are significant.
 
-    python -m experiments leaderboard NAME ... [--again]
-
 A score is Spearman's correlation x 100 of cosines and gold (all pairs of a set together), Pearson's of phrases in
 contexts, the mean average precision of rankings x 100, or the share of labels that are right x 100. Of several seeds it
 is the mean. What an encoder gave each item is kept beside its record, so that an interrupted run resumes.

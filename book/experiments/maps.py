@@ -1,7 +1,5 @@
 """Where sentences lie: the same sentences of the toy world in the plane, and their neighbours, under several encoders.
 
-    python -m experiments map NAME ... [--again]
-
 The encoders must be there, as for the costs of a leaderboard. `experiments.widgets.sentence_map` shows the record.
 """
 
@@ -30,13 +28,6 @@ DRAWN = 1000  # scenes that are looked at for each scene wanted; the rarest topi
 TRIES = 8  # to find each new wording
 
 
-class UmapSettings(Typed):
-    """Arguments of `umap.UMAP`; the metric is the cosine."""
-
-    n_neighbors: PositiveInt = 15
-    min_dist: float = 0.1
-
-
 class MapSettings(Typed):
     """Where sentences of the toy world lie under several encoders."""
 
@@ -46,7 +37,7 @@ class MapSettings(Typed):
     scenes: PositiveInt  # scenes of each topic, all with other participants
     wordings: PositiveInt  # ways to say each scene, so that there are topics x scenes x wordings sentences
     seed: int  # of the sentences and of UMAP
-    umap: UmapSettings  # n_neighbors and min_dist
+    umap: dict[str, Any]  # arguments of `umap.UMAP`, such as `n_neighbors`; the metric is the cosine
     neighbours: PositiveInt  # nearest neighbours of each sentence that are kept
 
 
@@ -83,7 +74,7 @@ def sentence_map(record: MapRecord) -> MapRecord:
         encoder.pooling = row.pooling or encoder.pooling
         vectors = encoder.encode(texts, progress=False)
         cosines, order = neighbours(vectors)
-        planes, share = project(vectors, settings.umap.model_dump(exclude_unset=True), settings.seed)
+        planes, share = project(vectors, settings.umap, settings.seed)
         first = first or planes
         planes = {name: turned(plane, first[name], mirror_only=name == "PCA") for name, plane in planes.items()}
         shares = held(order, told, k) | {f"kept by {name}": kept(order, plane, k) for name, plane in planes.items()}

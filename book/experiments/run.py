@@ -1,8 +1,4 @@
-"""One run: an encoder is evaluated, trained and evaluated again, as the settings of its record say.
-
-python -m experiments run NAME ... [--again]
-accelerate launch --num_processes 4 -m experiments run NAME ...    (on several GPUs)
-"""
+"""One run: an encoder is evaluated, trained and evaluated again, as the settings of its record say."""
 
 from __future__ import annotations
 
@@ -81,9 +77,6 @@ class CorpusSettings(Typed):
 
     corpus: str
     split: str = "train"
-
-    def __str__(self) -> str:
-        return self.corpus if self.split == "train" else f"{self.corpus}/{self.split}"
 
 
 class RunSettings(Typed):
@@ -382,10 +375,10 @@ def build_method(settings: RunSettings, corpus: Any) -> Any:
     chosen: MethodSettings = settings.method  # type: ignore[assignment]
     arguments, in_toy_world = dict(chosen.arguments), getattr(corpus, "name", "").startswith("toy-")
     if names := arguments.pop("view", None):
-        synonyms, label = (toy.synonyms, toy.roles) if in_toy_world else (views.wordnet_synonyms, roles.label_roles)
+        synonyms = toy.synonyms if in_toy_world else views.wordnet_synonyms
         with_words: dict[str, views.View] = {
             "synonym_replacement": partial(views.synonym_replacement, synonyms=synonyms),
-            "srl_guided": partial(views.srl_guided, roles=label),
+            "srl_guided": partial(views.srl_guided, roles=roles.label_roles),
         }
         steps: list[Any] = []
         for name in names:

@@ -1,8 +1,5 @@
 """One run with many settings: a sweep trains all of them; a search tries some on dev, and trains the best with seeds.
 
-python -m experiments sweep NAME ... [--again]
-python -m experiments search NAME ... [--again]
-
 The record is written after each run and trial, so that both resume after an interruption.
 """
 

@@ -1,9 +1,6 @@
 """Which way to find phrases in contexts is better, and how sure is that? Williams's test decides.
 
-    python -m experiments williams NAME ... [--again]
-
 The encoders must be there: a run leaves its own in `runs/NAME/encoder`, a sweep where it has `keep` in its settings.
-The kept similarities will do, except for spans of another length.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from sentlab.metrics import pearson, spearman, williams_test
 from sentlab.text.words import tokens
 from tqdm import tqdm
 
-from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation, there
+from experiments.compared import RowSettings, encoders_of, there
 from experiments.peers import WordVectors, okapi
 from experiments.records import Notes, Record, Typed
 
@@ -96,20 +93,11 @@ def williams_table(table: WilliamsTable, corpus: Corpus[Any], place: Path) -> di
 
 
 def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Path) -> tuple[np.ndarray, float]:
-    """Return the similarities of a row, and the share of the true matches that it finds x 100.
-
-    The share is NaN where nothing is sought, or where only the kept similarities are left of the encoder.
-    """
+    """Return the similarities of a row, and the share of the true matches that it finds x 100; NaN of bm25."""
     if row.vectors == "bm25":
         return bm25(corpus), math.nan
     setup = row.setup or table.setup
-    run = encoders_of(RowSettings(record=str(row.record)), place)[0]
-    gone = run.settings.method is not None and not Path(run.encoder["source"]).is_dir()
-    if gone and row.vectors == "contextual" and table.max_size == MAX_SIZE:
-        length = run.settings.encoder.max_length
-        kept = kept_evaluation(run, None, TestSettings(corpus=corpus.name, setup=setup), corpus, length)
-        return kept.items, math.nan
-    encoder: Any = Encoder.from_pretrained(**there(run))
+    encoder: Any = Encoder.from_pretrained(**there(encoders_of(RowSettings(record=str(row.record)), place)[0]))
     if row.vectors == "words":
         embeddings = encoder.word_embeddings.weight.detach().float().numpy()
         encoder = WordVectors(encoder.tokenizer.get_vocab(), embeddings)

@@ -146,7 +146,7 @@ def srl_guided(words: Sequence[str], rng: Random, *, roles: Callable[[str], Sequ
     Args:
         roles: sentence -> its frames, one for each predicate. A frame maps names of roles to their words. Any of
             `ROLES` may be absent, but a frame without PRED is no predicate. Other roles, such as ARG2, are left out.
-            Take `sentlab.text.roles.label_roles`; the book's `experiments.toy.roles` is exact for toy sentences.
+            Take `sentlab.text.roles.label_roles`.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4, "SRL-guided augmentation".
     """

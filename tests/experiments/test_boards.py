@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import compared, corpora, published, records
-from experiments.compared import RowSettings, TestSettings, encoders_of, kept_evaluation
+from experiments.compared import RowSettings, TestSettings
 from experiments.leaderboard import compare_rows, leaderboard
 from experiments.peers import BagOfWords, WordVectors
 from experiments.scorecard import Printed, at_start, has_run, printed_effect, scorecard, verdicts
@@ -309,29 +309,3 @@ def test_williams_s_test_holds_each_row_against_the_best_of_its_set_up(
     short = evaluate_mining(encoder, corpus, "spans", max_size=2)
     assert two_words.loc["raw", "pearson"] == pytest.approx(short.pearson, abs=1e-3)
     assert full.loc["bm25", "spearman"] == pytest.approx(100 * metrics.spearman(bm25(corpus), gold), abs=1e-3)
-
-
-def test_williams_s_test_takes_kept_similarities_where_the_encoder_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(records, "FOLDER", tmp_path)
-    run = {
-        "encoder": {"source": "tiny", "pooling": "mean", "max_length": 128},
-        "method": {"name": "Whitening", "arguments": {"dim": 32}},
-        "data": {"corpus": "toy-sentences", "split": "dev"},
-        "dev": "toy-sts",
-        "test": [],
-        "keep": True,
-    }
-    sweep(write("trained", "sweep", {"run": run, "over": {"method.arguments.dim": [32]}}))
-    corpus = Corpus("toy-contexts", "test", tuple(corpora.load("toy-contexts")[:40]), "the first forty")
-    monkeypatch.setattr(corpora, "load", lambda name, split: corpus)
-    rows = [{"record": "trained"}, {"vectors": "bm25"}]
-    asked: dict[str, Any] = {"tables": [{"setup": "full", "rows": rows}], "corpus": "toy-contexts"}
-    before = williams_tests(write("a", "williams", asked)).tables()[0][2]
-    (source,) = encoders_of(RowSettings(record="trained"), tmp_path)
-    kept_evaluation(source, None, TestSettings(corpus="toy-contexts", setup="full"), corpus, 128)
-    shutil.rmtree(source.encoder["source"])
-    after = williams_tests(write("b", "williams", asked)).tables()[0][2]
-    assert after.pearson["trained"] == pytest.approx(before.pearson["trained"], abs=1e-4)

@@ -1,10 +1,10 @@
-"""Corpora that only the experiments read: readers, hard pairs, WordNet's relations, phrases in contexts."""
+"""Corpora that only the experiments read: readers, hard pairs, phrases in contexts."""
 
 from __future__ import annotations
 
 import math
 import re
-from itertools import product
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -68,87 +68,12 @@ def test_a_half_of_men_is_for_dev_and_the_other_for_tests(tmp_path: Path) -> Non
     assert halves == {"dev": ["word1", "word3"], "test": ["word0", "word2", "word4"]}
 
 
-# --- Pairs of phrases
-
-
-class Sense:
-    """What `relations` asks of a sense of NLTK's: its lemmas, its part of speech, the senses above it."""
-
-    def __init__(self, part: str, names: str, *above: Sense) -> None:
-        self.pos, self.hypernyms = lambda: part, lambda: list(above)
-        self.words = [Lemma(self, name) for name in names.split()]
-        self.lemmas = lambda: self.words
-
-    def __lt__(self, other: Sense) -> bool:
-        return self.words[0] < other.words[0]
-
-
-class Lemma:
-    def __init__(self, sense: Sense, name: str) -> None:
-        self.text, self.opposites = name, list[Lemma]()
-        self.name, self.synset, self.antonyms = lambda: name, lambda: sense, lambda: self.opposites
-
-    def __lt__(self, other: Lemma) -> bool:
-        return self.text < other.text
-
-
-class SmallWordNet:
-    """Senses in the order of their use."""
-
-    def __init__(self, *senses: Sense) -> None:
-        self.all_synsets = lambda: senses
-
-    def synsets(self, name: str, pos: str) -> list[Sense]:
-        kept = [s for s in self.all_synsets() if s.pos() == pos]
-        return [s for s in kept if name.lower() in [lemma.text.lower() for lemma in s.words]]
-
-
-def small_wordnet() -> SmallWordNet:
-    animal = Sense("n", "animal beast")
-    dog = Sense("n", "dog domestic_dog Canis_familiaris", animal)
-    cat = Sense("n", "cat", animal)
-    crab = Sense("n", "crab horseshoe-crab_3 a_b_c_d_e_f_g", animal)
-    person = Sense("n", "beast brute")  # another sense of beast
-    chase = Sense("v", "chase dog")
-    good, bad = Sense("a", "good"), Sense("a", "bad Good")
-    good.words[0].opposites, bad.words[0].opposites = [bad.words[0]], [good.words[0]]
-    return SmallWordNet(animal, dog, cat, crab, person, chase, good, bad)
-
-
-def test_relations_of_a_small_wordnet() -> None:
-    read = corpora.relations(small_wordnet())
-    pairs: dict[str, set[tuple[str, str]]] = {name: set() for name in ("equivalence", "entailment", "independent")}
-    for row in read.rows:
-        pairs[row.relation].add((row.phrase_a, row.phrase_b))
-    dogs = ("dog", "domestic dog", "canis familiaris")
-    synonyms = {("animal", "beast"), (dogs[0], dogs[1]), (dogs[0], dogs[2]), (dogs[1], dogs[2]), ("chase", "dog")}
-    assert pairs["equivalence"] <= synonyms
-    assert pairs["entailment"] <= set(product((*dogs, "cat", "crab"), ("animal", "beast")))
-    animals = (dogs, ("cat",), ("crab",))
-    near = {pair for a in animals for b in animals if a is not b for pair in product(a, b)}
-    assert pairs["independent"] <= near | {("good", "bad")}
-    # of three siblings two pairs, and one of opposites: three independent pairs, so three of each
-    assert {relation: len(few) for relation, few in pairs.items()} == dict.fromkeys(pairs, 3)
-    assert read.left_out == {
-        "lemma of another form": 2,
-        "lemma in another than its first sense": 2,
-        "repeated pair": 1,  # bad and good
-        "surplus of equivalence": 2,
-        "surplus of entailment": 7,
-    }
-    fewer = corpora.relations(small_wordnet(), most=2).rows
-    assert [row.relation for row in fewer].count("equivalence") == len(set(fewer)) / 3 == 2
-
-
-def test_relations_do_not_depend_on_the_order_in_which_nltk_keeps_what_is_above() -> None:
-    """It keeps that in a set, whose order is another one in each process."""
-
-    def rows(order: tuple[int, ...]) -> list[PhrasePair]:
-        above = [Sense("n", name) for name in ("animal", "companion", "guardian")]
-        below = [Sense("n", name, *(above[i] for i in order)) for name in ("dog", "cat", "goose", "ferret")]
-        return corpora.relations(SmallWordNet(*above, *below)).rows
-
-    assert rows((0, 1, 2)) == rows((2, 0, 1)) == rows((1, 2, 0))
+def test_the_frozen_relations_are_those_of_the_records() -> None:
+    corpus = corpora.load("lexical-relations", "train")
+    assert corpus.fingerprint == "4b7b3163dc3c608e"
+    assert Counter(pair.relation for pair in corpus) == dict.fromkeys(
+        ("equivalence", "entailment", "independent"), 20_000
+    )
 
 
 # --- Hard pairs

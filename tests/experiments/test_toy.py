@@ -1,4 +1,4 @@
-"""The generator of the toy world: its words, sentences, gold and roles, and that it is the frozen one."""
+"""The generator of the toy world: its words, sentences and gold, and that it is the frozen one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 import pytest
 from experiments import toy
 from experiments.toy.corpora import phrase_similarity, relation
-from experiments.toy.grammar import OPENERS, ask, asked, forms, frame, render
+from experiments.toy.grammar import OPENERS, ask, asked, forms, render
 from experiments.toy.lexicon import FRAMES, SENSES, article
 from experiments.toy.scene import Scene, scenes, score, similarity
 
@@ -125,29 +125,3 @@ def test_questions() -> None:
         assert all(("night" in t) == (kind != "when") and ("palace" in t) == (kind != "where") for t in said)
         assert len(said) >= len(OPENERS[kind])
         assert any("stolen" in t for t in said)
-
-
-def test_roles_are_those_of_the_sentence() -> None:
-    scene = Scene("v/send", "n/nurse", "n/postcard", "n/pilot", theme_attr="a/funny", past=True)
-    for form in forms(scene):
-        roles = frame(render(scene, Random(form), form=form))
-        assert set(roles) == {"ARG0", "PRED", "ARG1"}
-        assert re.sub("^(a|the) ", "", roles["ARG0"].lower()) == "nurse"
-        assert "postcard" in roles["ARG1"]
-        assert roles["PRED"] in ("sent", "mailed")
-    negated = frame(render(Scene("v/sleep", agent="n/dog", past=True, negated=True), Random(0), form="active"))
-    assert negated["ARGM-NEG"] == "not"
-    assert negated["PRED"] in ("sleep", "take a nap")
-    bought = frame(render(Scene("v/sell", "n/farmer", "n/horse", "n/woman", past=True), Random(0), form="converse"))
-    assert bought["ARG0"].lower().endswith((" woman", " lady"))  # who buys does what the verb says
-    assert bought["PRED"] in ("bought", "purchased")
-
-
-def test_roles_of_the_corpus() -> None:
-    for sentence in data.load("toy-sentences", "train")[:2000] + data.load("toy-sentences", "test")[:]:
-        (roles,) = toy.roles(sentence)
-        assert roles["PRED"]
-        assert ("ARGM-NEG" in roles) == (" not " in sentence)
-        assert all(words in sentence for words in roles.values())
-    toy.roles(sentence)[0].clear()
-    assert toy.roles(sentence) == [roles]

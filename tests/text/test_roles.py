@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 import pytest
-from experiments.toy.grammar import frame, render
+from experiments.toy.grammar import Sentence, render
 from experiments.toy.scene import scenes
 
 from sentlab.text.phrases import Tagger
@@ -59,6 +59,19 @@ def said(frames: Sequence[Mapping[str, str]]) -> list[tuple[str, ...]]:
 )  # fmt: skip
 def test_roles_by_hand(sentence: str, tags: str, expected: list[tuple[str, ...]]) -> None:
     assert said(label_roles(sentence, tag=tagger(tags))) == expected
+
+
+def frame(sentence: Sentence) -> dict[str, str]:
+    """Map PropBank's names of the roles to their words, as the sentence spells them, for each role that it says.
+
+    PRED is the event, ARG0 who does it, ARG1 its theme, ARGM-NEG "not". Where the recipient tells the event ("the boy
+    got a letter from the nurse"), it is the recipient who does what the verb says.
+    """
+    said = {role: sentence.text[start:end] for role, start, end in sentence.spans}
+    who = "recipient" if sentence.form == "converse" else "agent"
+    negation = "not" if " not " in sentence.text else ""
+    roles = {"ARG0": said.get(who), "PRED": said["event"], "ARGM-NEG": negation, "ARG1": said.get("theme")}
+    return {role: words for role, words in roles.items() if words}
 
 
 @pytest.mark.usefixtures("nltk_tagger")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from functools import cache
 from itertools import combinations, cycle
 from random import Random
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from sentlab.data import rows
 
 from experiments.toy import edits
-from experiments.toy.grammar import Sentence, ask, asked, frame, render
+from experiments.toy.grammar import Sentence, ask, asked, render
 from experiments.toy.lexicon import FRAMES, SENSES, ancestors, article, asset
 from experiments.toy.scene import SPLITS, UNSAID, WEIGHTS, Scene, attributes, draw, scenes, score, similarity, split_of
 
@@ -45,24 +44,6 @@ def load(name: str, split: str = "test", *, seed: int = 0, size: int | None = No
         if len(different) == (size or usual):
             return rows.Corpus(name, split, tuple(different), f"toy world, seed {seed}")
     raise ValueError(f"{name} has only {len(different)} rows in {split!r}")
-
-
-def roles(sentence: str) -> list[dict[str, str]]:
-    """Return the `grammar.frame` of a sentence of `toy-sentences` (any split, seed 0, usual size), by construction."""
-    return [dict(_roles()[sentence])]
-
-
-@cache
-def _roles() -> dict[str, dict[str, str]]:
-    frames: dict[str, dict[str, str]] = {}
-    for split, size in zip(SPLITS, SIZES["toy-sentences"], strict=True):
-        rng, wanted = Random(f"toy-sentences {split} 0"), len(frames) + size  # as `load` makes them
-        for scene in scenes(split, 0):
-            sentence = render(scene, rng)
-            frames.setdefault(sentence.text, frame(sentence))
-            if len(frames) == wanted:
-                break
-    return frames
 
 
 def _sentences(split: str, seed: int, rng: Random) -> Iterator[str]:

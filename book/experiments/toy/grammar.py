@@ -69,19 +69,6 @@ def render(
     return Speaker(scene, rng, like, unlike).say(form)
 
 
-def frame(sentence: Sentence) -> dict[str, str]:
-    """Map PropBank's names of the roles to their words, as the sentence spells them, for each role that it says.
-
-    PRED is the event, ARG0 who does it, ARG1 its theme, ARGM-NEG "not". Where the recipient tells the event ("the boy
-    got a letter from the nurse"), it is the recipient who does what the verb says.
-    """
-    said = {role: sentence.text[start:end] for role, start, end in sentence.spans}
-    who = "recipient" if sentence.form == "converse" else "agent"
-    negation = "not" if " not " in sentence.text else ""
-    roles = {"ARG0": said.get(who), "PRED": said["event"], "ARGM-NEG": negation, "ARG1": said.get("theme")}
-    return {role: words for role, words in roles.items() if words}
-
-
 class Speaker:
     """Builds one sentence or question about one scene; every choice is made once and kept."""
 
