@@ -28,16 +28,22 @@ Differs from the released code:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import evaluating, padded
+from sentlab.encoder.storage import require_finite
+from sentlab.files import replacing
 from sentlab.methods.simcse import cls_head, tokenize_triples
 from sentlab.text.phrases import Phrase, mask_spans, rake_phrases
 from sentlab.text.views import View, viewed
@@ -45,6 +51,7 @@ from sentlab.training.losses import Parts, encode_in_parts, head_cross_entropy, 
 from sentlab.training.processes import own_first
 from sentlab.training.randomness import dropout_of
 
+DECODER = "decoder.safetensors"  # in a folder of `PaSeR.save`
 IGNORE = -100  # fills the target rows after their last label
 PREMISES = "premises."  # before the names of the generative loss's tensors in a batch
 
@@ -187,7 +194,6 @@ class PaSeR(nn.Module):
     def after_step(self) -> None:
         """Change nothing between steps."""
 
-    @torch.no_grad()
     def reconstruct(
         self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None, *, beams: int = 1
     ) -> list[list[tuple[Phrase, str]]]:
@@ -201,7 +207,18 @@ class PaSeR(nn.Module):
         Returns:
             For each sentence its masked phrases in text order, each with the words that the decoder generates. These
             are empty where it ran out of room before that phrase.
+
+        Example:
+            >>> answers = method.reconstruct(["The farmer sold his old brown horse."], beams=4)
         """
+        rows = self.candidates(sentences, phrases, beams=beams)
+        return [[(phrase, words[0]) for phrase, words in row] for row in rows]
+
+    @torch.no_grad()
+    def candidates(
+        self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None, *, beams: int = 5
+    ) -> list[list[tuple[Phrase, list[str]]]]:
+        """As `reconstruct`, but with the words of every hypothesis for a phrase, the most likely hypothesis first."""
         tokenizer = self.encoder.tokenizer
         batch, masked_phrases = self._duplicate_and_mask(sentences, phrases)
         names = ("input_ids", "masked_ids", "attention_mask")
@@ -211,9 +228,10 @@ class PaSeR(nn.Module):
             e, e_masked = self.encoder(ids, mask), self.encoder(masked, mask)  # (B, D) each
             generated, _ = self.beam_search(decoding_signal(e, e_masked, self.m, self.n), wanted, beams)
         results = []
-        for row, tokens in zip(masked_phrases, generated.tolist(), strict=True):
-            words = split_phrases(tokens, len(row), tokenizer.sep_token_id)
-            results.append([(phrase, str(tokenizer.decode(ids))) for (phrase, _), ids in zip(row, words, strict=True)])
+        for row, hypotheses in zip(masked_phrases, generated.tolist(), strict=True):
+            words = [split_phrases(tokens, len(row), tokenizer.sep_token_id) for tokens in hypotheses]  # K lists
+            texts = [[str(tokenizer.decode(ids)) for ids in of_phrase] for of_phrase in zip(*words, strict=True)]
+            results.append([(phrase, texts[place]) for place, (phrase, _) in enumerate(row)])
         return results
 
     def beam_search(self, signal: Tensor, wanted: Tensor, beams: int) -> tuple[Tensor, Tensor]:
@@ -224,8 +242,8 @@ class PaSeR(nn.Module):
             wanted: (B,), how many phrases each sentence has. A hypothesis ends with the [SEP] of its last one.
 
         Returns:
-            The best hypotheses' token ids, (B, T), `IGNORE` after their end, and their log-likelihoods, (B,). A
-            hypothesis that ran out of room is returned unfinished.
+            The hypotheses' token ids, (B, K, T), the most likely first and `IGNORE` after their end, and their
+            log-likelihoods, (B, K). A hypothesis that ran out of room is returned unfinished.
         """
         start, closing = self.encoder.tokenizer.cls_token_id, self.encoder.tokenizer.sep_token_id
         count, device = len(signal), signal.device
@@ -249,9 +267,35 @@ class PaSeR(nn.Module):
             token = token.masked_fill(ended, IGNORE)
             left = left - (token == closing).long()
             tokens = torch.cat([tokens[rows], token.flatten().unsqueeze(1)], dim=1)
-        best = scores.argmax(1)  # (B,)
-        rows = best + beams * torch.arange(count, device=device)
-        return tokens[rows, 1:], scores.gather(1, best.unsqueeze(1)).squeeze(1)
+        return tokens[:, 1:].view(count, beams, -1), scores  # topk has sorted them
+
+    def save(self, folder: str | Path) -> None:
+        """Write the encoder to `folder/encoder` and the decoder to `folder/decoder.safetensors`, for `load`.
+
+        `phrases` and `view` are functions, and are not saved.
+        """
+        settings = {name: getattr(self, name) for name in ("m", "n", "top_phrases", "mlm")}
+        settings["decoder_layers"], folder = len(self.decoder.transformer.layers), Path(folder).expanduser()
+        self.encoder.save(folder / "encoder")
+        with replacing(folder / DECODER) as temporary:
+            save_file(self.decoder.state_dict(), temporary, metadata={"settings": json.dumps(settings)})
+
+    @classmethod
+    def load(cls, folder: str | Path, **arguments: Any) -> PaSeR:
+        """Read what `save` has written. The `arguments` of the class, such as `phrases`, take precedence.
+
+        Example:
+            >>> method.save("my-paser")
+            >>> method = sentlab.methods.PaSeR.load("my-paser")
+        """
+        folder = Path(folder).expanduser()
+        encoder, file = Encoder.from_pretrained(folder / "encoder"), folder / DECODER
+        with safe_open(file, "pt") as opened:
+            settings = json.loads(opened.metadata()["settings"])
+        require_finite(str(file), (weights := load_file(file)).items())
+        method = cls(encoder, **settings | arguments)
+        method.decoder.load_state_dict(weights)
+        return method.eval()
 
     def _duplicate_and_mask(
         self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None

@@ -232,8 +232,9 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(
     method: Any = SimpleNamespace(encoder=encoder, decoder=decoder, _head=head)
     search = lambda beams: PaSeR.beam_search(method, signal, torch.tensor(wanted), beams)  # noqa: E731
     with torch.no_grad():
-        said, scores = search(200)
-        greedy, greedy_scores = search(1)
+        (every, all_scores), (greedy, greedy_scores) = search(200), search(1)
+    assert (all_scores[:, :-1] >= all_scores[:, 1:]).all()  # the best comes first
+    said, scores, greedy, greedy_scores = every[:, 0], all_scores[:, 0], greedy[:, 0], greedy_scores[:, 0]
     assert [tuple(i for i in row if i != IGNORE) for row in said.tolist()] == [target for _, target in best]
     assert scores.tolist() == pytest.approx([total for total, _ in best], abs=1e-4)
     assert (greedy_scores <= scores + 1e-5).all()
@@ -281,3 +282,19 @@ def test_reconstruct_says_the_phrases_it_has_learned(paser_of: Make) -> None:
     assert before != after
     (chosen,) = method.reconstruct(sentences[:1], [[Phrase("guitar", 18, 24, 1.0)]])
     assert [phrase.text for phrase, _ in chosen] == ["guitar"]
+
+
+def test_a_saved_method_answers_as_before(paser_of: Make, tmp_path: Path) -> None:
+    method, sentences = paser_of(decoder_layers=2, m=0.3, n=0.7, top_phrases=2), ["Two cats swim in the river", "No."]
+    method.save(tmp_path / "paser")
+    loaded = PaSeR.load(tmp_path / "paser")
+    assert (loaded.m, loaded.n, loaded.top_phrases, loaded.mlm) == (0.3, 0.7, 2, True)
+    assert loaded.candidates(sentences, beams=3) == method.eval().candidates(sentences, beams=3)
+    assert loaded.reconstruct(sentences, beams=3) == [
+        [(phrase, words[0]) for phrase, words in row] for row in method.candidates(sentences, beams=3)
+    ]
+    with torch.no_grad():
+        method.decoder.norm.bias[0] = torch.nan
+    method.save(tmp_path / "paser")
+    with pytest.raises(ValueError, match=r"decoder.safetensors: norm.bias"):
+        PaSeR.load(tmp_path / "paser")
