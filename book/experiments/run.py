@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Literal
@@ -29,6 +30,7 @@ from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
 from sentlab.training import History, TrainConfig, fit, set_dropout, set_seed
+from tqdm import tqdm
 
 from experiments import controls, published, toy
 from experiments.peers import BagOfWords, StaticEncoder, load
@@ -50,8 +52,9 @@ from experiments.records import (
 MAPS: dict[str, type] = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
 METHODS: dict[str, type] = {name: getattr(methods, name) for name in methods.__all__} | MAPS
 METHODS |= {"StartEnd": controls.StartEnd, "WholePassage": controls.WholePassage}
-SENTENCES, BEAMS = 500, 4  # to reconstruct the phrases of: drawn from a corpus, and of the search
+SENTENCES, BEAMS = 500, 5  # to reconstruct the phrases of: drawn from a corpus, and of the search
 LAST = "last.json"  # in a run's folder: what was measured after the last step, until it is recorded
+METHOD = "method"  # in a run's folder: PaSeR with its decoder, of a run that reconstructs phrases
 GEOMETRY = ("stsb", "toy-sts")  # the first of these among the test corpora gets its geometry measured
 
 
@@ -298,6 +301,8 @@ def perform(
                 results["last"] = Measured.model_validate_json((folder / LAST).read_text(encoding="utf-8"))
         if processes.is_main_process:
             encoder.save(folder / ENCODER)
+            if settings.reconstruct:
+                method.save(folder / METHOD)
     if (count := processes.num_processes) > 1:
         command = command.replace("python", f"accelerate launch --num_processes {count}", 1)
     device = getattr(encoder, "device", "cpu")
@@ -430,15 +435,23 @@ def packed(counts: list[list[int]]) -> list[str]:
 
 
 def count_reconstructed(method: methods.PaSeR, corpus: Corpus[Any]) -> dict[str, int]:
-    """Count the phrases of sentences drawn at random that the decoder gives back word by word."""
+    """Count phrases of sentences drawn at random that the decoder gives back.
+
+    `exact` are those word by word, `among_beams` those that one of the hypotheses has word by word, and `partial` those
+    that share a word with the most likely hypothesis. RAKE's phrases hold no stopwords.
+    """
     texts = sorted({getattr(row, fields(row)[0].name) for row in corpus})  # the first text of each row
     drawn = Random(0).sample(texts, min(SENTENCES, len(texts)))
-    batches = [drawn[i : i + 50] for i in range(0, len(drawn), 50)]
-    pairs = [pair for batch in batches for row in method.reconstruct(batch, beams=BEAMS) for pair in row]
+    counts = {"sentences": len(drawn), "phrases": 0, "exact": 0, "among_beams": 0, "partial": 0, "beams": BEAMS}
     tokenizer = method.encoder.tokenizer
-    wanted = [tokenizer(phrase.text, add_special_tokens=False)["input_ids"] for phrase, _ in pairs]
-    exact = sum(tokenizer.decode(ids) == words for ids, (_, words) in zip(wanted, pairs, strict=True))
-    return {"sentences": len(drawn), "phrases": len(pairs), "exact": exact, "beams": BEAMS}
+    for i in tqdm(range(0, len(drawn), 50), desc=f"reconstruct {corpus.name}", leave=False):
+        for phrase, answers in chain.from_iterable(method.candidates(drawn[i : i + 50], beams=BEAMS)):
+            wanted = tokenizer.decode(tokenizer(phrase.text, add_special_tokens=False)["input_ids"])
+            counts["phrases"] += 1
+            counts["exact"] += answers[0] == wanted
+            counts["among_beams"] += wanted in answers
+            counts["partial"] += bool(set(answers[0].split()) & set(wanted.split()))
+    return counts
 
 
 def reconstruct_table_7(method: methods.PaSeR) -> list[dict[str, str]]:
