@@ -47,7 +47,7 @@ class Compare(SphinxDirective):
 
 def substitute(app: Sphinx, config: Config) -> None:
     """Give the front page its numbers."""
-    config.myst_substitutions = numbers.front(BOOK / "results")
+    config.myst_substitutions = numbers.front()
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -63,10 +63,7 @@ def read_ppdb_bigrams(path: str | Path) -> Read[PhrasePair]:
 
 
 def read_ppdb_synonyms(path: str | Path) -> Read[PhrasePair]:
-    """Read synonyms picked from PPDB, two words a line: equivalences, without a score, each pair once.
-
-    Source: Mrkšić et al. (2016).
-    """
+    """Read synonyms picked from PPDB (Mrkšić et al. 2016), two words a line: equivalences, no score, each pair once."""
     words = readers.columns_of(path, 2, separator=None)
     return distinct(PhrasePair(a, b, "equivalence", math.nan) for (a, b), _ in words)
 
@@ -101,11 +98,8 @@ def hard_pairs(corpus: Corpus[ScoredPair]) -> Corpus[ScoredPair]:
     differences in length, but not the scores from which a pair is positive or negative: both are ours. `POSITIVE` is
     that of Gao et al. (2021), who leave out pairs of exactly 4.
 
-    Args:
-        corpus: pairs with a gold of 0 to 5; words are what white space separates.
-
-    Returns:
-        The hard pairs in order, as a corpus named `<name>-hard`; the others are left out as `neither`.
+    Gold is 0 to 5, and white space separates words. The corpus is named `<name>-hard`, with the others left out as
+    `neither`.
 
     Source: PT-BERT, section 3.1 and Tables 1 and 5(c).
     """
@@ -145,10 +139,8 @@ CARRIED = "carriers, seed 0, around second texts of"
 def in_context(phrases: Sequence[str], split: str) -> list[tuple[str, int, int]]:
     """Set each phrase verbatim (see above) into the gap of a template, drawn for each: passage, start and end in it.
 
-    A phrase keeps its capital unless its first word has none inside a sentence.
-
-    Args:
-        split: whose templates: those of `train` are others than those of `dev` and `test`.
+    A phrase keeps its capital unless its first word has none inside a sentence. Templates of `train` are others than
+    those of `dev` and `test`.
     """
     draw, passages = Random("contexts 0"), []
     for phrase in map(_core, phrases):
@@ -168,13 +160,7 @@ def _core(phrase: str) -> str:
 def stsb_in_context(corpus: Corpus[ScoredPair]) -> Corpus[PhraseInContext]:
     """Set the second text of scored pairs into a passage: the first is the phrase to look for, the gold is the same.
 
-    Args:
-        corpus: scored pairs; its split chooses the templates.
-
-    Returns:
-        The rows in order, as a corpus named `<name>-context`.
-
-    Source: SLICE, section 4.2.
+    The corpus is named `<name>-context`. Source: SLICE, section 4.2.
     """
     passages = in_context([pair.text_b for pair in corpus], corpus.split)
     rows = (PhraseInContext(pair.text_a, *passage, pair.score) for pair, passage in zip(corpus, passages, strict=True))

@@ -110,14 +110,10 @@ def leaderboard(record: LeaderboardRecord) -> LeaderboardRecord:
 
 
 def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> BoardColumn:
-    """Compute the mean, spread and interval of each row, and compare every two rows.
+    """Compute the mean, spread and interval of each row of one `resample`, and compare every two rows.
 
     Holm's method adjusts the p-values of a column for all pairs of rows, since the scores themselves say which row is
-    the best one. With R resamples and n pairs no p is below 2n / (R + 1).
-
-    Args:
-        drawn: the rows, from one `resample`.
-        beside: rows that are no candidates for the best.
+    the best one; rows `beside` are no candidates. With R resamples and n pairs no p is below 2n / (R + 1).
     """
     best = max((row for row in drawn if row not in beside), key=lambda row: drawn[row].seeds.mean())
     pairs = list(combinations(drawn, 2))

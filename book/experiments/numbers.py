@@ -49,11 +49,6 @@ def effects(claims: Mapping[str, str], sign: str = "", *, turned: bool = False) 
         claims: name -> the text of a claim. A name with `_ci` is that of the interval.
         sign: `+` to write the sign of positive effects, too.
         turned: whether the page tells of the claim's second side over its first.
-
-    Example:
-        >>> glue(**effects({"consert": "PaSeR beats ConSERT"}))                                # doctest: +SKIP
-        consert: 1.9
-        consert_ci: 0.8 to 2.9
     """
     tested = {claim.text: claim.found.get("tiny") for claim in records.get("scorecard/claims").results.claims}
     texts = {}
@@ -78,14 +73,14 @@ def spread(values: Any, form: str = ".1f") -> str:
     return " to ".join(ends)
 
 
-def front(results: Path | None = None) -> dict[str, str]:
-    """Return the numbers of the front pages, name -> text, from a folder of records; None: `records.FOLDER`."""
-    claims = records.get("scorecard/claims", results).results.claims
+def front() -> dict[str, str]:
+    """Return the numbers of the front pages, name -> text."""
+    claims = records.get("scorecard/claims").results.claims
     tested = {claim.text: claim.found["tiny"] for claim in claims if "tiny" in claim.found}
     controls = [claim for claim in claims if claim.where.startswith("control")]
     held = Counter(claim.paper for claim in controls if claim.verdict("tiny") == "holds")
-    tests = records.get("leaderboard/sentences", results).results.columns["STS"]
-    texts = records.get("leaderboard/texts", results).results.columns["STS"]
+    tests = records.get("leaderboard/sentences").results.columns["STS"]
+    texts = records.get("leaderboard/texts").results.columns["STS"]
     gain = tested["PaSeR beats the raw mean"]
     return {
         "claims": str(len(claims) - len(controls)),
@@ -100,7 +95,7 @@ def front(results: Path | None = None) -> dict[str, str]:
         "paser_gain_captions": f"{texts.between('PaSeR, captions and NLI', 'raw mean').value:.1f}",
         "paser_gain_wikipedia": f"{texts.between('PaSeR, Wikipedia', 'raw mean').value:.1f}",
         "whitening_loss_wikipedia": f"{texts.between('raw mean', 'whitening, Wikipedia').value:.1f}",
-        "paser_in_page": f"{runs.values(runs.runs('page/paser', results)).mean():.1f}",
+        "paser_in_page": f"{runs.values(runs.runs('page/paser')).mean():.1f}",
     }
 
 

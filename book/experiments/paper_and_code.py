@@ -31,11 +31,10 @@ class Page:
         >>> IPython.display.HTML(page.table("PaSeR"))                                          # doctest: +SKIP
     """
 
-    def __init__(self, path: str | Path, results: Path | None = None) -> None:
+    def __init__(self, path: str | Path) -> None:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         self.systems: dict[str, dict[str, Any]] = content["systems"]
         self.baselines: dict[str, str] = content["baselines"]
-        self.results = results or records.FOLDER
 
     def table(self, system: str) -> str:
         """Return the rows of a system as HTML, with links to definitions and records."""
@@ -44,7 +43,7 @@ class Page:
             # `PaSeR.loss` of `sentlab.methods.paser.PaSeR.loss`
             short = {name: re.sub(r"^([a-z]\w*\.)+(?=\w)", "", name.removesuffix(".__init__")) for name in row["lines"]}
             links = ", ".join(f'<a href="#{name}">{label}</a>' for name, label in short.items())
-            lines, names = changes(row, self.results)
+            lines, names = changes(row)
             changed = [marked(line) for line in lines]
             changed += [f'<code class="record">{tables.linked(name, name)}</code>' for name in names]
             rows[marked(row["point"])] = {
@@ -97,14 +96,14 @@ def differences(module: str) -> str:
     return docstring[docstring.index("Differs from the") :].replace(":\n  - ", ":\n\n  - ")
 
 
-def changes(row: Mapping[str, Any], results: Path) -> tuple[list[str], list[str]]:
+def changes(row: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Return what a choice changes: the lines of all entries, and the names of all records, each once."""
-    parts = [change(entry, results) for entry in row.get("changes", ())] or [(["not measured"], [])]
+    parts = [change(entry) for entry in row.get("changes", ())] or [(["not measured"], [])]
     lines, names = (list(dict.fromkeys(item for part in side for item in part)) for side in zip(*parts, strict=True))
     return lines, names
 
 
-def change(entry: Mapping[str, Any], results: Path) -> tuple[list[str], list[str]]:
+def change(entry: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Return what one entry says a choice changes: the other choice minus ours, with the noise to exceed.
 
     Args:
@@ -114,7 +113,6 @@ def change(entry: Mapping[str, Any], results: Path) -> tuple[list[str], list[str
             `rates`: the record of a sweep over learning rates, of which `ours` is one; `noise` are runs that differ in
             their seed.
             `williams`: the record of a comparison, in which `row` has spans of `ours` words, or of `others`.
-        results: the folder of records.
 
     Returns:
         Lines such as `mean +4.1`, and the names of records.
@@ -125,19 +123,19 @@ def change(entry: Mapping[str, Any], results: Path) -> tuple[list[str], list[str
     if "rates" in entry:
         names = [entry["rates"]]
         which = {"score": entry["score"], "record": entry["rates"]}
-        rates = [run.settings.train["learning_rate"] for run in runs.runs(entry["rates"], results)]
-        by_rate = dict(zip(rates, scores(which, results), strict=True))
+        rates = [run.settings.train["learning_rate"] for run in runs.runs(entry["rates"])]
+        by_rate = dict(zip(rates, scores(which), strict=True))
         base = by_rate.pop(entry["ours"])
         gains = {f"at {rate:g}": value - base for rate, value in by_rate.items()}
-        noise = 2 * scores({**which, **entry["noise"]}, results).std()
+        noise = 2 * scores({**which, **entry["noise"]}).std()
     elif "williams" in entry:
-        names, made = [entry["williams"]], records.get(entry["williams"], results).tables()
+        names, made = [entry["williams"]], records.get(entry["williams"]).tables()
         by_size = {size: float(table.pearson[entry["row"]]) for setup, size, table in made if setup == "spans"}
         gains = {f"{size} words": by_size[size] - by_size[entry["ours"]] for size in entry["others"]}
     else:
         sides = entry["ours"], entry["other"]
         names = [side["record"] for side in sides]
-        ours, other = (scores(side, results) for side in sides)
+        ours, other = (scores(side) for side in sides)
         gains = {entry["label"]: float(other.mean() - ours.mean())}
         untrained = any(side.get("when") == "before" for side in sides)  # which has no seed
         noise = noise_of_gap(ours, other, paired=entry.get("paired", False))
@@ -148,15 +146,14 @@ def change(entry: Mapping[str, Any], results: Path) -> tuple[list[str], list[str
     return [*([f"{entry['heading']}:"] if "heading" in entry else []), *lines], names
 
 
-def scores(which: Mapping[str, Any], results: Path) -> pd.Series:
+def scores(which: Mapping[str, Any]) -> pd.Series:
     """Read one score of each run of a record.
 
     Args:
         which: `record`, its name; `score`, a key of `runs.scores`; `vector`, a pooling; `when`, before or after
             training; `only`, positions of the runs that count; `where`, setting -> value of runs of a sweep that count.
-        results: the folder of records.
     """
-    several = runs.runs(which["record"], results, which.get("where"))
+    several = runs.runs(which["record"], which.get("where"))
     several = [several[i] for i in which.get("only", range(len(several)))]
     score, vector, when = which.get("score", "average"), which.get("vector"), which.get("when", "after")
     return pd.Series([runs.scores(run, vector, when)[score] for run in several])

@@ -58,10 +58,7 @@ class WordVectors:
         """Read GloVe's text format (`word v1 ... vD`) or FastText's and word2vec's (first a line `count D`).
 
         A word may hold spaces, as some of GloVe's 840B do: the last D fields of a line are the vector. D is the
-        header's, or else what the first line has. Of lines with the same word the first counts.
-
-        Args:
-            path: the file, plain, .gz or .xz.
+        header's, or else what the first line has. Of equal words the first counts. The file may be .gz or .xz.
         """
         lines = (line.rstrip(" \r") for line in lines_of(Path(path).expanduser()))
         first = next(lines)
@@ -96,10 +93,6 @@ class StaticEncoder:
 
     Args:
         folder: which `StaticModel.save_pretrained` has written.
-
-    Example:
-        >>> encoder = StaticEncoder("runs/static/minilm")                                      # doctest: +SKIP
-        >>> sentlab.evaluate_sts(encoder, "stsb").average                                      # doctest: +SKIP
     """
 
     pooling = "mean"

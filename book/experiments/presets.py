@@ -70,13 +70,9 @@ def train(
     on_step: Callable[[int, Any], Mapping[str, float] | None] | None = None,
     **arguments: Any,
 ) -> tuple[Any, History]:
-    """Make a method and train it: the seed is set before its heads are drawn, so that the same call gives the same.
+    """Make a method of this kind with the arguments, and train it and the encoder in place, as `sentlab.fit` does.
 
-    Args:
-        kind, arguments: the class of the method, and what it takes.
-        encoder: is trained in place.
-        config: its seed counts for the method, too.
-        rows, dev, on_step: as of `sentlab.fit`.
+    The seed of the config is set before the method's heads are drawn, so that the same call gives the same.
     """
     set_seed(config.seed)
     method = kind(encoder, **arguments)

@@ -68,7 +68,6 @@ def evaluate_relatedness(encoder: TextEncoder, corpora: str | Sequence[Corpus[Sc
     on the train split, chosen by Pearson's correlation on the dev split, and reported on the test split.
 
     Args:
-        encoder: as in `evaluate_sts`.
         corpora: `stsb` or `sick`, or three corpora: train, dev, test.
         seed: of the head's first weights and the pairs' order.
 
@@ -104,17 +103,13 @@ def relatedness_targets(scores: Any) -> np.ndarray:
 def evaluate_identification(
     encoder: TextEncoder, train: Corpus[LabelledPair], test: Corpus[LabelledPair]
 ) -> np.ndarray:
-    """Train a logistic regression on labelled pairs, and return which of the test pairs it labels as they are.
+    """Train a logistic regression on labelled pairs, and return which of the test pairs it labels as they are, (n,).
 
     It sees `[u; v; |u - v|; u * v]`, standardised to mean 0 and variance 1 on the training pairs. Its strength is the
     one of `STRENGTHS` that is best in a cross validation of five folds of the training pairs, the smallest of equals.
 
     Args:
-        encoder: as in `evaluate_sts`.
         train, test: rows with two labels, each label at least five times in `train`.
-
-    Returns:
-        bool (n,).
 
     Source: Korkontzelos et al. (2013), "SemEval-2013 Task 5: Evaluating Phrasal Semantics", for the task.
     """

@@ -187,14 +187,9 @@ def trained_by(source: str) -> list[str]:
 
 
 def get(name: str, place: str | Path | None = None) -> Any:
-    """Read the record with that name, such as `tiny-paser/depth`, as the class of its kind.
+    """Read the record with that name, such as `tiny-paser/depth`, as the class of its kind, from `place` or `FOLDER`.
 
-    Args:
-        place: folder of results; None: `FOLDER`.
-
-    Raises:
-        FileNotFoundError: there is no such record.
-        ValueError: the file is no record; says which key is unknown, missing or of the wrong type.
+    ValueError where the file is no record says which key is unknown, missing or of the wrong type.
     """
     place = Path(place or FOLDER)
     path = place / f"{name}.json"
@@ -234,11 +229,7 @@ def every(place: str | Path | None = None, pattern: str = "*") -> list[Any]:
 
 
 def load(pattern: str = "*", place: str | Path | None = None) -> list[Any]:
-    """Read the records with results whose name matches a pattern, by name; `*` matches `/` too.
-
-    Raises:
-        FileNotFoundError: no record with results matches.
-    """
+    """Read the records with results whose name matches a pattern, by name; `*` matches `/` too."""
     done = [record for record in every(place, pattern) if record.results is not None and record.done]
     if not done:
         raise FileNotFoundError(f"no finished record {pattern!r}: `python -m experiments results --list` names all")

@@ -32,22 +32,10 @@ from sentlab.text.phrases import Phrase
 from sentlab.training import History, TrainConfig, fit, set_dropout, set_seed
 from tqdm import tqdm
 
-from experiments import controls, published, toy
+from experiments import controls, published, records, toy
 from experiments.peers import BagOfWords, StaticEncoder, load
 from experiments.probes import evaluate, evaluate_relatedness
-from experiments.records import (
-    ENCODER,
-    RUNS,
-    Notes,
-    Number,
-    Provenance,
-    Record,
-    Typed,
-    alone,
-    get,
-    is_first,
-    write_items,
-)
+from experiments.records import ENCODER, RUNS, Notes, Number, Provenance, Record, Typed
 
 MAPS: dict[str, type] = {"Whitening": Whitening, "Flow": Flow}  # fitted to vectors; nothing is trained
 METHODS: dict[str, type] = {name: getattr(methods, name) for name in methods.__all__} | MAPS
@@ -186,7 +174,7 @@ class RunRecord(Record):
     @property
     def command(self) -> str:
         """What fills it, in the folder `book`."""
-        return get(self.home, self.folder).command if self.home else super().command
+        return records.get(self.home, self.folder).command if self.home else super().command
 
     @property
     def encoder(self) -> dict[str, Any]:
@@ -233,10 +221,10 @@ def fingerprint_now(source: str) -> str | None:
 
 def run(record: RunRecord, *, again: bool = False) -> RunRecord:
     """Do one run and write its record, which has a file of its own."""
-    with alone(record):
+    with records.alone(record):
         record.results, record.provenance = perform(record.settings, RUNS / record.name, record.command, again=again)
-        if is_first():
-            write_items(record.items[0], {}, drop="")  # of the encoder that was there before
+        if records.is_first():
+            records.write_items(record.items[0], {}, drop="")  # of the encoder that was there before
             record.save()
             (RUNS / record.name / LAST).unlink(missing_ok=True)
     return record

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -24,22 +23,17 @@ AVERAGES = {
 }
 
 
-def runs(name: str, folder: str | Path | None = None, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
+def runs(name: str, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
     """Read the finished runs behind a record: itself, the runs of a sweep, or those of a search's choice, in order.
 
     Args:
-        name: such as `tiny-paser/depth`.
-        folder: of the records; None: `records.FOLDER`.
         where: of a sweep only the runs with these values, setting -> value; the others need not be finished.
-
-    Raises:
-        NotRun: a run has no results yet.
 
     Example:
         >>> [run.settings.train["seed"] for run in runs("paser/seeds")]                        # doctest: +SKIP
         [0, 1, 2]
     """
-    every = runs_of(records.get(name, folder), where)
+    every = runs_of(records.get(name), where)
     if waiting := [run.name for run in every if not run.done]:
         raise NotRun(f"{', '.join(waiting)} has no results yet")
     return every
@@ -60,7 +54,6 @@ def scores(run: RunRecord, pooling: str | None = None, when: str | None = None) 
     """Return the scores of a run, Spearman x 100 where the task does not say otherwise.
 
     Args:
-        run: with results.
         pooling: None: that of the encoder itself.
         when: `before` or `after` training, or its `last` step where dev chose another. None: after it, or before it
             where nothing was trained.
@@ -76,10 +69,7 @@ def scores(run: RunRecord, pooling: str | None = None, when: str | None = None) 
 
 
 def values(several: str | Sequence[RunRecord], score: str = "average") -> pd.Series:
-    """Return one score, a key of `scores`, of each of some runs or of a record's.
-
-    The name of the Series is that of the record to link to.
-    """
+    """Return one score, a key of `scores`, of some runs or a record's, as a Series named like the record to link to."""
     several = runs(several) if isinstance(several, str) else several
     return pd.Series([scores(run)[score] for run in several], name=tables.origin(several))
 
@@ -98,12 +88,7 @@ def dev_curve(run: RunRecord) -> list[dict[str, float]]:
 
 
 def geometry_of(run: RunRecord, pooling: str | None = None) -> Geometry:
-    """Return how a run's vectors lie on the test pairs of its corpus, after training if it trained.
-
-    Args:
-        run: with results.
-        pooling: None: that of the encoder itself.
-    """
+    """Return how a run's vectors lie on the test pairs of its corpus, after training if it trained."""
     by_pooling = run.results.final.geometry or run.results.before.geometry
     measured = by_pooling[pooling or next(iter(by_pooling))]
     length, *rows = measured["counts"]

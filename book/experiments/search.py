@@ -100,6 +100,14 @@ class Experiment(Record):
         planned = (with_values(self.settings.run, values) for values in every)
         return list({settings.fingerprint: settings for settings in planned}.values())
 
+    @property
+    def done(self) -> bool:
+        """Whether all runs that its settings ask for have results."""
+        try:
+            return all(self.run_with(settings) for settings in self.planned())
+        except NotRun:
+            return False
+
     def finished(self) -> list[RunRecord]:
         """Return its finished runs; none where a search has yet to choose their settings."""
         try:
@@ -167,14 +175,6 @@ class SweepRecord(Experiment):
     kind: Literal["sweep"] = "sweep"
     settings: SweepSettings
     results: None = None
-
-    @property
-    def done(self) -> bool:
-        """Whether all of its runs have results."""
-        try:
-            return all(self.run_with(settings) for settings in self.planned())
-        except NotRun:
-            return False
 
     def values(self) -> list[dict[str, Any]]:
         chosen: dict[str, Any] = {}
@@ -261,9 +261,7 @@ class SearchRecord(Experiment):
     @property
     def done(self) -> bool:
         """Whether it has all that its settings ask for, as they are now: trials, runs in full, and seeds."""
-        if self.results is None or self.results.chosen is None or self.to_try():
-            return False
-        return all(self.run_with(run) for run in self.planned())
+        return super().done and not self.to_try()
 
     def values(self) -> list[dict[str, Any]]:
         if self.results is None or self.results.chosen is None:

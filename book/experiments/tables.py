@@ -82,10 +82,7 @@ def side_by_side(parts: Mapping[str, pd.DataFrame], caption: str, *, best: Seque
 def left(table: pd.DataFrame, caption: str = "") -> Any:
     """Make a table of text: aligned to the left, with room between the columns.
 
-    Args:
-        table: its cells may be `linked`, and hold entities and the tags b, br, code, em and mark. Other tags are shown
-            as text.
-        caption: what it shows.
+    Its cells may be `linked`, and hold entities and the tags b, br, code, em and mark. Other tags are shown as text.
     """
     style = [{"selector": "th, td", "props": "text-align: left; vertical-align: top; padding-right: 0.8em"}]
     styled = _only_known_tags(table.rename_axis(index=None)).style.set_table_styles(style)
@@ -101,7 +98,6 @@ def scorecard(record: ScorecardRecord, paper: str, only: Sequence[str] = ()) -> 
     """Show a paper's claims: the effect that it prints, and for each encoder ours with its 95% interval, and a verdict.
 
     Args:
-        record: the scorecard.
         paper: such as `PaSeR`.
         only: texts of claims, or the tables of the paper that they are about; empty: all.
 

@@ -83,7 +83,6 @@ def spans(
     The numbers are those of `sentlab.search.spans.span_scores` on whole words.
 
     Args:
-        encoders: label -> encoder.
         passage, phrase: shown at the start.
         longest: words of the longest span that one can choose.
         weights: include the encoders; a later widget of the page with the same encoders needs them no more.
@@ -123,8 +122,7 @@ def decoder(
 
     Args:
         checkpoints: label -> the method at that time of its training, in order. The last is shown at the start.
-        sentence: shown at the start.
-        chosen: numbers of its words that are masked at the start.
+        chosen: numbers of the words that are masked at the start.
         folder: as in `compare`, but all checkpoints are scripts, fetched when a reader asks.
     """
     rows, included = _packing(checkpoints, folder, first=False)
@@ -154,12 +152,7 @@ def map_numbers(record: MapRecord, label: str) -> dict[str, float]:
 
 
 def whole_page(title: str, *parts: str) -> str:
-    """Return an HTML page with these widgets, to be opened from a disk or served from anywhere.
-
-    Example:
-        >>> page = widgets.whole_page("My encoder", widgets.compare(rows))
-        >>> pathlib.Path("mine.html").write_text(page, encoding="utf-8")
-    """
+    """Return an HTML page with these widgets, to be opened from a disk or served from anywhere."""
     view = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
     style = "<style>body { max-width: 46rem; margin: 2rem auto; padding: 0 1rem }</style>"
     head = f"{view}<title>{escape(title)}</title>{style}"
@@ -170,8 +163,7 @@ def widget(kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR]
     """Return HTML that holds all it needs but scripts of encoders. What the data says cannot end an element early.
 
     Args:
-        kind: a function of `widgets.js`, or the name of a script beside it that adds one.
-        data: for that function.
+        kind: a function of `widgets.js`, or the name of a script beside it that adds one; it gets the data.
         models: whose weights are included.
     """
     weights = {_key(model): _json(packed(model)) for model in models}
@@ -237,9 +229,6 @@ def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
         encoder: an uncased BERT with the pooling `cls` or `mean` and no `post`. A `PaSeR` has its decoder written too.
         path: the script to write.
         name: the key of the encoder in `sentlabEncoders`.
-
-    Example:
-        >>> widgets.export(sentlab.Encoder.from_pretrained("my-encoder"), "my-encoder.js", "mine")
     """
     script = f"(globalThis.sentlabEncoders ??= {{}})[{json.dumps(name)}] = {json.dumps(packed(encoder))};\n"
     with replacing(Path(path)) as temporary:

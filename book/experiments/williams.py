@@ -119,11 +119,7 @@ def bm25(corpus: Corpus[Any]) -> np.ndarray:
 
 
 def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
-    """Test each system against the best of them: Williams's test on Pearson's correlation (SLICE, Table 1).
-
-    Args:
-        rows: system -> its similarities, (n,) each, such as `MiningResult.similarities`.
-        gold: (n,).
+    """Test the similarities (n,) of each system against the best of them, by Pearson's correlation with gold (n,).
 
     Returns:
         By system `pearson` x 100, its `difference` from the best, and Williams's `t` and two-sided `p`.

@@ -13,12 +13,11 @@ import pytest
 from experiments import paper_and_code, runs
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
-RESULTS = BOOK / "results"
 
 
 @pytest.fixture(scope="module")
 def page() -> paper_and_code.Page:
-    return paper_and_code.Page(BOOK / "paper-and-code.toml", RESULTS)
+    return paper_and_code.Page(BOOK / "paper-and-code.toml")
 
 
 def test_links_lead_to_definitions(page: paper_and_code.Page) -> None:
@@ -30,7 +29,7 @@ def test_links_lead_to_definitions(page: paper_and_code.Page) -> None:
 def test_changes_come_from_records(page: paper_and_code.Page) -> None:
     for system in page.systems.values():
         for row in system["rows"]:
-            lines, names = paper_and_code.changes(row, RESULTS)
+            lines, names = paper_and_code.changes(row)
             assert bool(names) == bool(re.search(r"[+−]\d", "".join(lines))), row["point"]
 
 
@@ -41,11 +40,11 @@ def test_a_change_is_the_difference_of_the_means_with_its_noise() -> None:
         "ours": {"record": "tiny-sts/paser"},
         "other": {"record": "tiny-paser/rake", "where": where},
     }
-    sides = runs.runs("tiny-sts/paser", RESULTS), runs.runs("tiny-paser/rake", RESULTS, where)
+    sides = runs.runs("tiny-sts/paser"), runs.runs("tiny-paser/rake", where)
     ours, other = (pd.Series([run.results.after.own["average"] for run in side]) for side in sides)
     gain = f"{other.mean() - ours.mean():+.1f}".replace("-", "−")
     noise = 2 * (ours.var() / len(ours) + other.var() / len(other)) ** 0.5
-    lines, names = paper_and_code.change(entry, RESULTS)
+    lines, names = paper_and_code.change(entry)
     assert lines == [f"1 phrase {gain} (noise\u00a0{noise:.1f})"]
     assert names == ["tiny-sts/paser", "tiny-paser/rake"]
 

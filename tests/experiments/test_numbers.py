@@ -13,7 +13,7 @@ def test_the_readme_has_the_numbers_of_the_records() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(numbers.PLACE.findall(readme)) >= 2
     # else: cd book && python -m experiments.numbers ../README.md
-    assert numbers.fill(readme, numbers.front(ROOT / "book" / "results")) == readme
+    assert numbers.fill(readme, numbers.front()) == readme
 
 
 def test_effects_have_their_sign_and_interval() -> None:
