@@ -99,12 +99,9 @@ def write_page(source: str, out: Path) -> None:
 
 def explanation() -> str:
     """Return the help: what is said in general, and the settings of every kind, as the code defines them."""
-    parts = [__doc__ or ""]
-    for kind in PROGRAMS:
-        settings: Any = records.record_class(kind).model_fields["settings"].annotation
-        fields = re.split(r"\n    (?:@|def )", inspect.getsource(settings))[0]
-        parts.append(f"Settings of the kind {kind}:\n\n{fields.rstrip()}")
-    return "\n\n".join(parts)
+    settings = (records.record_class(kind).model_fields["settings"].annotation for kind in PROGRAMS)
+    fields = (re.split(r"\n    (?:@|def )", inspect.getsource(of_kind))[0] for of_kind in settings)
+    return "\n\n".join([__doc__ or "", *map(str.rstrip, fields)])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

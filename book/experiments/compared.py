@@ -66,11 +66,7 @@ def settings_of(row: RowSettings, place: Path) -> RunSettings:
 
 
 def encoders_of(row: RowSettings, place: Path) -> list[RunRecord]:
-    """Return the runs whose encoders a row names: one, or one for each run of a sweep or search.
-
-    Raises:
-        NotRun: a run has no results.
-    """
+    """Return the runs whose encoders a row names: one, or one for each run of a sweep or search."""
     runs = runs_of(get(row.record, place), row.where)
     untrained = [run for run in runs if run.settings.method is None]
     if untrained and len(untrained) < len(runs):

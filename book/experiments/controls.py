@@ -13,9 +13,6 @@ class WholePassage(SLICE):
 
     With `in_batch` it decides, beside `SLICE`, what comes from the spans and what from the negatives. `min_size` and
     `max_size` have no effect.
-
-    Example:
-        >>> method = WholePassage(sentlab.Encoder.from_pretrained(pooling="mean"))
     """
 
     def similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
@@ -29,9 +26,6 @@ class StartEnd(SLICE):
     """SLICE with another span vector, as in DensePhrases: the vectors of its first and its last token side by side.
 
     Source: Lee et al. (2021), "Learning Dense Representations of Phrases at Scale", section 3; SLICE, section 5.
-
-    Example:
-        >>> method = StartEnd(sentlab.Encoder.from_pretrained(pooling="mean"))
     """
 
     def phrase_vectors(self, tokens: Tensor, units: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
 """The corpora of the recorded runs: all that `sentlab.data` has, and those that only the book's experiments read.
 
-- `captions`: Flickr8k's captions of pictures. `ppdb-bigrams` and `ppdb-synonyms`: equivalent phrases and words, picked
-  from PPDB.
+- `captions`: of pictures, Flickr8k. `ppdb-bigrams` and `ppdb-synonyms`: equivalent phrases and words out of PPDB.
 - `captions-nli`: sentences of the kinds that STS sets hold, of `captions` and `nli` dev, but none that is in them.
 - `paraphrases`: `ppdb-bigrams` and `ppdb-synonyms`, each pair once. `paraphrase-triples`: each of them with a phrase of
   another pair.
@@ -26,9 +25,10 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from sentlab import data
 from sentlab.data import Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple, WordPair, readers
 from sentlab.data.catalog import CATALOG, YEARS, Entry, Folder, Joined, PublicSet, chained
@@ -38,10 +38,7 @@ from sentlab.text.words import tokens
 
 from experiments.peers import okapi
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-RELATIONS = Path(__file__).parent / "assets" / "lexical-relations" / "pairs.json.xz"
+ASSETS = Path(__file__).parent / "assets"
 
 # --- Readers
 
@@ -128,11 +125,10 @@ CANDIDATES = 100  # of BM25, one of which is the negative of a mined triple
 LOWERED = frozenset(
     "a an the some one two three four many several people men women he she it they we you there this that".split()
 )
-_TRAIN, _TEST = (
-    (Path(__file__).parent / "assets" / "carriers" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
-    for name in ("train", "test")
-)
-CARRIERS = {"train": _TRAIN, "dev": _TEST, "test": _TEST}
+CARRIERS = {
+    split: (ASSETS / "carriers" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    for split, name in (("train", "train"), ("dev", "test"), ("test", "test"))
+}
 CARRIED = "carriers, seed 0, around second texts of"
 
 
@@ -175,13 +171,8 @@ def triples_in_context(*corpora: Corpus[ScoredPair] | Corpus[LabelledPair], mine
     of another pair that shares no text with this one. Templates are those of training, whatever the splits.
 
     Args:
-        corpora: scored or labelled pairs.
         mined: a negative is drawn from the so many passages that BM25 ranks first for the phrase, as in MS MARCO, on
             which the paper trains. None, or where BM25 scores no passage above 0: from all.
-
-    Returns:
-        The triples in order, as a corpus named `triples-in-context` (mined: `triples-in-context-bm25`), split `train`;
-        other pairs are left out, counted.
 
     Source: SLICE, section 3.1, the triplets (q, p_true, p_false).
     """
@@ -275,7 +266,7 @@ def lexical_relations(split: str, folder: Folder) -> Corpus[PhrasePair]:
     A lemma means its first, most usual sense, and no other. The Universal paper (section 3.1) takes 354,000 pairs of
     each label from PPDB 2.0, where a classifier labelled phrases of translated text.
     """
-    with lzma.open(RELATIONS, "rt", encoding="utf-8") as file:
+    with lzma.open(ASSETS / "lexical-relations" / "pairs.json.xz", "rt", encoding="utf-8") as file:
         frozen = json.load(file)
     pairs = ((pair, relation) for relation, few in frozen["pairs"].items() for pair in few)
     rows = tuple(PhrasePair(*pair, relation, math.nan) for pair, relation in pairs)

@@ -47,7 +47,6 @@ class CostRecord(Record):
     """Its results: `training` and `encoding`, each row -> what it took; only what was trained has training."""
 
     settings: CostSettings
-    results: dict[str, Any] | None = None
 
 
 def cost(record: CostRecord) -> CostRecord:
@@ -72,10 +71,7 @@ def cost(record: CostRecord) -> CostRecord:
 
 
 def training(settings: RunSettings, steps: int, threads: int) -> dict[str, float]:
-    """Measure the minutes of the training that a run's settings ask for, without evaluation, and the MiB at its peak.
-
-    The median of the seconds of some `steps` counts; of a map the whole fit is timed.
-    """
+    """Measure minutes of a run's training, by the median of some steps, or of a map's whole fit, and the peak MiB."""
     assert not settings.frozen_first, "the steps with the encoder frozen would not count"
     torch.set_num_threads(threads)
     encoder, corpus, method = _parts(settings)

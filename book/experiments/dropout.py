@@ -81,7 +81,6 @@ class DropoutRecord(Record):
     """
 
     settings: DropoutSettings
-    results: dict[str, dict[str, Any]] | None = None
 
     def table(self, pooling: str) -> pd.DataFrame:
         """Compute the mean score over seeds, a row per encoder and a column per probability."""

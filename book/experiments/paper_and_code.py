@@ -24,12 +24,7 @@ from experiments import numbers, records, runs, tables
 
 
 class Page:
-    """What the chapter shows, of a TOML file as explained above.
-
-    Example:
-        >>> page = Page("paper-and-code.toml")                                                 # doctest: +SKIP
-        >>> IPython.display.HTML(page.table("PaSeR"))                                          # doctest: +SKIP
-    """
+    """What the chapter shows, of a TOML file as explained above."""
 
     def __init__(self, path: str | Path) -> None:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))

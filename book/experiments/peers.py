@@ -34,9 +34,7 @@ def okapi(texts: Iterable[str]) -> Any:
 def load(source: Mapping[str, Any]) -> Encoder | StaticEncoder | BagOfWords:
     """Load a `BagOfWords` for the source "words", static embeddings for a folder of model2vec, else an `Encoder`.
 
-    Args:
-        source: arguments of `Encoder.from_pretrained`. Of static embeddings only the folder counts: they read whole
-            texts, and take their mean.
+    The source holds arguments of `Encoder.from_pretrained`. Static embeddings read whole texts, and take their mean.
     """
     if source["source"] == WORDS:
         return BagOfWords()
@@ -74,12 +72,7 @@ class WordVectors:
         return cls({word: place for place, word in enumerate(rows)}, np.stack(list(rows.values())))
 
     def encode(self, texts: Iterable[str]) -> np.ndarray:
-        """Average the vectors of each text's known words (`tokens`), every occurrence counting.
-
-        Returns:
-            float32 (n, D), in order. A text without a known word is a zero vector, whose cosine with any other is 0 in
-            `sentlab.evaluate_sts`.
-        """
+        """Average the vectors of each text's known words, every occurrence counting: float32 (n, D), zero for none."""
         texts = list(strings(texts))
         result = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
         for i, text in enumerate(texts):

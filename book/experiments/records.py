@@ -221,19 +221,10 @@ def names(place: Path) -> list[str]:
     return sorted(path.as_posix() for path in every if not any(part[0] == "." for part in path.parts))  # being written
 
 
-def every(place: str | Path | None = None, pattern: str = "*") -> list[Any]:
-    """Read the records of a folder whose name matches a pattern, by name, those at paper scale last."""
-    place = Path(place or FOLDER)
-    chosen = fnmatch.filter(names(place), pattern)
-    return [get(name, place) for name in sorted(chosen, key=lambda name: (name.startswith(PAPER_SCALE), name))]
-
-
-def load(pattern: str = "*", place: str | Path | None = None) -> list[Any]:
-    """Read the records with results whose name matches a pattern, by name; `*` matches `/` too."""
-    done = [record for record in every(place, pattern) if record.results is not None and record.done]
-    if not done:
-        raise FileNotFoundError(f"no finished record {pattern!r}: `python -m experiments results --list` names all")
-    return done
+def every(pattern: str = "*") -> list[Any]:
+    """Read the records whose name matches a pattern, where `*` matches `/` too, by name, those at paper scale last."""
+    chosen = fnmatch.filter(names(FOLDER), pattern)
+    return [get(name) for name in sorted(chosen, key=lambda name: (name.startswith(PAPER_SCALE), name))]
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from sentlab.text.phrases import Phrase
 from sentlab.training import History, TrainConfig, fit, set_dropout, set_seed
 from tqdm import tqdm
 
-from experiments import controls, published, records, toy
+from experiments import controls, published, records
 from experiments.peers import BagOfWords, StaticEncoder, load
 from experiments.probes import evaluate, evaluate_relatedness
 from experiments.records import ENCODER, RUNS, Notes, Number, Provenance, Record, Typed
@@ -366,11 +366,10 @@ def training_rows(settings: RunSettings, notes: Notes) -> Any:
 def build_method(settings: RunSettings, corpus: Any) -> Any:
     """Build the method of the settings: a map to be fitted to the corpus, or a class that waits for its encoder."""
     chosen: MethodSettings = settings.method  # type: ignore[assignment]
-    arguments, in_toy_world = dict(chosen.arguments), getattr(corpus, "name", "").startswith("toy-")
+    arguments = dict(chosen.arguments)
     if names := arguments.pop("view", None):
-        synonyms = toy.synonyms if in_toy_world else views.wordnet_synonyms
         with_words: dict[str, views.View] = {
-            "synonym_replacement": partial(views.synonym_replacement, synonyms=synonyms),
+            "synonym_replacement": partial(views.synonym_replacement, synonyms=views.wordnet_synonyms),
             "srl_guided": partial(views.srl_guided, roles=roles.label_roles),
         }
         steps: list[Any] = []

@@ -24,10 +24,7 @@ AVERAGES = {
 
 
 def runs(name: str, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
-    """Read the finished runs behind a record: itself, the runs of a sweep, or those of a search's choice, in order.
-
-    Args:
-        where: of a sweep only the runs with these values, setting -> value; the others need not be finished.
+    """Read the finished runs behind a record, as `search.runs_of` does; with `where` others need not be finished.
 
     Example:
         >>> [run.settings.train["seed"] for run in runs("paser/seeds")]                        # doctest: +SKIP

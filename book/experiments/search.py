@@ -353,11 +353,7 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
 def runs_of(record: Record, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
     """Return the runs behind a record: itself, the runs of a sweep, or those of a search's choice, in order.
 
-    Args:
-        where: only the runs with these values, setting -> value; the others need not be finished.
-
-    Raises:
-        NotRun: a run is missing, or the search that has to choose its settings is not done.
+    With `where` only those with its values, setting -> value. NotRun where one of them is missing.
     """
     if isinstance(record, RunRecord) and not where:
         return [record]

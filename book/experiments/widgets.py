@@ -52,8 +52,8 @@ def compare(
     """Return a widget that shows the cosine of two sentences under several vectors, updated while one types.
 
     Args:
-        rows: label -> encoder, or the path of its script (`export`), and pooling (`cls` or
-            `mean`). The page fetches a script when a reader begins. Rows that share an encoder share its weights.
+        rows: label -> encoder, or the path of its script (`export`), and pooling (`cls` or `mean`). Rows that share an
+            encoder share its weights.
         pairs: label, first and second sentence of each example; the first is shown at the start.
         folder: beside the page. The first encoder is included, and the others are scripts in that folder, which the
             page fetches when a reader begins. None includes all of them, 2.3 MB for each encoder of the size of `tiny`.
@@ -96,9 +96,7 @@ def spans(
 def bootstrap(gold: Sequence[float], cosines: Mapping[str, Sequence[float]]) -> str:
     """Return a widget that draws pairs again and again, and shows how far scores and differences of encoders move.
 
-    Args:
-        gold: the human score of each pair, (n,).
-        cosines: label -> the cosine of each pair, (n,). Differences are from the first.
+    Gold (n,) are the human scores of the pairs, and cosines (n,) those of each label. Differences are from the first.
     """
     rows = [
         {"label": label, "cosines": [round(float(x), 5) for x, _ in zip(values, gold, strict=True)]}
@@ -146,9 +144,8 @@ def sentence_map(record: MapRecord) -> str:
 
 def map_numbers(record: MapRecord, label: str) -> dict[str, float]:
     """Return the numbers of an encoder of a map by the names that pictures and tables show."""
-    names = {"same scene": "same_scene", "same topic": "same_topic"}
-    names |= {"kept by PCA": "kept_by_pca", "kept by UMAP": "kept_by_umap"}
-    return {shown: record.results["numbers"][label][name] for shown, name in names.items()}
+    numbers = record.results["numbers"][label].items()
+    return {name.replace("_", " ").replace("pca", "PCA").replace("umap", "UMAP"): value for name, value in numbers}
 
 
 def whole_page(title: str, *parts: str) -> str:
@@ -222,8 +219,6 @@ def _json(content: Any) -> str:
 
 def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
     """Write an encoder's weights in int8 as a script for a page: about a byte and a third per parameter.
-
-    Each row of a matrix has a scale of its own. Biases and layer norms stay in float32.
 
     Args:
         encoder: an uncased BERT with the pooling `cls` or `mean` and no `post`. A `PaSeR` has its decoder written too.

@@ -35,7 +35,7 @@ def test_the_ways_are_measured_and_agree(library: ModuleType, tmp_path: Path, mo
     monkeypatch.setattr(library, "alone", library.measure)  # a process takes seconds to start
     out = tmp_path / "results" / "mined.json"
     assert library.main(["--text", str(tmp_path / "book.txt"), "--words", "1200", "--out", str(out)]) == 0
-    (record,) = records.load("mined", out.parent)
+    record = records.get("mined", out.parent)
     assert str(tmp_path) not in out.read_text()
     ways = record.results["ways"]
     assert ways["span vectors"]["spans"] == ways["index"]["spans"]

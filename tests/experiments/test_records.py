@@ -65,16 +65,14 @@ def test_a_record_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert again.provenance_line() == "paser/one: python -m experiments run paser/one; d; torch 2; 2026-01-01; 1.0 min"
 
 
-def test_only_finished_records_load(tmp_path: Path) -> None:
-    for name in ("a/seed0", "a/seed1", "b"):
-        write(tmp_path, name, results={"before": {"scores": {"cls": {"stsb": 1.0}}}})
-    write(tmp_path, "a/waiting")
+def test_records_that_are_being_written_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "FOLDER", tmp_path)
+    for name in ("paper-scale/x", "a/seed0", "a/seed1", "b"):
+        write(tmp_path, name)
     (tmp_path / "a" / ".seed0.json.0123abcd.new").mkdir()  # another process writes it
     (tmp_path / "a" / ".seed0.json.0123abcd.new" / "seed0.json").write_text('{"kind": "ru')
-    assert [record.name for record in records.load("*", tmp_path)] == ["a/seed0", "a/seed1", "b"]
-    assert len(records.load("a/seed?", tmp_path)) == 2
-    with pytest.raises(FileNotFoundError):
-        records.load("a/waiting", tmp_path)
+    assert [record.name for record in records.every()] == ["a/seed0", "a/seed1", "b", "paper-scale/x"]
+    assert len(records.every("a/seed?")) == 2
 
 
 def test_arrays_are_kept_exactly_in_few_and_equal_bytes(tmp_path: Path) -> None:

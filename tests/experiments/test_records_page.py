@@ -13,7 +13,7 @@ RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 
 @pytest.fixture(scope="module")
 def every() -> list[records.Record]:
-    return records.every(RESULTS)
+    return records.every()
 
 
 @pytest.fixture(scope="module")

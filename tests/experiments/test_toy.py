@@ -27,12 +27,6 @@ def test_generates_all_that_the_package_holds(name: str) -> None:
         assert toy.load(name, split).fingerprint == data.load(name, split).fingerprint
 
 
-def test_another_seed_gives_other_rows() -> None:
-    one, other = (toy.load("toy-sts", "dev", seed=seed, size=20) for seed in (0, 1))
-    assert not set(one) & set(other)
-    assert other.source == "toy world, seed 1"
-
-
 def test_every_frame_has_several_forms_and_every_form_occurs() -> None:
     said: dict[str, set[str]] = {}
     for scene in scenes("train", 0, 6000):

@@ -29,25 +29,19 @@ NAMES = tuple(SIZES)
 QUESTIONS = ("how", "how", "who", "where", "when", "why")  # how twice: it is asked most
 
 
-def load(name: str, split: str = "test", *, seed: int = 0, size: int | None = None) -> rows.Corpus[Any]:
-    """Make one corpus of the toy world; equal arguments give equal rows everywhere.
-
-    Args:
-        name: one of `NAMES`.
-        seed: another seed gives other rows of the same kind; the splits stay apart over all seeds.
-        size: number of rows; by default the one of `SIZES`.
-    """
+def load(name: str, split: str = "test", *, size: int | None = None) -> rows.Corpus[Any]:
+    """Make one corpus of the toy world, as large as `SIZES` says or of another size; the same everywhere."""
     usual = SIZES[name][SPLITS.index(split)]
     different: dict[Any, None] = {}
-    for row in _MAKERS[name](split, seed, Random(f"{name} {split} {seed}")):
+    for row in _MAKERS[name](split, Random(f"{name} {split} 0")):
         different[row] = None
         if len(different) == (size or usual):
-            return rows.Corpus(name, split, tuple(different), f"toy world, seed {seed}")
+            return rows.Corpus(name, split, tuple(different), "toy world, seed 0")
     raise ValueError(f"{name} has only {len(different)} rows in {split!r}")
 
 
-def _sentences(split: str, seed: int, rng: Random) -> Iterator[str]:
-    return (render(scene, rng).text for scene in scenes(split, seed))
+def _sentences(split: str, rng: Random) -> Iterator[str]:
+    return (render(scene, rng).text for scene in scenes(split))
 
 
 def _beside(first: Sentence, close: bool, scene: Scene, rng: Random) -> str:
@@ -59,9 +53,9 @@ FREE_WORDING = {"paraphrase", "shorter", "hypernym"}  # the second sentence of t
 BANDS = [[tuple(change.split(" + ")) for change in line.split(", ")] for line in asset("changes.txt")]
 
 
-def _sts(split: str, seed: int, rng: Random) -> Iterator[rows.ScoredPair]:
+def _sts(split: str, rng: Random) -> Iterator[rows.ScoredPair]:
     """Pairs in five equal bands of gold, [0, 1) to [4, 5], each with one kind of change or several."""
-    stream = scenes(split, f"{seed} toy-sts")
+    stream = scenes(split, "0 toy-sts")
     for band, changes in cycle(enumerate(BANDS)):
         names = rng.choice(changes)
         for tried, scene in enumerate(scene for scene in stream for _ in range(8)):
@@ -84,9 +78,9 @@ def _sts_pair(scene: Scene, names: tuple[str, ...], band: int, split: str, rng: 
     return rows.ScoredPair(one, two, score(scene, changed), kind) if one != two else None
 
 
-def _nli(split: str, seed: int, rng: Random) -> Iterator[rows.Triple]:
+def _nli(split: str, rng: Random) -> Iterator[rows.Triple]:
     """An anchor, what follows from it, and a contradiction or a scene that differs in what matters."""
-    for scene in (scene for scene in scenes(split, f"{seed} toy-nli") if not scene.negated):
+    for scene in (scene for scene in scenes(split, "0 toy-nli") if not scene.negated):
         follows, contrary = (edits.apply(scene, split, rng, edit) for edit in (edits.ENTAILED, edits.NOT_ENTAILED))
         if follows and contrary:
             anchor = render(scene, rng)
@@ -94,11 +88,11 @@ def _nli(split: str, seed: int, rng: Random) -> Iterator[rows.Triple]:
             yield rows.Triple(anchor.text, render(follows, rng, unlike=anchor).text, wrong)
 
 
-def _nli_pairs(split: str, seed: int, rng: Random) -> Iterator[rows.LabelledPair]:
+def _nli_pairs(split: str, rng: Random) -> Iterator[rows.LabelledPair]:
     """Premise and hypothesis, the three labels in turn; either may leave out details, so that length tells little."""
     labels = cycle(("entailment", "contradiction", "neutral"))
     label = next(labels)
-    for scene in (scene for scene in scenes(split, f"{seed} toy-nli-pairs") if not scene.negated):
+    for scene in (scene for scene in scenes(split, "0 toy-nli-pairs") if not scene.negated):
         premise, hypothesis = edits.apply(scene, split, rng, edits.MAYBE_SHORT), None
         if label == "neutral":
             premise = edits.apply(scene, split, rng, edits.either(edits.short, edits.general))
@@ -123,10 +117,10 @@ def _question(scene: Scene | None, kind: str, split: str) -> Scene | None:
     return question if question and split_of(question.core) == split else None
 
 
-def _questions(split: str, seed: int, name: str) -> Iterator[tuple[str, Scene]]:
+def _questions(split: str, name: str) -> Iterator[tuple[str, Scene]]:
     """Kinds of question and their scenes, all of different meaning."""
     seen = set()
-    rng = Random(f"{name} questions {split} {seed}")
+    rng = Random(f"{name} questions {split} 0")
     while True:
         kind = rng.choice(QUESTIONS)
         question = _question(draw(rng), kind, split)
@@ -145,10 +139,10 @@ def _near_question(kind: str, question: Scene, split: str, rng: Random) -> tuple
     return (kind, changed) if changed and changed.meaning != question.meaning else None
 
 
-def _duplicates(split: str, seed: int, rng: Random) -> Iterator[rows.DuplicateQuestion]:
+def _duplicates(split: str, rng: Random) -> Iterator[rows.DuplicateQuestion]:
     """Questions with a duplicate, and now and then a near miss as a distractor."""
     seen = set()
-    for kind, question in _questions(split, seed, "toy-duplicates"):
+    for kind, question in _questions(split, "toy-duplicates"):
         if (kind, question.meaning) in seen:
             continue
         seen.add((kind, question.meaning))
@@ -160,9 +154,9 @@ def _duplicates(split: str, seed: int, rng: Random) -> Iterator[rows.DuplicateQu
             yield rows.DuplicateQuestion(ask(near[1], near[0], rng).text, None)
 
 
-def _reranking(split: str, seed: int, rng: Random) -> Iterator[rows.RankingQuery]:
+def _reranking(split: str, rng: Random) -> Iterator[rows.RankingQuery]:
     """A question and 20 others: one to four ask the same, up to eight look like it, the others are any."""
-    stream = _questions(split, seed, "toy-reranking")
+    stream = _questions(split, "toy-reranking")
     for kind, question in stream:
         query = ask(question, kind, rng)
         texts = {query.text: False}
@@ -249,7 +243,7 @@ def _vary_phrase(phrase: Phrase, rng: Random) -> Phrase:
     return (*phrase[:at], rng.choice(choices or [sense.id]), *phrase[at + 1 :])
 
 
-def _phrases(split: str, seed: int, rng: Random) -> Iterator[rows.PhrasePair]:
+def _phrases(split: str, rng: Random) -> Iterator[rows.PhrasePair]:
     """Yield pairs, the three relations in turn; independent pairs are near misses as often as not."""
     relations = ("equivalence", "entailment", "independent")
     seen: set[tuple[str, str]] = set()
@@ -267,7 +261,7 @@ def _phrases(split: str, seed: int, rng: Random) -> Iterator[rows.PhrasePair]:
             yield rows.PhrasePair(first, second, wanted, round(phrase_similarity(one, two), 2))
 
 
-def _words(split: str, seed: int, rng: Random) -> Iterator[rows.WordPair]:
+def _words(split: str, rng: Random) -> Iterator[rows.WordPair]:
     """Yield pairs of single words with gold of 0 to 10: one pair of each degree in turn, while any are left."""
     single = {sense.id: [word for word in sense.words if " " not in word] for sense in SENSES.values()}
     names = [name for name, words in single.items() if words and name[0] in "nva"]
@@ -302,9 +296,9 @@ def _parts(scene: Scene, sentence: Sentence) -> Iterator[tuple[Phrase, int, int]
         yield (scene.event, *phrase), spans["event"][0], end
 
 
-def _contexts(split: str, seed: int, rng: Random) -> Iterator[rows.PhraseInContext]:
+def _contexts(split: str, rng: Random) -> Iterator[rows.PhraseInContext]:
     """Yield three to five sentences, a place in them, and a phrase that is nearer to that place than to any other."""
-    stream = scenes(split, f"{seed} toy-contexts")
+    stream = scenes(split, "0 toy-contexts")
     while True:
         text, parts = "", []
         for scene in (next(stream) for _ in range(rng.choice((3, 4, 5)))):
@@ -323,6 +317,6 @@ def _contexts(split: str, seed: int, rng: Random) -> Iterator[rows.PhraseInConte
             yield rows.PhraseInContext(said, text, start, end, round(5 * best, 1))
 
 
-_MAKERS: dict[str, Callable[[str, int, Random], Iterator[Any]]] = dict(
+_MAKERS: dict[str, Callable[[str, Random], Iterator[Any]]] = dict(
     zip(NAMES, (_sentences, _sts, _nli, _nli_pairs, _phrases, _words, _duplicates, _reranking, _contexts), strict=True)
 )
