@@ -12,11 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 
-__all__ = [
-    "alignment", "average_precision", "bootstrap_interval", "cosine_similarity", "paired_bootstrap", "pearson",
-    "reciprocal_rank", "spearman", "uniformity", "williams_test",
-]  # fmt: skip
-
 CHUNK = 256  # rows of the distance matrix held at once by `uniformity`
 Statistic = Callable[..., float]
 

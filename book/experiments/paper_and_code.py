@@ -76,11 +76,11 @@ class Page:
 
 
 def definition(name: str) -> str:
-    """Return the source of a function or class by its dotted name, or the value of a constant."""
+    """Return the source of a module, function or class by its dotted name, or the value of a constant."""
     thing = locate(name)
     if thing is None:
         raise LookupError(f"{name} is not defined; book/paper-and-code.toml links to it")
-    if inspect.isfunction(thing) or inspect.isclass(thing):
+    if inspect.ismodule(thing) or inspect.isfunction(thing) or inspect.isclass(thing):
         return textwrap.dedent(inspect.getsource(thing))
     return f"{name.rsplit('.', 1)[1]} = {thing!r}"
 

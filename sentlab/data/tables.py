@@ -56,7 +56,9 @@ def from_file(
         >>> dev = sentlab.data.from_file("judged.tsv", "pairs", scale=(1, 7), split="dev")
     """
     path = Path(path).expanduser()
-    names = _names(kind, columns)
+    names = (columns,) if isinstance(columns, str) else tuple(columns or COLUMNS[kind])
+    if len(names) != len(COLUMNS[kind]):
+        raise ValueError(f"{kind} take {len(COLUMNS[kind])} columns, for {', '.join(COLUMNS[kind])}; got {names}")
     plain = path.with_suffix("") if path.suffix in PACKED else path
     if plain.suffix in SEPARATORS:
         separator = separator or SEPARATORS[plain.suffix]
@@ -78,15 +80,6 @@ def from_file(
         raise ValueError(f"{path}: expected .csv, .tsv, .jsonl or .parquet, or for texts .txt")
     read = _rows(items, kind, names, scale)
     return Corpus(plain.stem if name is None else name, split, tuple(read.rows), path.name, read.left_out)
-
-
-def _names(kind: str, columns: str | Sequence[str] | None) -> tuple[str, ...]:
-    if kind not in COLUMNS:
-        raise ValueError(f"kind must be {', '.join(COLUMNS)}; it is {kind!r}")
-    names = COLUMNS[kind] if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
-    if len(names) != len(COLUMNS[kind]):
-        raise ValueError(f"{kind} take {len(COLUMNS[kind])} columns, for {', '.join(COLUMNS[kind])}; got {names}")
-    return names
 
 
 def _rows(items: Items, kind: str, names: Sequence[str], scale: tuple[float, float]) -> Read[Any]:

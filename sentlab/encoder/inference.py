@@ -60,26 +60,19 @@ def token_budget(device: torch.device) -> int:
 
 
 def tokenized(encoder: Encoder, texts: list[str], **settings: Any) -> Any:
-    """Call the tokenizer of an encoder. Threads take turns: a call sets truncation for all callers, and then reads."""
-    with _TOKENIZING:
-        return encoder.tokenizer(texts, **settings)
+    """Call the tokenizer of an encoder, and warn of texts that are cut at a length that nobody has chosen."""
+    with _TOKENIZING:  # threads take turns: a call sets truncation for all callers, and then reads
+        batch = encoder.tokenizer(texts, **settings)
+    if encoder.max_length == encoder.assumed_length and any(encoding.overflowing for encoding in batch.encodings):
+        name = encoder.backbone.config.name_or_path
+        warnings.warn(f"texts are cut at max_length={encoder.max_length}, which {name} does not set", stacklevel=2)
+    return batch
 
 
 def padded(encoder: Encoder, texts: Iterable[str]) -> Any:
     """Return the tokenizer's batch, tensors (B, L), of texts that are cut to max_length and padded to the longest."""
     settings: dict[str, Any] = {"truncation": True, "max_length": encoder.max_length, "padding": True}
-    batch = tokenized(encoder, list(strings(texts)), **settings, return_special_tokens_mask=True, return_tensors="pt")
-    warn_if_cut(encoder, batch.encodings)
-    return batch
-
-
-def warn_if_cut(encoder: Encoder, encodings: list[Any]) -> None:
-    """Warn that texts are cut at a length that nobody has chosen; Python shows such a warning once a model."""
-    if encoder.max_length == encoder.assumed_length and any(encoding.overflowing for encoding in encodings):
-        name = encoder.backbone.config.name_or_path
-        warnings.warn(
-            f"texts are cut at max_length={encoder.max_length} tokens, which {name} does not set", stacklevel=2
-        )
+    return tokenized(encoder, list(strings(texts)), **settings, return_special_tokens_mask=True, return_tensors="pt")
 
 
 def token_batches(encodings: list[Any], start: int, budget: int, pad_id: int, device: torch.device) -> list[TokenBatch]:
@@ -114,7 +107,6 @@ def computed(
         for start in range(0, len(texts), TEXTS_PER_CHUNK):
             chunk = texts[start : start + TEXTS_PER_CHUNK]
             encodings = tokenized(encoder, chunk, **settings, return_attention_mask=False).encodings
-            warn_if_cut(encoder, encodings)
             batches = token_batches(encodings, start, budget, encoder.tokenizer.pad_token_id, encoder.device)
             results = in_threads(compute, batches, encoder.device)
             for batch, result in zip(batches, results, strict=True):

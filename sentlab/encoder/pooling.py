@@ -35,38 +35,13 @@ def masked_max(tokens: Tensor, mask: Tensor) -> Tensor:
     return highest.masked_fill(padding.all(dim=1), 0.0)
 
 
-def cls(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """Take the first token of the last layer: [CLS], or <s> in the RoBERTa family."""
-    return hidden_states[-1][:, 0]
-
-
-def mean(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """Take the mean of the last layer's tokens."""
-    return masked_mean(hidden_states[-1], mask)
-
-
-def max(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """Take the maximum of the last layer's tokens, one dimension at a time."""
-    return masked_max(hidden_states[-1], mask)
-
-
-def last2(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """Take the mean of the tokens of the last two layers."""
-    return masked_mean((hidden_states[-2] + hidden_states[-1]) / 2, mask)
-
-
-def first_last(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """Take the mean of the tokens of the first and the last layer.
-
-    The first LAYER, `hidden_states[1]`, as BERT-whitening and SimCSE describe it ("first-last avg."). Code that takes
-    `hidden_states[0]` averages the embedding output instead: that is `embedding_last`, with other scores.
-    """
-    return masked_mean((hidden_states[1] + hidden_states[-1]) / 2, mask)
-
-
-def embedding_last(hidden_states: HiddenStates, mask: Tensor) -> Tensor:
-    """Take the mean of the tokens of the embedding output and the last layer: what released code calls "first-last"."""
-    return masked_mean((hidden_states[0] + hidden_states[-1]) / 2, mask)
-
-
-POOLINGS: dict[str, Pooling] = {each.__name__: each for each in (cls, mean, max, last2, first_last, embedding_last)}
+POOLINGS: dict[str, Pooling] = {
+    "cls": lambda states, mask: states[-1][:, 0],  # [CLS], or <s> in the RoBERTa family
+    "mean": lambda states, mask: masked_mean(states[-1], mask),
+    "max": lambda states, mask: masked_max(states[-1], mask),
+    "last2": lambda states, mask: masked_mean((states[-2] + states[-1]) / 2, mask),
+    # The first LAYER, states[1], as BERT-whitening and SimCSE describe it ("first-last avg."). Released code averages
+    # the embedding output, states[0], with the last layer and calls it the same. Its scores differ.
+    "first_last": lambda states, mask: masked_mean((states[1] + states[-1]) / 2, mask),
+    "embedding_last": lambda states, mask: masked_mean((states[0] + states[-1]) / 2, mask),
+}

@@ -14,6 +14,7 @@ import pandas as pd
 from sentlab import data, metrics
 from sentlab.data.rows import POSITIVE, Corpus, PhrasePair, ScoredPair, WordPair, WordPairInContext, check_rows
 from sentlab.encoder import Encoder
+from sentlab.encoder.inference import distinct
 
 Rows = str | Corpus[Any] | Iterable[Any]  # the name of a corpus, a corpus, or plain rows
 Aggregation = Literal["all", "mean", "wmean"]
@@ -243,14 +244,13 @@ def gold_of(corpus: Corpus[Any]) -> tuple[np.ndarray | None, Correlation | None]
 
 def encode_groups(encoder: TextEncoder, *groups: Sequence[str], progress: bool | None = None) -> list[np.ndarray]:
     """Encode each group of n texts to vectors (n, D), with one call of `encode` for the distinct texts of all."""
-    place: dict[str, int] = {}  # of a text among the distinct ones
-    places = [np.array([place.setdefault(text, len(place)) for text in group], np.int64) for group in groups]
+    texts, places = distinct(chain.from_iterable(groups))
     # only our own encoder is known to have the arguments; float32, so that scores are the same on all devices
     options = {"progress": progress, "precision": "float32"} if isinstance(encoder, Encoder) else {}
-    vectors = metrics.as_array(encoder.encode(list(place), **options))
-    if vectors.ndim != 2 or len(vectors) != len(place):
-        raise ValueError(f"encode() was given {len(place)} texts and returned an array of shape {vectors.shape}")
-    return [vectors[group] for group in places]
+    vectors = metrics.as_array(encoder.encode(texts, **options))
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise ValueError(f"encode() was given {len(texts)} texts and returned an array of shape {vectors.shape}")
+    return [vectors[group] for group in np.split(places, np.cumsum([len(group) for group in groups])[:-1])]
 
 
 def encode_pairs(

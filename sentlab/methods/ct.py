@@ -31,6 +31,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.inference import distinct
 from sentlab.training.losses import encode_in_parts
 
 
@@ -88,8 +89,7 @@ class ContrastiveTension(nn.Module):
             `input_ids` and `attention_mask`, (B, L), and `negatives`, row numbers (B, K), on the encoder's device.
         """
         batch = self.encoder.tokenize(rows)
-        numbers: dict[str, int] = {}
-        number = torch.tensor([numbers.setdefault(row, len(numbers)) for row in rows])
+        number = torch.from_numpy(distinct(rows)[1])  # equal rows have the same
         same = number.unsqueeze(0) == number.unsqueeze(1)  # (B, B)
         others = int((~same).sum(1).min())
         if others < self.negatives:

@@ -14,8 +14,8 @@ Differs from the paper:
     takes tokens. `sentlab.text.words.word_boundaries` defines what counts as a word, in training and in search.
   - It does not say whether [CLS] and [SEP] count. Here no span and no query holds them.
   - `in_batch=True` is ours: the best spans of all other passages of the batch are negatives as well.
-  - `StartEnd` stands in for DensePhrases, which is trained on questions and their answers. Here it trains on SLICE's
-    rows by SLICE's loss, so the two differ only in a span's vector.
+  - The book's `StartEnd` stands in for DensePhrases, which is trained on questions and their answers. It trains on
+    SLICE's rows by SLICE's loss, so the two differ only in a span's vector.
 
 Differs from the released code:
   - None was released.

@@ -11,7 +11,6 @@ groups and subordinate clauses, all equally important.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -78,9 +77,11 @@ def rake_phrases(sentence: str) -> list[Phrase]:
 @lru_cache(maxsize=2**16)
 def _ranked(sentence: str) -> tuple[Phrase, ...]:
     """All phrases of a sentence, cached because training reads every sentence once an epoch."""
+    from rake_nltk import Rake  # late, because its imports take a second and draw random numbers
+
     matches = list(PHRASE_TOKEN.finditer(sentence))
     words = [m["word"].lower().replace("’", "'") if m["word"] else _BREAK for m in matches]
-    rake = _rake()(
+    rake = Rake(
         stopwords=STOPWORDS,
         punctuations={_BREAK},
         sentence_tokenizer=lambda text: [text],  # the full stop ends a phrase anyhow
@@ -96,23 +97,6 @@ def _ranked(sentence: str) -> tuple[Phrase, ...]:
             start, end = matches[places[0]].start(), matches[places[-1]].end()
             phrases.append(Phrase(sentence[start:end], start, end, score[" ".join(words[i] for i in places)]))
     return tuple(sorted(phrases, key=lambda phrase: (-phrase.score, phrase.start)))
-
-
-@cache
-def _rake() -> Any:
-    """rake-nltk's class, imported late because its imports take a second and draw random numbers."""
-    from rake_nltk import Rake
-
-    class LinearRake(Rake):
-        """Counts a word's degree directly: rake-nltk goes through all pairs of words of a phrase for it."""
-
-        def _build_word_co_occurance_graph(self, phrase_list: Any) -> None:
-            self.degree: Counter[str] = Counter()
-            for phrase in phrase_list:
-                for word in phrase:
-                    self.degree[word] += len(phrase)
-
-    return LinearRake
 
 
 def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: Tagger | None = None) -> list[Phrase]:

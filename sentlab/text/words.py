@@ -72,12 +72,7 @@ def token_starts(text: str, offsets: np.ndarray) -> np.ndarray:
 
     Some tokenizers count the space before a word to its first token. A token of white space alone gets what follows it.
     """
-    starts = offsets[:, 0].copy()
-    for token, place in enumerate(starts.tolist()):
-        while place < len(text) and text[place].isspace():
-            place += 1
-        starts[token] = place
-    return starts
+    return np.array([tight(text, start, len(text))[0] for start in offsets[:, 0].tolist()], np.int64)
 
 
 def word_places(text: str) -> np.ndarray:

@@ -128,12 +128,8 @@ def fit(
         history.kept_step = run.step
     elif run.best:
         method.load_state_dict(run.best)
-    about = {
-        "data": str(getattr(rows, "name", type(rows).__name__)),
-        "dev": history.dev,
-        "kept_step": history.kept_step,
-    }
-    method.encoder.trainings.append(history.settings | about)
+    about = {"data": str(getattr(rows, "name", type(rows).__name__)), "dev": history.dev}
+    method.encoder.trainings.append(history.settings | about | {"kept_step": history.kept_step})
     if run.folder is not None and run.accelerator.is_main_process:
         history.save(run.folder / "history.json")
     method.eval()

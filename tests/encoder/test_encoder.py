@@ -106,7 +106,7 @@ def test_a_cut_warns_if_nobody_chose_the_length(small_encoder_folder: Path, tmp_
     for call in (encoder.encode, encoder.encode_tokens, encoder.tokenize):
         assert not caught(lambda call=call: call(["dog " * 62]))  # type: ignore[misc]
         warned = caught(lambda call=call: [call([LONG, LONG]) for _ in range(3)])  # type: ignore[misc]
-        assert [str(w.message).split(",")[0] for w in warned] == ["texts are cut at max_length=64 tokens"]
+        assert [str(w.message).split(",")[0] for w in warned] == ["texts are cut at max_length=64"]
     encoder.save(tmp_path / "saved")
     encoder.max_length = 80
     chosen = Encoder.from_pretrained(small_encoder_folder, max_length=64, device="cpu")
