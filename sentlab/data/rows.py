@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from numbers import Real
 from typing import Any, Generic, TypeVar
@@ -124,9 +124,6 @@ class Corpus(Sequence[Row], Generic[Row]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.rows[index]
-
-    def __iter__(self) -> Iterator[Row]:
-        return iter(self.rows)
 
     def __repr__(self) -> str:
         left = "".join(f", {n} left out ({why})" for why, n in self.left_out.items())

@@ -48,9 +48,6 @@ def from_file(
         quotes: double quotes stand around fields that hold separators or line breaks. False: a quote is plain text.
         name, split: of the corpus; None: the name of the file.
 
-    Raises:
-        ValueError: another format, or rows that are not of this kind; names the file, the line or row, and the column.
-
     Example:
         >>> corpus = sentlab.data.from_file("reviews.csv", columns="review")
         >>> dev = sentlab.data.from_file("judged.tsv", "pairs", scale=(1, 7), split="dev")

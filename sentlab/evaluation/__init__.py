@@ -9,10 +9,9 @@ The kind of a row decides the evaluation, here and nowhere else:
 | DuplicateQuestion | `evaluate_retrieval` | mean average precision | average precision x 100 of each query |
 | RankingQuery | `evaluate_reranking` | mean average precision | average precision x 100 of each query |
 
-Words and phrases are encoded alone and without training, as in Universal (section 4 and Table 2). It scores SimLex-999
-(Hill et al. 2015), the two halves of WS-353 (Agirre et al. 2009), MEN (Bruni et al. 2012) and SCWS (Huang et al. 2012)
-without its contexts. It leaves open what a word without a vector gets. Here a zero vector has the cosine 0 and stays in
-the correlation, and [UNK] is a token like any other.
+Words and phrases are encoded alone and without training, as in Universal (section 4 and Table 2), and SCWS without its
+contexts. The paper leaves open what a word without a vector gets. Here a zero vector has the cosine 0 and stays in the
+correlation, and [UNK] is a token like any other.
 """
 
 # ruff: noqa: I001  the names of sts are on two lines

@@ -120,8 +120,6 @@ def evaluate_sts(
     """
     if aggregation not in ("all", "mean", "wmean"):
         raise ValueError(f"aggregation must be all, mean or wmean; it is {aggregation!r}")
-    if correlation not in CORRELATIONS:
-        raise ValueError(f"correlation must be {' or '.join(CORRELATIONS)}; it is {correlation!r}")
     correlate = CORRELATIONS[correlation]
     corpora = _several(data.STS_TASKS if tasks is None else tasks, folder)
     scores, subsets = {}, {}

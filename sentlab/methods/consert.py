@@ -131,8 +131,7 @@ class ConSERT(nn.Module):
         u, v = (self._vectors(view, batch["input_ids"], batch["attention_mask"]) for view in self.views)  # (B, D) each
         return {"contrastive": nt_xent(own_first(u), own_first(v), self.temperature)}
 
-    def after_step(self) -> None:
-        """Change nothing between steps."""
+    def after_step(self) -> None: ...  # nothing changes between steps
 
     def _vectors(self, view: str, ids: Tensor, mask: Tensor) -> Tensor:
         """A view of each sentence, encoded in parts: (B, L), (B, L) -> (B, D)."""

@@ -104,5 +104,4 @@ class ContrastiveTension(nn.Module):
         second, _ = encode_in_parts(self.encoder, *tokens)  # (B, D)
         return {"contrastive": tension_loss(first, second, batch["negatives"])}
 
-    def after_step(self) -> None:
-        """Change nothing between steps."""
+    def after_step(self) -> None: ...  # nothing changes between steps

@@ -29,8 +29,6 @@ class MaskedLM(nn.Module):
 
     def __init__(self, encoder: Encoder):
         super().__init__()
-        if encoder.lm_head is None:
-            raise ValueError("this encoder's checkpoint has no masked-LM head: choose one that has it")
         self.encoder = encoder
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
@@ -42,8 +40,7 @@ class MaskedLM(nn.Module):
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return `mlm`, in nats per masked token."""
         _, hidden = encode_in_parts(self.encoder, batch["corrupted_ids"], batch["attention_mask"])
-        assert self.encoder.lm_head is not None
+        assert self.encoder.lm_head is not None, "this encoder's checkpoint has no masked-LM head"
         return {"mlm": masked_lm_loss(self.encoder.lm_head, hidden, batch["input_ids"], batch["chosen"])}
 
-    def after_step(self) -> None:
-        """Change nothing between steps."""
+    def after_step(self) -> None: ...  # nothing changes between steps

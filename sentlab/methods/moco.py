@@ -84,8 +84,6 @@ class MoCo(nn.Module):
         view: View | None = None,
     ):
         super().__init__()
-        if queue_size < 1:
-            raise ValueError(f"queue_size must be at least 1; it is {queue_size}")
         self.encoder, self.momentum, self.temperature, self.view = encoder, momentum, temperature, view
         self.pooling = encoder.pooling  # of training; the encoder's own may be changed for use
         self.head = cls_head(encoder)

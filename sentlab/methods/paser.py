@@ -191,8 +191,7 @@ class PaSeR(nn.Module):
         assert self.encoder.lm_head is not None
         return self.encoder.lm_head
 
-    def after_step(self) -> None:
-        """Change nothing between steps."""
+    def after_step(self) -> None: ...  # nothing changes between steps
 
     def reconstruct(
         self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None, *, beams: int = 1
@@ -430,5 +429,4 @@ class SupervisedPaSeR(nn.Module):
             "generative": self.alpha * self.generative.loss(premises)["generative"],
         }
 
-    def after_step(self) -> None:
-        """Change nothing between steps."""
+    def after_step(self) -> None: ...  # nothing changes between steps

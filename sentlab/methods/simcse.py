@@ -87,8 +87,7 @@ class SimCSE(nn.Module):
             losses["mlm"] = self.mlm * masked_lm_loss(self.encoder.lm_head, hidden, ids, batch["chosen"].flatten(0, 1))
         return losses
 
-    def after_step(self) -> None:
-        """Change nothing between steps."""
+    def after_step(self) -> None: ...  # nothing changes between steps
 
 
 def tokenize_triples(encoder: Encoder, rows: Sequence[Triple]) -> dict[str, Tensor]:

@@ -201,5 +201,4 @@ class SLICE(nn.Module):
         """Compare as `best_span_similarities` does. A subclass may read a passage otherwise."""
         return best_span_similarities(queries, tokens, units, self.min_size, self.max_size)
 
-    def after_step(self) -> None:
-        """Change nothing between steps."""
+    def after_step(self) -> None: ...  # nothing changes between steps

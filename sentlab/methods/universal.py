@@ -133,8 +133,6 @@ class Universal(nn.Module):
         self.negatives = Negatives(paraphrases, negatives) if "pi" in tasks else None
         none = torch.zeros(0, encoder.backbone.config.hidden_size)
         width = losses.pair_features(none, none, pair_features).shape[1]
-        if unknown := set(tasks) - set(LABELS):
-            raise ValueError(f"unknown tasks {sorted(unknown)}; choose from {', '.join(LABELS)}")
         self.heads = nn.ModuleDict({task: nn.Linear(width, len(LABELS[task]), bias=False) for task in tasks})
         self.to(encoder.device)
 
@@ -172,5 +170,4 @@ class Universal(nn.Module):
         features = losses.pair_features(vectors[batch["first"]], vectors[batch["second"]], self.pair_features)  # (P, F)
         return {task: F.cross_entropy(self.heads[task](features).float(), batch["labels"])}
 
-    def after_step(self) -> None:
-        """Change nothing between steps."""
+    def after_step(self) -> None: ...  # nothing changes between steps

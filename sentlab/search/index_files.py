@@ -22,7 +22,7 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -243,12 +243,23 @@ def rounded_inverses(vectors: np.ndarray, first_words: np.ndarray, max_size: int
     return rounded, scale
 
 
-def copy_index(parts: Sequence[tuple[Path, Manifest]], target: Path) -> None:
+def copy_index(
+    parts: Sequence[tuple[Path, Manifest]], target: Path, copy: Callable[[str, str], object] = shutil.copy2
+) -> None:
     """Copy one index, or several that are alike, to a folder that is empty or not there, whole or not at all."""
     with replacing(target) as new:
         new.mkdir()
         for folder, manifest in parts:
             for extent in manifest.segments:
-                shutil.copytree(folder / extent.name, new / extent.name)
+                Segment(folder, extent, manifest)  # refuses one whose files are not all there
+                shutil.copytree(folder / extent.name, new / extent.name, copy_function=copy)
         segments = tuple(extent for _, manifest in parts for extent in manifest.segments)
         replace(parts[0][1], segments=segments).write(new)
+
+
+def link(source: str, target: str) -> None:
+    """Give a file a second name, or copy it."""
+    try:
+        os.link(source, target)
+    except OSError:  # on another disk, or on one that has no hard links
+        shutil.copy2(source, target)

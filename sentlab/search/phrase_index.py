@@ -207,17 +207,15 @@ class PhraseIndex:
     def merge(folders: Iterable[str | Path], out: str | Path) -> None:
         """Make one index of several saved ones, such as processes or machines have made of a part of the texts each.
 
-        Texts are numbered in the order of the folders. `out` is a new folder or an empty one, and holds copies of their
-        files. After a kill it is whole or not there.
+        Texts are numbered in the order of the folders. `out`, a new folder or an empty one, shares the files of
+        segments with the old ones by hard links, or has copies on another disk. After a kill it is whole or not there.
         """
         places = [Path(folder).expanduser().resolve() for folder in folders]
         parts = [(folder, Manifest.read(folder)) for folder in places]
         if len({replace(manifest, segments=()) for _, manifest in parts}) != 1:
             raise ValueError("indexes to merge must share encoder, sizes and dtype, and there must be one")
-        segments = [Segment(folder, extent, manifest) for folder, manifest in parts for extent in manifest.segments]
-        if len({segment.extent.name for segment in segments}) < len(segments):
-            raise ValueError("two of the indexes to merge hold the same texts")
-        files.copy_index(parts, Path(out).expanduser().resolve())
+        # a file of a segment never changes, so two indexes can share it
+        files.copy_index(parts, Path(out).expanduser().resolve(), files.link)
 
     def save(self, folder: str | Path) -> None:
         """Keep the index in a new or empty folder; what is added later is written there."""

@@ -44,8 +44,6 @@ def best_in(
         barred: of each query.
         starts: places where the spans of each query may begin. None: anywhere.
     """
-    if k < 1:
-        raise ValueError(f"k must be at least 1, it is {k}")
     shortlist = _Shortlist(queries, barred, k, min_size, max_size)
     for segment in segments:
         if starts is None:

@@ -132,8 +132,7 @@ def info_nce(anchors: Tensor, candidates: Tensor, temperature: float) -> Tensor:
         similarity of SimCSE, Eqs. 1 and 5.
 
     Example:
-        >>> found, missed = torch.eye(3), torch.eye(3).roll(1, dims=0)  # each candidate is at its place, or at the next
-        >>> info_nce(torch.eye(3), found, 0.05) < info_nce(torch.eye(3), missed, 0.05)
+        >>> info_nce(torch.eye(3), torch.eye(3), 0.05) < 1e-6  # each candidate is at its place
         tensor(True)
     """
     with torch.autocast(anchors.device.type, enabled=False):  # it would multiply the matrices in bfloat16
