@@ -132,9 +132,12 @@ def json_records(*paths: str | Path, names: Sequence[str]) -> Items:
 
 
 def lines_together(*paths: str | Path) -> Items:
-    """Yield the lines of files that go line by line together; a ValueError where one has more lines than another."""
-    together = enumerate(zip(*map(lines_of, paths), strict=True), 1)
-    return ((values, f"{paths[-1]}:{n}") for n, values in together)
+    """Yield the lines of files that go line by line together."""
+    columns = [list(lines_of(path)) for path in paths]
+    if len({len(column) for column in columns}) > 1:
+        counts = ", ".join(str(len(column)) for column in columns)
+        raise ValueError(f"{', '.join(map(str, paths))} have {counts} lines, not as many")
+    return ((values, f"{paths[-1]}:{n}") for n, values in enumerate(zip(*columns, strict=True), 1))
 
 
 def number(text: Any, low: float, high: float) -> float:
