@@ -268,8 +268,8 @@ def lexical_relations(split: str, folder: Folder) -> Corpus[PhrasePair]:
     """
     with lzma.open(ASSETS / "lexical-relations" / "pairs.json.xz", "rt", encoding="utf-8") as file:
         frozen = json.load(file)
-    pairs = ((pair, relation) for relation, few in frozen["pairs"].items() for pair in few)
-    rows = tuple(PhrasePair(*pair, relation, math.nan) for pair, relation in pairs)
+    pairs = ((a, b, relation) for relation, few in frozen["pairs"].items() for a, b in few)
+    rows = tuple(PhrasePair(*pair, math.nan) for pair in pairs)
     return Corpus("lexical-relations", split, rows, frozen["source"], frozen["left_out"])
 
 

@@ -103,12 +103,9 @@ def dropout(record: DropoutRecord) -> DropoutRecord:
                 noisy = [UnderDropout(encoder, p, seed=seed) for seed in settings.seeds]
                 averages = [evaluate_sts(one, corpus, progress=False).average for one in noisy]
                 scores.setdefault(pooling, {})[str(p)] = [round(average, 3) for average in averages]
-        measured[name] = {"scores": scores}
-        if encoder.lm_head is not None:
-            measured[name] = {
-                "masked_lm": [masked_lm(encoder, texts, seed) for seed in settings.seeds],
-                "scores": scores,
-            }
+        seeds = settings.seeds if encoder.lm_head is not None else []
+        losses = [masked_lm(encoder, texts, seed) for seed in seeds]
+        measured[name] = ({"masked_lm": losses} if losses else {}) | {"scores": scores}
     return record.finish({"encoders": measured}, notes, began)
 
 

@@ -255,9 +255,8 @@ def perform(
     encoder: Any = load(settings.encoder.model_dump(exclude_unset=True))
     fingerprint, dim = weights_fingerprint(encoder), encoder.dim
     devs = [notes.load(name, "dev") for name in settings.devs]
-    measured = partial(
-        measure, devs=devs, tests=[notes.load(name, "test") for name in settings.test], settings=settings
-    )
+    tests = [notes.load(name, "test") for name in settings.test]
+    measured = partial(measure, devs=devs, tests=tests, settings=settings)
     poolings = list(dict.fromkeys([encoder.pooling, *settings.poolings]))
     decide = settings.model_dump(include={"encoder", "dev", "test", "setups", "heads", "threads"})
     key = json.dumps([fingerprint, poolings, decide])
