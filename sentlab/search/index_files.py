@@ -210,9 +210,11 @@ def write_segment(
     first_words, begins = (np.cumsum([0, *numbers], dtype=np.int64) for numbers in (counts, map(len, raw)))
     vectors = np.fromfile(place / "vectors", manifest.dtype).reshape(-1, manifest.dim)
     inverses, scale = rounded_inverses(vectors, first_words, manifest.max_size)
-    arrays = {"kinds": kinds, "words": first_words, "bytes": begins, "texts": b"".join(raw), "lengths": inverses}
-    for name, content in arrays.items():
-        (place / name).write_bytes(content)
+    arrays = {"words": first_words, "bytes": begins, "lengths": inverses}
+    for name, array in arrays.items():
+        (place / name).write_bytes(array.tobytes())
+    (place / "kinds").write_bytes(kinds)
+    (place / "texts").write_bytes(b"".join(raw))
     for path in (*place.iterdir(), place, folder):
         to_disk(path)
     checksums = {name: checksum(place / name) for name in FILES}

@@ -95,15 +95,15 @@ class _Shortlist:
     def read(self, segment: Segment) -> None:
         """Run the quick pass over all words of a segment."""
         min_size, max_size = self.sizes
-        reach, queries = CHUNK + max_size - 1, self.queries / segment.scale
+        reach, queries = CHUNK + max_size - 1, self.queries[self.order] / segment.scale
         # new memory for each chunk would take longer than the work on it; what is behind the last word counts as 0
-        vectors, kinds = torch.zeros(reach, queries.shape[1]), torch.zeros(reach, dtype=torch.uint8)
+        vectors = torch.zeros(reach, queries.shape[1])
         products, memory = torch.empty(min(QUERIES, len(queries)) * reach), torch.empty(max_size, CHUNK)
         for begin in range(0, len(segment.vectors), CHUNK):
             chunk = segment.vectors[begin : begin + reach]
             count = min(CHUNK, len(segment.vectors) - begin)
             vectors[: len(chunk)] = torch.from_numpy(chunk)
-            kinds[: len(chunk)] = torch.from_numpy(segment.kinds[begin : begin + reach])
+            kinds = segment.kinds[begin : begin + reach]
             inverses = memory[:, :count].copy_(torch.from_numpy(segment.inverses[:max_size, begin : begin + count]))
             unsure = inverses[min_size - 1 :].sum(0).isnan()  # a sum with NaN is NaN
             if any_unsure := bool(unsure.any()):
@@ -112,16 +112,18 @@ class _Shortlist:
             for row in range(0, len(queries), QUERIES):
                 some, tokens = self.order[row : row + QUERIES], vectors[: count + max_size - 1]
                 dots = products[: len(some) * len(tokens)].view(len(some), len(tokens))
-                torch.mm(queries[some], tokens.T, out=dots)
+                torch.mm(queries[row : row + QUERIES], tokens.T, out=dots)
                 for (first, last), group in groupby(some, self.barred.__getitem__):
                     numbers, allowed = [*group], inverses.contiguous()
                     if last:
-                        allowed = inverses * ((kinds[: len(tokens)] & last) == 0).float().unfold(0, count, 1)
+                        ends = torch.zeros(len(tokens))
+                        ends[: len(kinds)] = torch.from_numpy((kinds & last) == 0)
+                        allowed = inverses * ends.unfold(0, count, 1)
                     best = torch.empty(len(numbers), count)
                     _compiled()(dots[: len(numbers)].numpy(), allowed.numpy(), min_size, best.numpy())
                     dots = dots[len(numbers) :]
                     if first:
-                        best *= (kinds[:count] & first) == 0
+                        best *= torch.from_numpy((kinds[:count] & first) == 0)
                     if any_unsure:
                         best.masked_fill_(unsure, torch.nan)
                     for number, cosines in zip(numbers, best.numpy(), strict=True):
@@ -148,8 +150,8 @@ class _Shortlist:
             known = values[~np.isnan(values)]
             if len(known) >= self.kept:
                 self.least[query] = float(np.partition(known, -self.kept)[-self.kept])
-            near = ~(values < self.least[query] - SLACK)
-            self.offered[query] = values[near], kept[near]
+            still = ~(values < self.least[query] - SLACK)
+            self.offered[query] = values[still], kept[still]
 
     def places(self, query: int) -> np.ndarray | None:
         """Find where the best spans of a query can begin, rising; None: anywhere, as the quick pass could not tell."""
