@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from experiments.compared import RowSettings, TestSettings, encoders_of, score, trained_rows
 from experiments.records import Notes, Number, Record, Typed
-from experiments.significance import Drawn, estimate, holm, resample
+from experiments.significance import Drawn, benjamini_hochberg, estimate, resample
 
 
 class LeaderboardSettings(Typed):
@@ -44,7 +44,7 @@ class LeaderboardSettings(Typed):
 class Apart(Typed):
     """How much one row is above another, with the 95% interval and p; None where one seed cannot say.
 
-    Holm's method adjusts p for all pairs of a column.
+    The method of Benjamini and Hochberg adjusts p for all pairs of a column.
     """
 
     value: Number
@@ -112,14 +112,14 @@ def leaderboard(record: LeaderboardRecord) -> LeaderboardRecord:
 def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> BoardColumn:
     """Compute the mean, spread and interval of each row of one `resample`, and compare every two rows.
 
-    Holm's method adjusts the p-values of a column for all pairs of rows, since the scores themselves say which row is
-    the best one; rows `beside` are no candidates. With R resamples and n pairs no p is below 2n / (R + 1).
+    The method of Benjamini and Hochberg adjusts the p-values of a column for all pairs of rows, since the scores
+    themselves say which row is the best one. Rows `beside` are no candidates.
     """
     best = max((row for row in drawn if row not in beside), key=lambda row: drawn[row].seeds.mean())
     pairs = list(combinations(drawn, 2))
     estimates = [estimate(drawn[row], drawn[other]) for row, other in pairs]
     differences: dict[str, dict[str, Apart]] = {row: {} for row in drawn}
-    for (row, other), apart, p in zip(pairs, estimates, holm([one.p for one in estimates]), strict=True):
+    for (row, other), apart, p in zip(pairs, estimates, benjamini_hochberg([one.p for one in estimates]), strict=True):
         value, low, high = apart.rounded()
         differences[row][other] = Apart(value=value, low=low, high=high, p=None if p is None else round(p, 5))
     column = BoardColumn(rows={}, best=best, differences=differences)

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -78,15 +77,12 @@ def front() -> dict[str, str]:
     claims = records.get("scorecard/claims").results.claims
     tested = {claim.text: claim.found["tiny"] for claim in claims if "tiny" in claim.found}
     controls = [claim for claim in claims if claim.where.startswith("control")]
-    held = Counter(claim.paper for claim in controls if claim.verdict("tiny") == "holds")
     tests = records.get("leaderboard/sentences").results.columns["STS"]
     texts = records.get("leaderboard/texts").results.columns["STS"]
     gain = tested["PaSeR beats the raw mean"]
     return {
         "claims": str(len(claims) - len(controls)),
         "controls": str(len(controls)),
-        "controls_held": str(held.total()),
-        "controls_held_by_paper": ", ".join(f"{number} of {paper}'s" for paper, number in held.most_common()),
         "paser": f"{tests.rows['PaSeR'].score:.1f}",
         "paser_gain": f"{gain.difference:.1f}",
         "paser_gain_interval": f"{gain.low:.1f} to {gain.high:.1f}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,15 @@ from sentlab.plots import *  # noqa: F403  a chapter needs one name for all pict
 from sentlab.plots.style import GREY, PALETTE, Picture, canvas
 
 from experiments.leaderboard import BoardColumn
-from experiments.scorecard import NOT_RUN, SIGNIFICANT, UNTESTED, ClaimResult
+from experiments.scorecard import NOT_RUN, SIGNIFICANT, UNTESTED, VERDICTS, ClaimResult
 
 LOOKS: Any = [{"color": colour, "marker": marker} for colour, marker in zip(PALETTE, "o^sDv", strict=False)]
 BELOW: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}  # a legend below the panels
 COLOURED = 4  # topics, the first ones
 # the colours of the verdicts of a scorecard, with a contrast of 4.5 to white, also when the dark page inverts them
-VERDICTS = {"holds": "#00704d", "undecided": "#8a6d00", "fails": "#b8431c", NOT_RUN: "#a3a3a3", UNTESTED: "#ffffff"}
+COLOURS = dict(
+    zip(VERDICTS, ("#00704d", "#2b6cb0", "#5a5a5a", "#8a6d00", "#b8431c", "#ffffff", "#a3a3a3"), strict=True)
+)
 
 
 def leaderboard(columns: Mapping[str, BoardColumn], score: str, beside: Sequence[str] = ()) -> Picture:
@@ -52,31 +54,109 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
     """Draw one claim per row: the effect here with its 95% interval, in the colour of its verdict, and the paper's.
 
     Args:
-        claims: in the order of the rows. Those without a difference on this encoder are left out.
+        claims: they are grouped by verdict, the largest effect first. Those without a difference here are left out.
         encoder: such as `tiny`.
     """
     tested = [(claim, claim.found[encoder]) for claim in claims if encoder in claim.found]
     rows = [(claim, effect) for claim, effect in tested if effect.difference is not None]
+    rows.sort(key=lambda row: (VERDICTS.index(row[1].verdict), -row[1].difference))
     with canvas(1, 5.6, 1.3 + 0.56 * len(rows)) as (figure, (axes,)):
         beside = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 10}
         for place, (claim, effect) in enumerate(rows):
-            colour = VERDICTS[effect.verdict]
+            colour = GREY if effect.verdict == UNTESTED else COLOURS[effect.verdict]
             axes.text(0, place - 0.42, claim.text, bbox={"color": "white", "pad": 0.5}, zorder=1.5, **beside)
             if effect.low is not None:
                 axes.plot([effect.low, effect.high], [place] * 2, color=colour, lw=2, zorder=2)
-            axes.scatter(effect.difference, place, s=38, color=colour, zorder=3)
+            face = "white" if effect.verdict == UNTESTED else colour
+            axes.scatter(effect.difference, place, s=38, color=face, ec=colour, zorder=3)
             if claim.printed is not None:
                 axes.scatter(claim.printed, place, s=44, marker="D", color="white", ec=GREY, zorder=2)
         axes.axvline(0, color=GREY, lw=1, zorder=1)
         axes.set(xlabel="difference of the scores × 100, 95% interval", ylim=(len(rows) - 0.6, -0.75), yticks=[])
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x", alpha=0.3)
-        verdicts = dict.fromkeys(effect.verdict for _, effect in rows)
-        marks = [Line2D([], [], color=VERDICTS[verdict], marker="o", lw=2, label=verdict) for verdict in verdicts]
+        marks = _legend(effect.verdict for _, effect in rows)
         if any(claim.printed is not None for claim, _ in rows):
             marks.append(Line2D([], [], color="white", marker="D", mec=GREY, ls="", label="in the paper"))
-        axes.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
+        axes.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return figure
+
+
+def effects_beside(claims: Sequence[ClaimResult], encoder: str) -> Picture:
+    """Draw each claim as a point: its effect in the paper, and ours with its 95% interval. On the line both are equal.
+
+    Both axes are linear up to 1 and logarithmic beyond, because the papers' effects go from 0.1 to 50 points.
+
+    Args:
+        claims: those that were not tested on the encoder, or without an effect in the paper, are left out.
+        encoder: such as `tiny`.
+    """
+    tested = [(claim, claim.found.get(encoder)) for claim in claims if claim.printed is not None]
+    rows = [(claim, effect) for claim, effect in tested if effect and effect.low is not None]
+    rows = [(claim, effect) for claim, effect in rows if effect.verdict != UNTESTED]
+    ends = (-20, 60)
+    with canvas(1, 5.6, 5.0) as (figure, (axes,)):
+        for claim, effect in rows:
+            colour = COLOURS[effect.verdict]
+            axes.plot([claim.printed] * 2, [effect.low, effect.high], color=colour, lw=1, alpha=0.45, zorder=2)
+            axes.scatter(claim.printed, effect.difference, s=30, color=colour, ec="white", lw=0.5, zorder=3)
+        axes.set_xscale("symlog", linthresh=1)
+        axes.set_yscale("symlog", linthresh=1)
+        ticks = [-10, -3, -1, 0, 1, 3, 10, 30]
+        axes.set_xticks(ticks[2:], map(str, ticks[2:]))
+        axes.set_yticks(ticks, map(str, ticks))
+        axes.minorticks_off()
+        axes.plot(ends, ends, color=GREY, lw=1, ls="--", zorder=1)
+        axes.axhline(0, color=GREY, lw=1, zorder=1)
+        axes.set(
+            xlim=(-0.4, 60), ylim=ends, xlabel="effect in the paper × 100", ylabel=f"effect here, on {encoder}, × 100"
+        )
+        axes.annotate("as large as\nin the paper", (4, 4), (0, 30), textcoords="offset points", color=GREY, ha="center")
+        axes.grid(alpha=0.3)
+        axes.legend(
+            handles=_legend(effect.verdict for _, effect in rows), loc="lower left", bbox_to_anchor=(0, 1), ncols=3
+        )
+    return figure
+
+
+def gains_by_size(table: pd.DataFrame) -> Picture:
+    """Draw what methods gain over the raw mean by the size of the encoder, on logarithmic axes.
+
+    Args:
+        table: one row per method and encoder, with the columns `method`, `parameters` in millions, `gain` × 100 and
+            the ends `low` and `high` of its interval. They are NaN for a paper's number, whose point is hollow.
+    """
+    with canvas(1, 5.6, 3.6) as (figure, (axes,)):
+        methods = table.groupby("method", sort=False)
+        for number, ((name, rows), look) in enumerate(zip(methods, LOOKS, strict=False)):
+            x = rows["parameters"] * 1.035 ** (number - (len(methods) - 1) / 2)  # side by side
+            axes.plot(x, rows["gain"], color=look["color"], lw=1, alpha=0.6, zorder=1)
+            axes.vlines(x, rows["low"], rows["high"], color=look["color"], lw=2, zorder=2)
+            for place, gain, ours in zip(x, rows["gain"], rows["low"].notna(), strict=True):
+                face = look["color"] if ours else "white"
+                axes.scatter(place, gain, s=40, marker=look["marker"], color=face, ec=look["color"], zorder=3)
+            axes.scatter([], [], s=40, **look, label=name)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        sizes = sorted(table["parameters"].unique())
+        axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+        axes.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
+        axes.minorticks_off()
+        axes.set(xlabel="parameters, millions", ylabel="points over the raw mean", ylim=(1, 30))
+        axes.grid(alpha=0.3)
+        axes.scatter([], [], s=40, color="white", ec=GREY, label="in the papers")
+        axes.legend(loc="upper left")
+    return figure
+
+
+def _legend(verdicts: Iterable[str]) -> list[Any]:
+    """A mark for each verdict, in order."""
+    return [
+        Line2D(
+            [], [], color=COLOURS[name], marker="o", mec=GREY if name == UNTESTED else COLOURS[name], lw=2, label=name
+        )
+        for name in sorted(set(verdicts), key=VERDICTS.index)
+    ]
 
 
 def verdict_counts(counts: pd.DataFrame) -> Picture:
@@ -90,7 +170,7 @@ def verdict_counts(counts: pd.DataFrame) -> Picture:
         left = counts.cumsum(axis=1) - counts
         for verdict, numbers in counts.items():
             edge = {"ec": GREY, "hatch": "////"} if verdict == UNTESTED else {"ec": "white"}
-            look = {"color": VERDICTS[str(verdict)], "height": 0.62, "label": verdict, **edge}
+            look = {"color": COLOURS[str(verdict)], "height": 0.62, "label": verdict, **edge}
             bars = axes.barh(counts.index, numbers, left=left[verdict], **look)
             ink = "black" if verdict in (NOT_RUN, UNTESTED) else "white"
             axes.bar_label(bars, [number or "" for number in numbers], label_type="center", color=ink)

@@ -2,14 +2,17 @@
 
     python -m experiments scorecard NAME ... [--again]
 
-A claim says that ours score higher than theirs. It holds where the difference is significant, and fails where the
-opposite is. Claims whose records have no results yet say so, and the others are tested.
+A claim says that ours score higher than theirs. Where the difference is significant it holds, or fails if the sign is
+the other one. Else there is no effect where two one-sided tests show that the difference is below `MARGIN`, an effect
+smaller than the paper's where the interval excludes the printed one, and otherwise the claim is open. A claim of which
+a side kept the weights that it began with was not tested.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Literal, get_args
@@ -24,14 +27,15 @@ from experiments import published
 from experiments.compared import RowSettings, TestSettings, encoders_of, score, trained_rows
 from experiments.records import Notes, NotRun, Number, Record, Typed, get
 from experiments.search import runs_of
-from experiments.significance import Drawn, Estimate, estimate, holm, resample
+from experiments.significance import MARGIN, Drawn, Estimate, benjamini_hochberg, estimate, resample
 
 SIGNIFICANT = 0.05
 
-Verdict = Literal["holds", "undecided", "fails", "not run yet"]
+Verdict = Literal["holds", "smaller than the paper's", "no effect", "open", "fails", "not tested", "not run yet"]
 NOT_RUN: Verdict = "not run yet"
-UNTESTED = "cannot be tested"
-VERDICTS = (*get_args(Verdict), UNTESTED)  # in the order in which tables and pictures show them
+UNTESTED: Verdict = "not tested"
+VERDICTS = get_args(Verdict)  # in the order in which tables and pictures show them
+OWN = "control"  # how `where` begins of a comparison that no paper makes
 
 
 class Versus(Typed):
@@ -65,7 +69,13 @@ class Claim(Typed):
     printed: Printed | None = None  # its effect in the paper; null where the paper gives no number
     tests: list[TestSettings] = Field(default_factory=list)  # on which we test it; scores are averaged
     sides: dict[str, Versus] = Field(default_factory=dict)  # encoder, such as `tiny` -> the two records
+    stand_in: str | None = None  # the test data that take the place of the paper's, as the texts or the measure differ
     untested: str | None = None  # why it cannot be tested here; null where it can
+
+    @property
+    def own(self) -> bool:
+        """Whether it is a comparison of ours, which no paper makes."""
+        return self.where.startswith(OWN)
 
 
 class ScorecardSettings(Typed):
@@ -80,7 +90,7 @@ class ScorecardSettings(Typed):
 
 
 class Tested(Typed):
-    """A claim on one encoder. Holm's method adjusts the p-values of all claims on it."""
+    """A claim on one encoder. The method of Benjamini and Hochberg adjusts p within the claims of a paper on it."""
 
     __test__ = False  # no test of pytest
 
@@ -88,7 +98,8 @@ class Tested(Typed):
     low: Number | None = None
     high: Number | None = None
     p: Number | None = None  # of no difference
-    verdict: Verdict  # `holds` or `fails` where p is below 0.05, else `undecided`
+    verdict: Verdict
+    without_first: Verdict | None = None  # the verdict without the first seed, which has chosen the settings
     # the side whose seeds all kept step 0, as if untrained. Null: neither.
     at_start: Literal["ours", "theirs", "both"] | None = None
 
@@ -100,6 +111,7 @@ class ClaimResult(Typed):
     where: str
     text: str
     printed: Number | None = None
+    stand_in: str | None = None
     untested: str | None = None
     found: dict[str, Tested] = Field(default_factory=dict)
 
@@ -140,23 +152,28 @@ def scorecard(record: ScorecardRecord) -> ScorecardRecord:
     together: dict[tuple[str, ...], list[Claim]] = {}  # names of tests -> the claims on them
     for claim in settings.claims:
         together.setdefault(tuple(map(str, claim.tests)), []).append(claim)
-    estimates: dict[tuple[str, str], Estimate | None] = {}
+    pairs: dict[tuple[str, str], tuple[Drawn, Drawn] | None] = {}
     for claims in tqdm(together.values(), desc="tests", unit=" sets"):
         drawn = drawn_sides(claims, notes, place, settings)
         for claim in claims:
             for encoder, pair in claim.sides.items():
                 ours, theirs = (drawn.get(str(side)) for side in (pair.ours, pair.theirs))
-                estimates[claim.text, encoder] = estimate(ours, theirs) if ours and theirs else None
-    rows, tested = [], verdicts(estimates)
+                pairs[claim.text, encoder] = (ours, theirs) if ours and theirs else None
+    stayed = {
+        (claim.text, encoder): at_start(claim.sides[encoder], place)
+        for claim in settings.claims
+        for encoder in claim.sides
+        if pairs[claim.text, encoder]
+    }
+    printed = {
+        claim.text: None if claim.printed is None else printed_effect(claim.printed) for claim in settings.claims
+    }
+    tested = verdicts(settings.claims, printed, pairs, stayed)
+    rows = []
     for claim in settings.claims:
-        results = {encoder: tested[claim.text, encoder] for encoder in claim.sides}
-        for encoder, result in results.items():
-            if result.verdict != NOT_RUN:
-                stayed = at_start(claim.sides[encoder], place)
-                results[encoder] = result.model_copy(update={"at_start": stayed})
-        about = claim.model_dump(include={"paper", "where", "text", "untested"})
-        printed = None if claim.printed is None else round(printed_effect(claim.printed), 4)
-        rows.append(ClaimResult(**about, printed=printed, found=results))
+        about = claim.model_dump(include={"paper", "where", "text", "stand_in", "untested"})
+        effect, found = printed[claim.text], {encoder: tested[claim.text, encoder] for encoder in claim.sides}
+        rows.append(ClaimResult(**about, printed=None if effect is None else round(effect, 4), found=found))
     return record.finish(ScorecardResults(claims=rows), notes, began)
 
 
@@ -185,35 +202,81 @@ def has_run(side: RowSettings, place: Path) -> bool:
 
 
 def at_start(pair: Versus, place: Path) -> Literal["ours", "theirs", "both"] | None:
-    """Return the side whose seeds were all best on dev before any training; None where there is none."""
+    """Return the side of which most seeds were best on dev before any training; None where there is none."""
 
     def stayed(side: RowSettings) -> bool:
         runs = [run.results for run in runs_of(get(side.record, place), side.where) if run.settings.method]
-        return bool(runs) and all(results and results.kept_step == 0 for results in runs)
+        return sum(results.kept_step == 0 for results in runs if results) > len(runs) / 2
 
     ours, theirs = stayed(pair.ours), stayed(pair.theirs)
     return "both" if ours and theirs else "ours" if ours else "theirs" if theirs else None
 
 
-def verdicts(estimates: Mapping[tuple[str, str], Estimate | None]) -> dict[tuple[str, str], Tested]:
-    """Return the verdict on each claim; Holm's method adjusts the p-values of all claims on one encoder.
+def verdicts(
+    claims: Sequence[Claim],
+    printed: Mapping[str, float | None],
+    pairs: Mapping[tuple[str, str], tuple[Drawn, Drawn] | None],
+    stayed: Mapping[tuple[str, str], str | None],
+) -> dict[tuple[str, str], Tested]:
+    """Return the verdicts on claims, (text, encoder) -> what was found.
+
+    The method of Benjamini and Hochberg adjusts the p-values of a paper's claims on an encoder, and those of our own
+    comparisons beside that paper, each as a family.
 
     Args:
-        estimates: (claim, encoder) -> the difference, or None where it is not known yet.
+        claims: all of the scorecard.
+        printed: text -> the effect in the paper.
+        pairs: (text, encoder) -> both sides, or None where there are no results yet.
+        stayed: (text, encoder) -> the side that was never trained, see `at_start`.
     """
-    tested = {}
-    for encoder in dict.fromkeys(encoder for _, encoder in estimates):
-        of_encoder = {key: one for key, one in estimates.items() if key[1] == encoder}
-        adjusted = holm([one.p if one else None for one in of_encoder.values()])
-        for (key, one), p in zip(of_encoder.items(), adjusted, strict=True):
-            if one is None:
-                tested[key] = Tested(verdict=NOT_RUN)
+    of = {claim.text: claim for claim in claims}
+    families: dict[tuple[str, str, bool], list[tuple[str, str]]] = {}
+    for text, encoder in pairs:
+        families.setdefault((encoder, of[text].paper, of[text].own), []).append((text, encoder))
+    results = {}
+    for family in families.values():
+        tested = [key for key in family if pairs[key] and not stayed.get(key)]
+        found = {}
+        for kept in (slice(None), slice(1, None)):  # all seeds, and without the first
+            estimates = [estimate(*(without_seeds(side, kept) for side in pairs[key])) for key in tested]
+            adjusted = benjamini_hochberg([one.p for one in estimates])
+            for key, one, p in zip(tested, estimates, adjusted, strict=True):
+                found.setdefault(key, []).append((one, p, verdict(one, p, printed[key[0]])))
+        for key in family:
+            if key in found:
+                (one, p, word), (_, _, without_first) = found[key]
+            elif sides := pairs[key]:
+                one, p, word, without_first = estimate(*sides), None, UNTESTED, None
+            else:
+                results[key] = Tested(verdict=NOT_RUN)
                 continue
-            significant: Verdict = "holds" if one.value > 0 else "fails"
-            verdict = significant if p is not None and p < SIGNIFICANT else "undecided"
-            (value, low, high), p = one.rounded(), None if p is None else round(p, 5)
-            tested[key] = Tested(difference=value, low=low, high=high, p=p, verdict=verdict)
-    return tested
+            value, low, high = one.rounded()
+            results[key] = Tested(
+                difference=value,
+                low=low,
+                high=high,
+                p=None if p is None else float(f"{p:.2g}"),
+                verdict=word,
+                without_first=without_first,
+                at_start=stayed.get(key),
+            )
+    return results
+
+
+def without_seeds(side: Drawn, kept: slice) -> Drawn:
+    """Return a side with some of its seeds; if it has one only, that stays."""
+    return side if len(side.seeds) == 1 else replace(side, seeds=side.seeds[kept])
+
+
+def verdict(effect: Estimate, p: float | None, printed: float | None) -> Verdict:
+    """Return what an effect, with its adjusted p, says of a claim, whose effect in the paper is `printed`."""
+    if p is not None and p < SIGNIFICANT:
+        return "holds" if effect.value > 0 else "fails"
+    if effect.bound is not None and effect.bound < MARGIN:
+        return "no effect"
+    if printed is not None and effect.high is not None and printed > 0 and effect.high < printed:
+        return "smaller than the paper's"
+    return "open"
 
 
 def printed_effect(cells: Printed) -> float:

@@ -115,7 +115,8 @@ def scorecard(record: ScorecardRecord, paper: str, only: Sequence[str] = ()) -> 
     rows = []
     for claim in results:
         printed = "–" if claim.printed is None else f"{claim.printed:+.1f}"
-        row = {"claim": f"{claim.text} <em>({claim.where})</em>", "paper": printed}
+        where = f"{claim.where}; {claim.stand_in}" if claim.stand_in else claim.where
+        row = {"claim": f"{claim.text} <em>({where})</em>", "paper": printed}
         for encoder in encoders:
             effect, verdict = "–", "–"
             sides, test = sides_of[claim.text].get(encoder), claim.found.get(encoder)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from experiments import plots, records, tables
-from experiments.scorecard import ClaimResult, ScorecardRecord
+from experiments.scorecard import VERDICTS, ClaimResult, ScorecardRecord
 
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 
@@ -43,6 +43,7 @@ def test_effects_are_drawn_with_their_intervals_and_the_paper_s(tested: list[Cla
     lines = [np.asarray(line.get_xdata()).tolist() for line in axes.lines]
     assert [line for line in lines if line in intervals] == [pair for pair in intervals if None not in pair]
     points = [np.asarray(dots.get_offsets()).tolist() for dots in axes.collections]
-    for place, claim in enumerate(tested):
+    order = sorted(tested, key=lambda claim: (VERDICTS.index(claim.verdict("tiny")), -claim.found["tiny"].difference))
+    for place, claim in enumerate(order):
         assert [[claim.found["tiny"].difference, place]] in points
         assert claim.printed is None or [[claim.printed, place]] in points
