@@ -88,8 +88,6 @@ class Encoder(nn.Module):
 
         Raises:
             OSError: neither a folder nor a hub model that can be reached, or one without safetensors weights.
-            ValueError: weights are missing, not finite or of another shape, there is no vocabulary, or a setting of the
-                folder changes vectors in a way that we do not know.
 
         Example:
             >>> encoder = sentlab.Encoder.from_pretrained("tiny", pooling="mean")

@@ -13,7 +13,7 @@ Differs from the paper:
   - It takes words and sub-words for the same. Here spans are of words, whose sub-words stay together. `words=False`
     takes tokens. `sentlab.text.words.word_boundaries` defines what counts as a word, in training and in search.
   - It does not say whether [CLS] and [SEP] count. Here no span and no query holds them.
-  - `in_batch=True` is ours: the best spans of all other passages of the batch are negatives as well.
+  - It has no negatives from the batch. Here `in_batch=True` adds the best spans of all its other passages.
   - The book's `StartEnd` stands in for DensePhrases, which is trained on questions and their answers. It trains on
     SLICE's rows by SLICE's loss, so the two differ only in a span's vector.
 
