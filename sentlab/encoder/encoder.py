@@ -120,9 +120,9 @@ class Encoder(nn.Module):
     def save(self, folder: str | Path) -> None:
         """Write a folder that `from_pretrained` and `sentence_transformers.SentenceTransformer` load.
 
-        sentence_transformers has the poolings cls, mean and max. It refuses a folder with another or with a `Flow`. An
-        encoder saved there before is replaced, once the new one is written in full. A model card goes into README.md,
-        unless you have written one. A FileExistsError says if the folder holds anything else.
+        sentence_transformers refuses a `Flow` as `post` and the pooling "pseudo", for which it could only give other
+        vectors. An encoder saved there before is replaced, once the new one is written in full. A model card goes into
+        README.md, unless you have written one. A FileExistsError says if the folder holds anything else.
         """
         storage.save(self, folder)
 

