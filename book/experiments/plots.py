@@ -75,82 +75,15 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
         axes.set(xlabel="difference of the scores × 100, 95% interval", ylim=(len(rows) - 0.6, -0.75), yticks=[])
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x", alpha=0.3)
-        marks = _legend(effect.verdict for _, effect in rows)
+        marks = verdict_marks(effect.verdict for _, effect in rows)
         if any(claim.printed is not None for claim, _ in rows):
             marks.append(Line2D([], [], color="white", marker="D", mec=GREY, ls="", label="in the paper"))
         axes.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return figure
 
 
-def effects_beside(claims: Sequence[ClaimResult], encoder: str) -> Picture:
-    """Draw each claim as a point: its effect in the paper, and ours with its 95% interval. On the line both are equal.
-
-    Both axes are linear up to 1 and logarithmic beyond, because the papers' effects go from 0.1 to 50 points.
-
-    Args:
-        claims: those that were not tested on the encoder, or without an effect in the paper, are left out.
-        encoder: such as `tiny`.
-    """
-    tested = [(claim, claim.found.get(encoder)) for claim in claims if claim.printed is not None]
-    rows = [(claim, effect) for claim, effect in tested if effect and effect.low is not None]
-    rows = [(claim, effect) for claim, effect in rows if effect.verdict != UNTESTED]
-    ends = (-20, 60)
-    with canvas(1, 5.6, 5.0) as (figure, (axes,)):
-        for claim, effect in rows:
-            colour = COLOURS[effect.verdict]
-            axes.plot([claim.printed] * 2, [effect.low, effect.high], color=colour, lw=1, alpha=0.45, zorder=2)
-            axes.scatter(claim.printed, effect.difference, s=30, color=colour, ec="white", lw=0.5, zorder=3)
-        axes.set_xscale("symlog", linthresh=1)
-        axes.set_yscale("symlog", linthresh=1)
-        ticks = [-10, -3, -1, 0, 1, 3, 10, 30]
-        axes.set_xticks(ticks[2:], map(str, ticks[2:]))
-        axes.set_yticks(ticks, map(str, ticks))
-        axes.minorticks_off()
-        axes.plot(ends, ends, color=GREY, lw=1, ls="--", zorder=1)
-        axes.axhline(0, color=GREY, lw=1, zorder=1)
-        axes.set(
-            xlim=(-0.4, 60), ylim=ends, xlabel="effect in the paper × 100", ylabel=f"effect here, on {encoder}, × 100"
-        )
-        axes.annotate("as large as\nin the paper", (4, 4), (0, 30), textcoords="offset points", color=GREY, ha="center")
-        axes.grid(alpha=0.3)
-        axes.legend(
-            handles=_legend(effect.verdict for _, effect in rows), loc="lower left", bbox_to_anchor=(0, 1), ncols=3
-        )
-    return figure
-
-
-def gains_by_size(table: pd.DataFrame) -> Picture:
-    """Draw what methods gain over the raw mean by the size of the encoder, on logarithmic axes.
-
-    Args:
-        table: one row per method and encoder, with the columns `method`, `parameters` in millions, `gain` × 100 and
-            the ends `low` and `high` of its interval. They are NaN for a paper's number, whose point is hollow.
-    """
-    with canvas(1, 5.6, 3.6) as (figure, (axes,)):
-        methods = table.groupby("method", sort=False)
-        for number, ((name, rows), look) in enumerate(zip(methods, LOOKS, strict=False)):
-            x = rows["parameters"] * 1.035 ** (number - (len(methods) - 1) / 2)  # side by side
-            axes.plot(x, rows["gain"], color=look["color"], lw=1, alpha=0.6, zorder=1)
-            axes.vlines(x, rows["low"], rows["high"], color=look["color"], lw=2, zorder=2)
-            for place, gain, ours in zip(x, rows["gain"], rows["low"].notna(), strict=True):
-                face = look["color"] if ours else "white"
-                axes.scatter(place, gain, s=40, marker=look["marker"], color=face, ec=look["color"], zorder=3)
-            axes.scatter([], [], s=40, **look, label=name)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        sizes = sorted(table["parameters"].unique())
-        axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
-        axes.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
-        axes.minorticks_off()
-        axes.set(xlabel="parameters, millions", ylabel="points over the raw mean", ylim=(1, 30))
-        axes.grid(alpha=0.3)
-        axes.scatter([], [], s=40, color="white", ec=GREY, label="in the papers")
-        axes.legend(loc="upper left")
-    return figure
-
-
-def _legend(verdicts: Iterable[str]) -> list[Any]:
-    """A mark for each verdict, in order."""
+def verdict_marks(verdicts: Iterable[str]) -> list[Any]:
+    """Return a mark of each verdict for a legend, in order."""
     return [
         Line2D(
             [], [], color=COLOURS[name], marker="o", mec=GREY if name == UNTESTED else COLOURS[name], lw=2, label=name
