@@ -24,7 +24,7 @@ from sentlab.encoder.maps import postprocessed
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed
 from tqdm import tqdm
 
-from experiments.compared import RowSettings, encoders_of, settings_of, there
+from experiments.leaderboard import RowSettings, encoders_of, settings_of, there
 from experiments.peers import load
 from experiments.records import Notes, Record, Typed
 from experiments.run import RunSettings, build_method, training_rows

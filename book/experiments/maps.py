@@ -19,7 +19,7 @@ from sentlab.encoder import Encoder
 from sentlab.evaluation.retrieval import top_k
 from tqdm import tqdm
 
-from experiments.compared import RowSettings, encoders_of, there
+from experiments.leaderboard import RowSettings, encoders_of, there
 from experiments.records import Notes, Record, Typed
 from experiments.toy import render, scenes
 from experiments.toy.lexicon import SENSES

@@ -59,7 +59,7 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
     """
     tested = [(claim, claim.found[encoder]) for claim in claims if encoder in claim.found]
     rows = [(claim, effect) for claim, effect in tested if effect.difference is not None]
-    rows.sort(key=lambda row: (VERDICTS.index(row[1].verdict), -row[1].difference))
+    rows.sort(key=lambda row: (VERDICTS.index(row[1].verdict), -(row[1].difference or 0)))
     with canvas(1, 5.6, 1.3 + 0.56 * len(rows)) as (figure, (axes,)):
         beside = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 10}
         for place, (claim, effect) in enumerate(rows):

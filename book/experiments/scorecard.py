@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ from pydantic import Field, PositiveInt
 from tqdm import tqdm
 
 from experiments import published
-from experiments.compared import RowSettings, TestSettings, encoders_of, score, trained_rows
+from experiments.leaderboard import RowSettings, TestSettings, encoders_of, score, trained_rows
 from experiments.records import Notes, NotRun, Number, Record, Typed, get
 from experiments.search import runs_of
 from experiments.significance import MARGIN, Drawn, Estimate, benjamini_hochberg, estimate, resample
@@ -32,6 +32,7 @@ from experiments.significance import MARGIN, Drawn, Estimate, benjamini_hochberg
 SIGNIFICANT = 0.05
 
 Verdict = Literal["holds", "smaller than the paper's", "no effect", "open", "fails", "not tested", "not run yet"]
+Side = Literal["ours", "theirs", "both"]
 NOT_RUN: Verdict = "not run yet"
 UNTESTED: Verdict = "not tested"
 VERDICTS = get_args(Verdict)  # in the order in which tables and pictures show them
@@ -101,7 +102,7 @@ class Tested(Typed):
     verdict: Verdict
     without_first: Verdict | None = None  # the verdict without the first seed, which has chosen the settings
     # the side whose seeds all kept step 0, as if untrained. Null: neither.
-    at_start: Literal["ours", "theirs", "both"] | None = None
+    at_start: Side | None = None
 
 
 class ClaimResult(Typed):
@@ -201,7 +202,7 @@ def has_run(side: RowSettings, place: Path) -> bool:
     return all(run.done or run.settings.method is None for run in runs)
 
 
-def at_start(pair: Versus, place: Path) -> Literal["ours", "theirs", "both"] | None:
+def at_start(pair: Versus, place: Path) -> Side | None:
     """Return the side of which most seeds were best on dev before any training; None where there is none."""
 
     def stayed(side: RowSettings) -> bool:
@@ -216,7 +217,7 @@ def verdicts(
     claims: Sequence[Claim],
     printed: Mapping[str, float | None],
     pairs: Mapping[tuple[str, str], tuple[Drawn, Drawn] | None],
-    stayed: Mapping[tuple[str, str], str | None],
+    stayed: Mapping[tuple[str, str], Side | None],
 ) -> dict[tuple[str, str], Tested]:
     """Return the verdicts on claims, (text, encoder) -> what was found.
 
@@ -229,37 +230,32 @@ def verdicts(
         pairs: (text, encoder) -> both sides, or None where there are no results yet.
         stayed: (text, encoder) -> the side that was never trained, see `at_start`.
     """
-    of = {claim.text: claim for claim in claims}
     families: dict[tuple[str, str, bool], list[tuple[str, str]]] = {}
-    for text, encoder in pairs:
-        families.setdefault((encoder, of[text].paper, of[text].own), []).append((text, encoder))
-    results = {}
+    for claim in claims:
+        for key in [key for key in pairs if key[0] == claim.text]:
+            families.setdefault((key[1], claim.paper, claim.own), []).append(key)
+    results = {key: Tested(verdict=NOT_RUN) for key in pairs}
     for family in families.values():
-        tested = [key for key in family if pairs[key] and not stayed.get(key)]
-        found = {}
+        tested = {key: sides for key in family if (sides := pairs[key]) and not stayed.get(key)}
+        found: dict[tuple[str, str], list[tuple[Estimate, float | None, Verdict]]] = {
+            key: [(estimate(*sides), None, UNTESTED)] for key in family if (sides := pairs[key]) and key not in tested
+        }
         for kept in (slice(None), slice(1, None)):  # all seeds, and without the first
-            estimates = [estimate(*(without_seeds(side, kept) for side in pairs[key])) for key in tested]
+            estimates = [estimate(*(without_seeds(side, kept) for side in sides)) for sides in tested.values()]
             adjusted = benjamini_hochberg([one.p for one in estimates])
             for key, one, p in zip(tested, estimates, adjusted, strict=True):
                 found.setdefault(key, []).append((one, p, verdict(one, p, printed[key[0]])))
-        for key in family:
-            if key in found:
-                (one, p, word), (_, _, without_first) = found[key]
-            elif sides := pairs[key]:
-                one, p, word, without_first = estimate(*sides), None, UNTESTED, None
-            else:
-                results[key] = Tested(verdict=NOT_RUN)
-                continue
+        for key, ((one, p, word), *without_first) in found.items():
             value, low, high = one.rounded()
-            results[key] = Tested(
-                difference=value,
-                low=low,
-                high=high,
-                p=None if p is None else float(f"{p:.2g}"),
-                verdict=word,
-                without_first=without_first,
-                at_start=stayed.get(key),
-            )
+            about: dict[str, Any] = {
+                "difference": value,
+                "low": low,
+                "high": high,
+                "p": None if p is None else float(f"{p:.2g}"),
+            }
+            about |= {"verdict": word, "at_start": stayed.get(key)}
+            about |= {"without_first": without_first[0][2]} if without_first else {}
+            results[key] = Tested.model_validate(about)
     return results
 
 

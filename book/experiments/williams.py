@@ -21,7 +21,7 @@ from sentlab.metrics import pearson, spearman, williams_test
 from sentlab.text.words import tokens
 from tqdm import tqdm
 
-from experiments.compared import RowSettings, encoders_of, there
+from experiments.leaderboard import RowSettings, encoders_of, there
 from experiments.peers import WordVectors, okapi
 from experiments.records import Notes, Record, Typed
 

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from experiments import compared, corpora, published, records
-from experiments.compared import RowSettings, TestSettings
-from experiments.leaderboard import compare_rows, leaderboard
+from experiments import corpora, published, records
+from experiments.leaderboard import RowSettings, TestSettings, compare_rows, leaderboard
 from experiments.peers import BagOfWords, WordVectors
 from experiments.scorecard import Claim, Printed, at_start, has_run, printed_effect, scorecard, verdicts
 from experiments.search import runs_of, sweep
@@ -126,7 +125,7 @@ def test_a_leaderboard_holds_what_the_evaluations_say(
 
     # what encoders gave is kept beside their records, until an encoder changes
     assert {path.name for path in place.glob("*.npz")} == {"raw.npz", "flow.npz"}
-    monkeypatch.setattr(compared, "evaluate", None)
+    monkeypatch.setattr("experiments.leaderboard.evaluate", None)
     shutil.rmtree("runs")
     assert leaderboard(record).results == record.results
     encoder.word_embeddings.weight.data *= 2

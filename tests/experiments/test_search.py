@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from experiments import records
 from experiments import search as module
-from experiments.compared import RowSettings, encoders_of, there, trained_rows
+from experiments.leaderboard import RowSettings, encoders_of, there, trained_rows
 from experiments.records import Notes, NotRun, read_items, write_items
 from experiments.run import Measured, RunResults, RunSettings, fingerprint_now
 from experiments.search import Trial, label, runs_of, search, sweep, with_values
