@@ -82,7 +82,7 @@ def parser() -> ArgumentParser:
     option("--dev", metavar="PAIRS", help="scored pairs, a file or corpus name, that choose the step to keep")
     option("--dev-columns", **names, help="default: text_a,text_b,score")
     option("--scale", **scale)
-    option("--pooling", help="cls, mean, max, ...; default: that of the encoder")
+    option("--pooling", help="cls, mean (which slice needs), max, ...; default: that of the encoder")
     option("--max-length", type=int, metavar="N", help="tokens per text; default: that of the encoder")
     option("--steps", type=int, metavar="N", help="default: one pass over the rows")
     option("--epochs", type=float, metavar="N", help="passes over the rows, where there are no --steps")

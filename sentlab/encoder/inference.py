@@ -1,4 +1,4 @@
-"""Inference at full speed, with the results of plain inference: batches, packed weights, threads, bfloat16."""
+"""Inference at full speed, in float32 with the results of plain inference: batches, packed weights, threads."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 A saved encoder is a folder that `sentence_transformers.SentenceTransformer` loads too:
 - `config.json`, `model.safetensors`, `tokenizer.json`: the model and its tokenizer, as transformers writes them.
 - `modules.json`, `pooling/`, `sentence_bert_config.json`, `config_sentence_transformers.json`: what that package reads.
-- `sentlab.json`, `post/`, `pseudo/`: what only sentlab knows, and the names of all files.
+- `layers/`, `post/`, `normalize/`, where the encoder averages layers, has a map or normalises: modules of that package.
+- `sentlab.json`, `pseudo/`, a flow in `post/`: what only sentlab knows, and the names of all files.
 """
 
 from __future__ import annotations

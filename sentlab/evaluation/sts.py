@@ -110,6 +110,7 @@ def evaluate_sts(
         folder: where the public files are; see `sentlab.data.load`.
         aggregation: of sub-sets (STS12 to STS16). `all`: one correlation over the pairs of all together; `mean`: the
             mean of their correlations; `wmean`: the same, weighted by their numbers of pairs.
+        correlation: `spearman` or `pearson`.
         progress: as in `Encoder.encode`; other encoders decide for themselves.
 
     Example:

@@ -224,7 +224,8 @@ class PaSeR(nn.Module):
         ids, masked, mask = (batch[name].to(self.encoder.device) for name in names)
         wanted = torch.tensor([len(row) for row in masked_phrases], device=mask.device)
         with evaluating(self):
-            e, e_masked = self.encoder(ids, mask), self.encoder(masked, mask)  # (B, D) each
+            encode = self.encoder.hidden_states  # as in training, without the encoder's `post`
+            e, e_masked = (self.encoder.pool(encode(copy, mask), mask) for copy in (ids, masked))  # (B, D) each
             generated, _ = self.beam_search(decoding_signal(e, e_masked, self.m, self.n), wanted, beams)
         results = []
         for row, hypotheses in zip(masked_phrases, generated.tolist(), strict=True):

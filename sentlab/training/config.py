@@ -18,7 +18,7 @@ class TrainConfig:
 
     Args:
         steps: optimiser steps; None takes as many as `epochs` needs.
-        epochs: passes over the rows, used where `steps` is None.
+        epochs: passes over the rows, used where `steps` is None. Of `Tasks`, a small task is read more often than that.
         batch_size: rows a step, over all processes and accumulated parts together. Several processes must be able to
             share it equally. They then have the gradients of one process.
         accumulate: parts that a batch is split into, to save memory. Each part counts by its rows. In-batch negatives
@@ -110,7 +110,7 @@ class History:
         dev: of each evaluation, `step` and `score`. Step 0 is the encoder before training.
         seen: what `on_step` returned, with `step`.
         kept_step: the step whose weights were kept. At 0, training found nothing better than its start.
-        seconds: of training, over all interruptions.
+        seconds: of training and evaluations, over all interruptions.
     """
 
     settings: dict[str, Any]
