@@ -1,6 +1,6 @@
 """Files and folders that appear whole or not at all.
 
-What is written for `NAME` is written in the folder `.NAME.RANDOM.new` beside it, and moved to `NAME` when it is complete.
+What is written for `NAME` is written in the folder `.NAME.RANDOM.new` beside it, and moved to `NAME` when complete.
 That folder holds a lock while its process is alive. What a killed process leaves goes when `NAME` is next written.
 """
 

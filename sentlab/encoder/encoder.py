@@ -235,9 +235,9 @@ class Encoder(nn.Module):
                 has AMX. With AVX512-BF16 alone it can be slower, and on other CPUs it is: measure it.
             prompt: words to put before each text; None: the attribute `prompt`.
 
-        The last four are those of sentence-transformers: `normalize_embeddings=True` is `normalize=True`, `show_progress_bar` is
-        `progress`, `batch_size` bounds the tokens to so many texts of max_length, and `convert_to_tensor` returns a
-        tensor on `device`.
+        The last four are those of sentence-transformers: `normalize_embeddings=True` is `normalize=True`,
+        `show_progress_bar` is `progress`, `batch_size` bounds the tokens to so many texts of max_length, and
+        `convert_to_tensor` returns a tensor on `device`.
         """
         unique, inverse = distinct(texts)
         unit = (normalize_embeddings or self.normalize) if normalize is None else normalize
