@@ -3,7 +3,9 @@
 It writes the encoders of the first page as scripts, and the cosines that the
 bootstrap in Measuring draws from. The runs must be there: in book, `python -m
 experiments run --again page/NAME` leaves each in runs/page/NAME/encoder.
-With names of runs, it writes the scripts of their encoders alone.
+With names of runs, it writes the scripts of their encoders alone. The name
+`decoder` writes the folder `paser`: PaSeR with its decoder, in float16, of the
+run tiny-paser/decoder.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from experiments.records import Notes
 import sentlab
 from sentlab.data import Corpus
 from sentlab.files import replacing
+from sentlab.methods import PaSeR
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -32,6 +35,10 @@ def cosines(encoder: sentlab.Encoder, pairs: Corpus) -> list[float]:
 
 def main() -> None:
     encoders, began = {}, time.monotonic()
+    if sys.argv[1:] == ["decoder"]:
+        place = ROOT / "book" / "runs" / "tiny-paser" / "decoder" / "method"
+        PaSeR.load(place).half().save(HERE / "paser")
+        return
     for name in sys.argv[1:] or NAMES:
         place = ROOT / "book" / "runs" / "page" / name / "encoder"
         encoders[name] = sentlab.Encoder.from_pretrained(place)

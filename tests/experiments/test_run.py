@@ -16,6 +16,7 @@ from experiments.run import RunRecord, RunResults, RunSettings, build_method, pe
 from experiments.runs import geometry_of
 
 from sentlab.encoder import Encoder
+from sentlab.methods import PaSeR
 
 
 @pytest.fixture
@@ -206,3 +207,9 @@ def test_the_settings_at_the_papers_scale_are_taken(name: str) -> None:
     wanted |= {(corpus, "test") for corpus in settings.test}
     known = corpora.corpora()["splits"]
     assert all(split in known[corpus].split(", ") for corpus, split in wanted)
+
+
+def test_the_decoder_that_comes_with_the_book_answers_as_its_record_says() -> None:
+    book = Path(runs.__file__).parents[1]
+    recorded = records.get("tiny-paser/decoder", book / "results").results.reconstruction["table_7"]
+    assert runs.reconstruct_table_7(PaSeR.load(book / "trained" / "paser")) == recorded
