@@ -4,8 +4,8 @@ It writes the encoders of the first page as scripts, and the cosines that the
 bootstrap in Measuring draws from. The runs must be there: in book, `python -m
 experiments run --again page/NAME` leaves each in runs/page/NAME/encoder.
 With names of runs, it writes the scripts of their encoders alone. The name
-`decoder` writes the folder `paser`: PaSeR with its decoder, in float16, of the
-run tiny-paser/decoder.
+`decoder` writes the folder `paser`: PaSeR with its decoder, in float16, of
+the run tiny-paser/decoder.
 """
 
 from __future__ import annotations
