@@ -208,6 +208,7 @@ class PaSeR(nn.Module):
             are empty where it ran out of room before that phrase.
 
         Example:
+            >>> method = sentlab.methods.PaSeR(sentlab.Encoder.from_pretrained(), decoder_layers=1)
             >>> answers = method.reconstruct(["The farmer sold his old brown horse."], beams=4)
         """
         rows = self.candidates(sentences, phrases, beams=beams)
@@ -285,8 +286,8 @@ class PaSeR(nn.Module):
         """Read what `save` has written. The `arguments` of the class, such as `phrases`, take precedence.
 
         Example:
-            >>> method.save("my-paser")
-            >>> method = sentlab.methods.PaSeR.load("my-paser")
+            >>> method.save("my-paser")                                                        # doctest: +SKIP
+            >>> method = sentlab.methods.PaSeR.load("my-paser")                                # doctest: +SKIP
         """
         folder = Path(folder).expanduser()
         encoder, file = Encoder.from_pretrained(folder / "encoder"), folder / DECODER
