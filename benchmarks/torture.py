@@ -47,6 +47,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from sentlab import Encoder, PhraseIndex, TrainConfig, fit, set_seed
 from sentlab.data import from_file
+from sentlab.encoder.storage import locate
 from sentlab.methods import SimCSE
 
 WORDS = (
@@ -198,6 +199,7 @@ def saving_encoder(place: Path) -> Operation:
     old, new = (contents(place / name / "encoder") for name in ("old", "new"))
 
     def check(folder: Path) -> None:
+        locate(folder / "encoder")  # as loading does: it brings back an old folder that was put aside
         assert contents(folder / "encoder") in (old, new), "the folder holds neither encoder"
 
     copy = partial(shutil.copytree, place / "old")
