@@ -311,6 +311,7 @@ def train(
     if settings.frozen_first is not None:
         train_own_layers(method, corpus, settings, progress)
     watch = watch_geometry(devs[0], settings.watch) if settings.watch else None
+    start = [{"step": 0, **(watch(0, method) or {})}] if watch else []
     config = TrainConfig(**settings.train or {})
     length = config.steps_over(len(corpus))
 
@@ -323,6 +324,7 @@ def train(
     began = time.monotonic()
     score = mean_dev_score(devs, settings)
     history = fit(method, corpus, config, score, folder=folder, resume=True, progress=progress, on_step=on_step)
+    history.seen[:0] = start
     return history, time.monotonic() - began
 
 

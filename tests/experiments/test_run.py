@@ -67,6 +67,17 @@ def test_a_run_fills_its_record_and_gives_the_same_numbers_again(settings: dict[
     assert Path(read.encoder["source"]).is_dir()
 
 
+def test_geometry_is_watched_from_the_start_and_training_is_the_same(settings: dict[str, Any]) -> None:
+    settings["train"]["checkpoint_every"] = 3
+    quiet = results_of(settings, "runs/quiet")
+    watched = results_of(settings | {"watch": 2}, "runs/watched")
+    assert [row["step"] for row in watched.training["geometry"]] == [0, 2, 4, 6]
+    assert watched.training["geometry"][0]["alignment"] != watched.training["geometry"][1]["alignment"]
+    assert (watched.training["dev"], watched.after) == (quiet.training["dev"], quiet.after)
+    resumed = results_of(settings | {"watch": 2}, "runs/watched")  # whose checkpoint holds all steps
+    assert resumed.training["geometry"] == watched.training["geometry"]
+
+
 def test_what_the_decoder_reconstructs_is_recorded(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "SENTENCES", 20)
     settings["encoder"]["max_length"] = 64
