@@ -1,6 +1,7 @@
 """The corpora of the recorded runs: all that `sentlab.data` has, and those that only the book's experiments read.
 
 - `captions`: of pictures, Flickr8k. `ppdb-bigrams` and `ppdb-synonyms`: equivalent phrases and words out of PPDB.
+- `ppdb-phrases`: the same as a search: each phrase of `ppdb-bigrams` asks for its word, among the words of all.
 - `captions-nli`: sentences of the kinds that STS sets hold, of `captions` and `nli` dev, but none that is in them.
 - `paraphrases`: `ppdb-bigrams` and `ppdb-synonyms`, each pair once. `paraphrase-triples`: each of them with a phrase of
   another pair.
@@ -21,6 +22,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -33,7 +35,7 @@ from sentlab import data
 from sentlab.data import Corpus, LabelledPair, PhraseInContext, PhrasePair, ScoredPair, Triple, WordPair, readers
 from sentlab.data.catalog import CATALOG, YEARS, Entry, Folder, Joined, PublicSet, chained
 from sentlab.data.readers import Read
-from sentlab.data.rows import POSITIVE, added_up
+from sentlab.data.rows import POSITIVE, DuplicateQuestion, added_up
 from sentlab.text.words import tokens
 
 from experiments.peers import okapi
@@ -160,8 +162,7 @@ def stsb_in_context(corpus: Corpus[ScoredPair]) -> Corpus[PhraseInContext]:
     """
     passages = in_context([pair.text_b for pair in corpus], corpus.split)
     rows = (PhraseInContext(pair.text_a, *passage, pair.score) for pair, passage in zip(corpus, passages, strict=True))
-    source = f"{CARRIED} {corpus.source}"
-    return Corpus(f"{corpus.name}-context", corpus.split, tuple(rows), source, corpus.left_out)
+    return Corpus(f"{corpus.name}-context", corpus.split, tuple(rows), f"{CARRIED} {corpus.source}", corpus.left_out)
 
 
 def triples_in_context(*corpora: Corpus[ScoredPair] | Corpus[LabelledPair], mined: int | None = None) -> Corpus[Triple]:
@@ -219,14 +220,13 @@ def corpora() -> pd.DataFrame:
 
 
 def _captions_nli(split: str, folder: Folder) -> Corpus[str]:
-    parts = load("captions", split, folder), load("nli", "dev", folder)
-    texts = [*parts[0], *(text for pair in parts[1] for text in (pair.text_a, pair.text_b))]
+    both = chained("captions-nli", load("captions", split, folder), load("nli", "dev", folder))
+    texts = [text for row in both for text in ([row] if isinstance(row, str) else (row.text_a, row.text_b))]
     in_sts = {_plain(text) for text in load("sts-unlabelled", "train", folder)}
     once = {_plain(text): text for text in reversed(texts)}  # the first of equal ones, whatever their marks and case
     kept = tuple(text for plain, text in reversed(once.items()) if plain not in in_sts)
     left_out = {"repeated sentence": len(texts) - len(once), "sentence of an STS set": len(once) - len(kept)}
-    source = "; ".join(f"{part.name} {part.split}: {part.source}" for part in parts)
-    return Corpus("captions-nli", split, kept, source, added_up(*(part.left_out for part in parts), left_out))
+    return replace(both, rows=kept, left_out=added_up(both.left_out, left_out))
 
 
 def _plain(text: str) -> str:
@@ -238,6 +238,11 @@ def _paraphrases(split: str, folder: Folder) -> Corpus[PhrasePair]:
     both = chained("paraphrases", *(load(name, split, folder) for name in ("ppdb-bigrams", "ppdb-synonyms")))
     once = distinct(both)
     return Corpus("paraphrases", split, tuple(once.rows), both.source, added_up(both.left_out, once.left_out))
+
+
+def _phrase_search(pairs: Corpus[Any]) -> Corpus[Any]:
+    rows = tuple(DuplicateQuestion(pair.phrase_a, pair.phrase_b) for pair in pairs)
+    return replace(pairs, name="ppdb-phrases", rows=rows)
 
 
 def _paraphrase_triples(split: str, folder: Folder) -> Corpus[Triple]:
@@ -309,6 +314,7 @@ ALL: dict[str, Entry] = {
         {"ppdb/ppdb_synonyms.txt": read_ppdb_synonyms},
         "linguistic_constraints of the GitHub repository nmrksic/counter-fitting",
     ),
+    "ppdb-phrases": Joined(("dev", "test"), DuplicateQuestion, "ppdb-bigrams", _of("ppdb-bigrams", _phrase_search)),
     "captions-nli": Joined(_TRAIN_ONLY, str, "captions and nli, without what is in STS", _captions_nli),
     "paraphrases": Joined(_TRAIN_ONLY, PhrasePair, "ppdb-bigrams and ppdb-synonyms", _paraphrases),
     "paraphrase-triples": Joined(_TRAIN_ONLY, Triple, "paraphrases", _paraphrase_triples),

@@ -172,11 +172,9 @@ def _predict(weights: Tensor, features: Tensor) -> np.ndarray:
 
 def _features(encoder: TextEncoder, corpora: Sequence[Corpus[Any]], features: str) -> list[Tensor]:
     """For each corpus of n pairs its features on the CPU, float32 (n, F)."""
-
-    def tensor(vectors: np.ndarray) -> Tensor:
-        return torch.from_numpy(metrics.as_rows(vectors.astype(np.float32)))
-
-    return [pair_features(tensor(u), tensor(v), features) for u, v in encode_pairs(encoder, corpora)]
+    pairs = encode_pairs(encoder, corpora)
+    tensors = ([torch.from_numpy(metrics.as_rows(part.astype(np.float32))) for part in pair] for pair in pairs)
+    return [pair_features(u, v, features) for u, v in tensors]
 
 
 def evaluate_in_context(encoder: Encoder, corpus: Corpus[WordPairInContext]) -> float:

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from experiments import corpora
 from experiments.corpora import CARRIERS, hard_pairs, in_context, stsb_in_context, triples_in_context
+from experiments.peers import BagOfWords
 
 from sentlab import data
-from sentlab.data.rows import POSITIVE, Corpus, LabelledPair, PhrasePair, ScoredPair
+from sentlab.data.rows import POSITIVE, Corpus, DuplicateQuestion, LabelledPair, PhrasePair, ScoredPair
+from sentlab.evaluation import evaluate_retrieval
 
 
 def write(path: Path, text: str) -> Path:
@@ -45,6 +47,14 @@ def test_paraphrases_hold_each_pair_once_and_add_up_what_is_left_out(tmp_path: P
     corpus = corpora.load("paraphrases", "train", tmp_path)
     assert corpus.rows == (same("a b", "c"), same("c", "d"), same("e", "f"))
     assert corpus.left_out == {"blank word": 1, "repeated pair": 2, "equal but for case": 1}
+
+
+def test_each_phrase_of_ppdb_asks_for_its_word(tmp_path: Path) -> None:
+    write(tmp_path / "ppdb/ppdb.xxl.b2u.test", "bad\tJJ\nguy\tNN\nvillain\nnet\tJJ\namount\tNN\nnet\n")
+    corpus = corpora.load("ppdb-phrases", "test", tmp_path)
+    assert (corpus.name, len(corpus)) == ("ppdb-phrases", 2)
+    assert corpus[0] == DuplicateQuestion("bad guy", "villain")
+    assert evaluate_retrieval(BagOfWords(), corpus).scores["ppdb-phrases mrr@10"] == 75.0  # "net" has a word in common
 
 
 def test_captions_and_nli_hold_no_sentence_of_sts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
