@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -156,19 +157,16 @@ PUBLIC: dict[str, PublicSet] = {
     "sts14": _sts("14", 3750),
     "sts15": _sts("15", 3000),
     "sts16": _sts("16", 1186),
-    "stsb": PublicSet(
-        ScoredPair, {"train": 5749, "dev": 1500, "test": 1379},
+    "stsb": PublicSet(ScoredPair, {"train": 5749, "dev": 1500, "test": 1379},
         {"STS/STSBenchmark/sts-{}.csv": readers.read_stsb, "stsbenchmark/sts-{}.csv": readers.read_stsb},
         hub=Hub("mteb/stsbenchmark-sts")),
-    "sick": PublicSet(
-        ScoredPair, {"train": 4500, "dev": 500, "test": 4927}, {"SICK/SICK_{}.txt": readers.read_sick},
+    "sick": PublicSet(ScoredPair, {"train": 4500, "dev": 500, "test": 4927}, {"SICK/SICK_{}.txt": readers.read_sick},
         stems={"dev": "trial", "test": "test_annotated"},
         # not mteb/sickr-sts: its only split pools all 9,927 pairs, so its "test" is not the one that papers report
         hub=Hub("RobZamp/sick", ("sentence_A", "sentence_B", "relatedness_score"),
                 partial(readers.scored_pair, low=1.0), revision="refs/convert/parquet",
                 note=" (the later release, without 87 pairs of the SemEval files)")),
-    "snli": PublicSet(
-        rows.LabelledPair, {"train": 549367, "dev": 9842, "test": 9824},
+    "snli": PublicSet(rows.LabelledPair, {"train": 549367, "dev": 9842, "test": 9824},
         {"SNLI/s1.{0} + SNLI/s2.{0} + SNLI/labels.{0}": readers.read_snli,
          "snli_1.0/snli_1.0_{0}.jsonl": readers.read_nli_jsonl},
         hub=Hub("stanfordnlp/snli", _NLI, readers.labelled_pair)),
@@ -182,30 +180,28 @@ PUBLIC: dict[str, PublicSet] = {
         {"quora/quora_duplicate_questions.tsv": readers.read_quora,
          "quora/quora_positive_eval.csv + quora/quora_single_questions_unlabelled.csv": readers.read_quora},
         "the first is what Quora released in 2017 as First Quora Dataset Release: Question Pairs"),
-    "askubuntu": PublicSet(
-        rows.RankingQuery, {"dev": 200, "test": 200},
+    "askubuntu": PublicSet(rows.RankingQuery, {"dev": 200, "test": 200},
         {"askubuntu/text_tokenized.txt + askubuntu/{0}.txt": readers.read_askubuntu},
         "the files of the GitHub repository taolei87/askubuntu"),
-    "msmarco": PublicSet(
-        rows.Triple, {"train": 39_780_811},
+    "msmarco": PublicSet(rows.Triple, {"train": 39_780_811},
         {"msmarco/triples.train.small.tsv": _MSMARCO},
         "triples.train.small.tar.gz of MS MARCO's passage ranking, unpacked"),
-    "wiki1m": PublicSet(
-        str, {"train": 1_000_000},  # lines of the first
+    "wiki1m": PublicSet(str, {"train": 1_000_000},  # lines of the first
         {"wiki1m_for_simcse.txt": readers.read_sentences, "text/wikipedia-core.txt": readers.read_articles},
         "the first is in the hub's princeton-nlp/datasets-for-simcse; the other holds a paragraph a line"),
     "simlex": _words(999, "SimLex-999/SimLex-999.txt", "SIMLEX-999", "SimLex-999.zip of fh295.github.io/simlex.html"),
     "ws353-sim": _words(203, "wordsim353_sim_rel/wordsim_similarity_goldstandard.txt", "WS-353-SIM", _WS353),
     "ws353-rel": _words(252, "wordsim353_sim_rel/wordsim_relatedness_goldstandard.txt", "WS-353-REL", _WS353),
     "men": _words(3000, "MEN/MEN_dataset_natural_form_full", "MEN-TR-3k", "MEN by Bruni et al. (2014)", highest=50.0),
-    "scws": PublicSet(
-        rows.WordPairInContext, {"test": 2003},
+    "scws": PublicSet(rows.WordPairInContext, {"test": 2003},
         {"SCWS/ratings.txt": readers.read_scws, "wordsim/SCWS-ratings.txt": readers.read_scws},
         "SCWS.zip by Huang et al. (2012)"),
-    "semeval-5a": PublicSet(
-        rows.LabelledPair, {"train": 11722, "test": 7814}, {"semeval2013-5a/en.{}Set": readers.read_semeval_5a},
-        "SemEval-2013 task 5 (a) in English, part-of-speech tagged"),
-    "ppdb": PublicSet(  # the paper says 1.53 million lines, before any is left out
+    "semeval-5a": PublicSet(rows.LabelledPair, {"train": 11722, "test": 7814},
+        {"semeval2013-5a/en.{}Set": readers.read_semeval_5a}, "SemEval-2013 task 5(a), English, part-of-speech tagged"),
+    "stsb-context-gpt": PublicSet(rows.PhraseInContext, {"test": 1024},
+        {"slice/sts-test-sentences-clean.tsv": readers.read_stsb_context},
+        "the GitHub repository eyal-orbach/sts-b-test-data"),
+    "ppdb-phrasal": PublicSet(  # the paper says 1.53 million lines, before any is left out
         rows.PhrasePair, {"train": 0}, {"ppdb/ppdb-2.0-s-phrasal": readers.read_ppdb},
         "the English phrasal paraphrases of size S of paraphrase.org"),
 }
@@ -246,6 +242,17 @@ def _nli_triples(split: str, folder: Folder) -> Corpus[rows.Triple]:
     return Corpus("nli-triples", split, triples, pairs.source, added_up(pairs.left_out, left_out))
 
 
+def _ppdb(split: str, folder: Folder) -> Corpus[rows.PhrasePair]:
+    whole = load("ppdb-phrasal", "train", folder)
+    keys = ["|".join(sorted((pair.phrase_a, pair.phrase_b))) for pair in whole]  # the same in both directions
+    held = [zlib.crc32(key.encode()) % 32 == 0 for key in keys]  # about as many as the paper's 32,202
+    kept = tuple(pair for pair, is_test in zip(whole, held, strict=True) if is_test == (split == "test"))
+    if split == "test":
+        kept = tuple(pair for pair in kept if pair.score >= 0 and " " in pair.phrase_a + pair.phrase_b)
+    left_out = added_up(whole.left_out, {f"not for {split}": len(whole) - len(kept)})
+    return replace(whole, name="ppdb", split=split, rows=kept, left_out=left_out)
+
+
 def chained(name: str, *parts: Corpus[Any]) -> Corpus[Any]:
     """Put corpora behind each other."""
     together = tuple(row for part in parts for row in part)
@@ -276,6 +283,7 @@ CATALOG: dict[str, Entry] = {
     "sts-unlabelled": Joined(("train",), str, "the seven STS sets", _unlabelled),
     "nli": Joined(("train", "dev"), rows.LabelledPair, "SNLI and MNLI", _nli),
     "nli-triples": Joined(("train", "dev"), rows.Triple, "SNLI and MNLI", _nli_triples),
+    "ppdb": Joined(("train", "test"), rows.PhrasePair, "ppdb-phrasal", _ppdb),
     **{name: Joined(("train", "dev", "test"), row, "toy world", partial(_toy, name)) for name, row in toy.ROWS.items()},
 }
 
@@ -296,6 +304,8 @@ def load(name: str, split: str = "test", folder: Folder = None, *, catalog: Cata
     - `wiki1m`: distinct sentences of Wikipedia: the million that SimCSE and PT-BERT (section 4.1) train on, or else
       those of the articles in `text/`. `msmarco`: the first 6,400,000 of 39,780,811 triples of a query and two
       passages, as many as SLICE (sections 4.1 and 5) trains on. `quora`: all of the release is `test`.
+    - `ppdb`: a pair in 32 is kept for `test`, of which those with a score and more than single words are Universal's
+      phrases (section 4.2). `stsb-context-gpt`: SLICE's own test set.
 
     `corpora()` lists all names and their splits: `train`, `dev` (of MNLI both halves) and `test`.
 

@@ -370,6 +370,22 @@ def read_msmarco(path: str | Path, limit: int | None = None) -> Read[kinds.Tripl
     return rows_of(islice(columns_of(path, 3), limit), triple)
 
 
+def read_stsb_context(path: str | Path) -> Read[kinds.PhraseInContext]:
+    """Read the test set of SLICE (section 4.2): `line`, a `paraphrase` of it, a `passage` with that, `goldsim` 0 to 5.
+
+    Tab-separated, with quotes. The match is the paraphrase in its passage, whatever its case and without a final full
+    stop. It is the whole passage where that has other words: all rows count for correlations, if not for what is found.
+    """
+
+    def row(phrase: str, paraphrase: str, passage: str, gold: str) -> kinds.PhraseInContext:
+        phrase, passage, gold = _filled(phrase, passage if paraphrase else "", gold)
+        match = re.search(re.escape(paraphrase.rstrip(" .")), passage, re.IGNORECASE)
+        start, end = match.span() if match else (0, len(passage))
+        return kinds.PhraseInContext(phrase, passage, start, end, number(gold, 0, 5))
+
+    return rows_of(csv_records(path, ("line", "paraphrase", "passage", "goldsim"), "\t"), row)
+
+
 def read_sentences(path: str | Path) -> Read[str]:
     """Read sentences to learn from, one a line."""
     return sentences(lines_of(path))

@@ -266,3 +266,21 @@ def test_numbers_of_numpy_have_the_fingerprint_of_plain_ones():
         for score, flag in ((2.0, True), (np.float32(2.0), np.bool_(True)))
     ]
     assert fingerprints[0] == fingerprints[1]
+
+
+def test_ppdb_keeps_some_pairs_for_a_test_of_phrases(tmp_path):
+    def line(a, b, features="Equivalence=0.5"):
+        return f"[NP] ||| {a} ||| {b} ||| {features} ||| 0-0 ||| Equivalence\n"
+
+    path = tmp_path / "ppdb/ppdb-2.0-s-phrasal"
+    path.parent.mkdir()
+    lines = [line(f"a{i} b", f"c{i}") + line(f"c{i}", f"a{i} b") + line(f"d{i}", f"e{i}") for i in range(400)]
+    lines += [line(f"f{i} g", f"h{i}", "Equivalence=NA") for i in range(400)]
+    path.write_text("".join(lines))
+    train, test = (data.load("ppdb", split, tmp_path) for split in ("train", "test"))
+    pairs = [{frozenset((pair.phrase_a, pair.phrase_b)) for pair in corpus} for corpus in (train, test)]
+    assert not pairs[0] & pairs[1]  # also not the other way round
+    assert 8 < len(test) < 100
+    assert all(" " in pair.phrase_a + pair.phrase_b and pair.score == 0.5 for pair in test)
+    assert {pair.phrase_a[0] for pair in train} == {"a", "c", "d", "f"}
+    assert len(train) + train.left_out["not for train"] == len(test) + test.left_out["not for test"] == 1600

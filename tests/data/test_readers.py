@@ -201,6 +201,22 @@ def test_ppdb_relations_scores_and_what_is_left_out(tmp_path: Path) -> None:
     }
 
 
+def test_slice_rows_mark_the_paraphrase_in_its_passage(tmp_path: Path) -> None:
+    lines = [
+        "\tline\tparaphrase\tpassage\tgoldsim\n",
+        "7\tA cat naps.\tA cat sleeps.\tAt noon a cat sleeps in the sun.\t4.8\n",
+        '9\tHe eats.\tA man eats.\t"Ann turned and said, ""A man eats."""\t1.714\n',
+        "12\tIt rains.\tRain falls.\tAll day the rain was falling.\t3.0\n",
+        "13\t\tRain falls.\tRain falls here.\t3.0\n",
+    ]
+    read = readers.read_stsb_context(write(tmp_path / "x.tsv", "".join(lines)))
+    cat, man, rain = read.rows
+    assert (cat.phrase, cat.context[cat.start : cat.end], cat.score) == ("A cat naps.", "a cat sleeps", 4.8)
+    assert (man.context, man.context[man.start : man.end]) == ('Ann turned and said, "A man eats."', "A man eats")
+    assert (rain.start, rain.end) == (0, len(rain.context))  # its passage has other words
+    assert read.left_out == {"blank sentence": 1}
+
+
 def test_msmarco_keeps_a_query_once_and_reads_no_further_than_the_limit(tmp_path: Path) -> None:
     text = 'a dog?\ta "dog\u2028 is\tcats sleep\r\n who ran \the ran\tnobody\nno\t \tno\na dog?\tit is\tno\nbroken\n'
     path = write(tmp_path / "t.tsv.xz", lzma.compress(("\ufeff" + text).encode()))
