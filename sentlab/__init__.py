@@ -20,16 +20,18 @@ if TYPE_CHECKING:
     from sentlab.encoder import Encoder
     from sentlab.evaluation import dev_score, evaluate_mining, evaluate_retrieval, evaluate_sts, geometry
     from sentlab.evaluation import pair_cosines, watch_geometry
+    from sentlab.methods.universal import task_rows
     from sentlab.search import PhraseIndex
-    from sentlab.training import History, TrainConfig, fit, set_seed
+    from sentlab.training import History, TrainConfig, fit, set_seed, train_heads_first
 
 __version__ = "0.1.0"  # pyproject.toml reads it here
 
 _FOLDERS = {  # room -> its public names
     "encoder": "Encoder",
     "evaluation": "dev_score evaluate_mining evaluate_retrieval evaluate_sts geometry pair_cosines watch_geometry",
+    "methods.universal": "task_rows",
     "search": "PhraseIndex",
-    "training": "History TrainConfig fit set_seed",
+    "training": "History TrainConfig fit set_seed train_heads_first",
 }
 _PLACES = {name: f"sentlab.{folder}" for folder, names in _FOLDERS.items() for name in names.split()}
 __all__ = sorted([*_PLACES, "data", "methods", "metrics", "plots", "spans"])

@@ -29,7 +29,7 @@ from sentlab.files import write_json
 from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
-from sentlab.training import History, TrainConfig, fit, set_dropout, set_seed
+from sentlab.training import History, TrainConfig, fit, set_dropout, set_seed, train_heads_first
 from tqdm import tqdm
 
 from experiments import controls, published, records
@@ -308,8 +308,6 @@ def train(
     """
     if settings.dropout is not None:
         set_dropout(method, settings.dropout)
-    if settings.frozen_first is not None:
-        train_own_layers(method, corpus, settings, progress)
     watch = watch_geometry(devs[0], settings.watch) if settings.watch else None
     start = [{"step": 0, **(watch(0, method) or {})}] if watch else []
     config = TrainConfig(**settings.train or {})
@@ -321,19 +319,16 @@ def train(
             trained.train()
         return watch(step, trained) if watch else None
 
-    began = time.monotonic()
-    score = mean_dev_score(devs, settings)
-    history = fit(method, corpus, config, score, folder=folder, resume=True, progress=progress, on_step=on_step)
+    began, score = time.monotonic(), mean_dev_score(devs, settings)
+    options: Any = {"folder": folder, "resume": True, "progress": progress, "on_step": on_step}
+    if settings.frozen_first is None:
+        history = fit(method, corpus, config, score, **options)
+    else:
+        heads = TrainConfig(**(settings.train or {}) | settings.frozen_first)
+        first, history = train_heads_first(method, corpus, config, score, heads=heads, **options)
+        began += first.seconds
     history.seen[:0] = start
     return history, time.monotonic() - began
-
-
-def train_own_layers(method: Any, corpus: Any, settings: RunSettings, progress: bool = True) -> None:
-    """Do the training of the setting `frozen_first`: the method's own layers learn, the encoder stays as it is."""
-    chosen = {**(settings.train or {}), **(settings.frozen_first or {}), "keep": "last", "eval_every": None}
-    method.encoder.requires_grad_(False)
-    fit(method, corpus, TrainConfig(**chosen), progress=progress)
-    method.encoder.requires_grad_(True)
 
 
 def mean_dev_score(devs: Sequence[Corpus[Any]], settings: RunSettings) -> Callable[[Encoder], float]:
@@ -382,7 +377,7 @@ def build_method(settings: RunSettings, corpus: Any) -> Any:
     if kinds := arguments.pop("phrases", None):
         arguments["phrases"] = partial(phrases.chunk_phrases, kinds=tuple(kinds))
     if chosen.name == "Universal":
-        arguments |= {"tasks": list(corpus.corpora), "paraphrases": corpus.corpora.get("pi", ())}
+        arguments["tasks"] = corpus
     method = METHODS[chosen.name]
     return method(**arguments) if chosen.name in MAPS else partial(method, **arguments)
 

@@ -224,10 +224,6 @@ def _unlabelled(split: str, folder: Folder) -> Corpus[str]:
     return Corpus("sts-unlabelled", split, once, "; ".join(sources), {"repeated sentence": len(texts) - len(once)})
 
 
-def _nli(split: str, folder: Folder) -> Corpus[rows.LabelledPair]:
-    return chained("nli", load("snli", split, folder), load("mnli", split, folder))
-
-
 def _nli_triples(split: str, folder: Folder) -> Corpus[rows.Triple]:
     pairs = load("nli", split, folder)
     hypotheses: dict[str, dict[str, list[str]]] = {}  # premise -> label -> hypotheses, all in file order
@@ -281,7 +277,12 @@ Catalog = Mapping[str, Entry]
 CATALOG: dict[str, Entry] = {
     **PUBLIC,
     "sts-unlabelled": Joined(("train",), str, "the seven STS sets", _unlabelled),
-    "nli": Joined(("train", "dev"), rows.LabelledPair, "SNLI and MNLI", _nli),
+    "nli": Joined(
+        ("train", "dev"),
+        rows.LabelledPair,
+        "SNLI and MNLI",
+        lambda *of: chained("nli", load("snli", *of), load("mnli", *of)),
+    ),
     "nli-triples": Joined(("train", "dev"), rows.Triple, "SNLI and MNLI", _nli_triples),
     "ppdb": Joined(("train", "test"), rows.PhrasePair, "ppdb-phrasal", _ppdb),
     **{name: Joined(("train", "dev", "test"), row, "toy world", partial(_toy, name)) for name, row in toy.ROWS.items()},

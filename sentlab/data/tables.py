@@ -11,13 +11,8 @@ from sentlab.data.readers import Items, LeftOut, Read
 from sentlab.data.rows import Corpus, ScoredPair, Triple
 
 Kind = Literal["texts", "pairs", "triples"]
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "texts": ("text",),
-    "pairs": ("text_a", "text_b", "score"),
-    "triples": ("anchor", "positive", "negative"),
-}
+COLUMNS = {"texts": ("text",), "pairs": ("text_a", "text_b", "score"), "triples": ("anchor", "positive", "negative")}
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
-PACKED = (".gz", ".xz")
 
 
 def from_file(
@@ -56,7 +51,7 @@ def from_file(
     names = (columns,) if isinstance(columns, str) else tuple(columns or COLUMNS[kind])
     if len(names) != len(COLUMNS[kind]):
         raise ValueError(f"{kind} take {len(COLUMNS[kind])} columns, for {', '.join(COLUMNS[kind])}; got {names}")
-    plain = path.with_suffix("") if path.suffix in PACKED else path
+    plain = path.with_suffix("") if path.suffix in (".gz", ".xz") else path
     if plain.suffix in SEPARATORS:
         separator = separator or SEPARATORS[plain.suffix]
         items = readers.csv_records(path, names, separator, quotes=quotes)

@@ -104,7 +104,10 @@ class Encoder(nn.Module):
         encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": length})
         if not (max_length or saved or source in storage.BUNDLED) and length < longest:
             encoder.assumed_length = length
-        return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
+        device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if device.type == "cuda" and not torch.backends.cuda.is_built():
+            raise ValueError(f"device is {device}: torch {torch.__version__} has no CUDA, so install one that has")
+        return encoder.to(device).eval()
 
     def to_sentence_transformer(self) -> SentenceTransformer:
         """Make a SentenceTransformer that gives the same vectors: a copy, on the same device, without the head.

@@ -105,8 +105,8 @@ def evaluate_sts(
 
     Args:
         encoder: anything with `.encode(list of n texts)` -> (n, D). It is called once, on all distinct sentences.
-        tasks: a name, whose `test` split is loaded, a corpus of ScoredPair rows or a list of such rows; or a list of
-            names and corpora. None: the seven tasks sts12 .. sts16, stsb and sick.
+        tasks: a name, whose `test` split is loaded, a corpus of ScoredPair rows, or a list of such rows or of tuples
+            (text_a, text_b, score); or a list of names and corpora. None: the tasks sts12 .. sts16, stsb and sick.
         folder: where the public files are; see `sentlab.data.load`.
         aggregation: of sub-sets (STS12 to STS16). `all`: one correlation over the pairs of all together; `mean`: the
             mean of their correlations; `wmean`: the same, weighted by their numbers of pairs.
@@ -183,15 +183,18 @@ def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None
     gold = np.array([pair.score for pair in corpus])
     pairs = _sides(corpus)
     texts, u, v = encode_groups(encoder, list(dict.fromkeys(chain(*pairs))), *pairs, progress=progress)
-    cosines, level = metrics.cosine_similarity(u, v), np.minimum(gold.astype(int), LEVELS - 1)
+    same = gold >= POSITIVE
+    alignment, uniformity = metrics.alignment(u[same], v[same]), metrics.uniformity(texts)
+    return Geometry(alignment, uniformity, *by_level(metrics.cosine_similarity(u, v), gold, (0.0, LEVELS)))
+
+
+def by_level(cosines: np.ndarray, gold: np.ndarray, scale: tuple[float, float]) -> tuple[list[float], list[float], Any]:
+    """Return `mean`, `variance` and `counts` of a `Geometry`, for a gold whose scale is cut into equal levels."""
+    low, high = scale
+    level = np.minimum(((gold - low) * (LEVELS / (high - low))).astype(int), LEVELS - 1)
     parts = [cosines[level == i] for i in range(LEVELS)]
-    return Geometry(
-        alignment=metrics.alignment(u[gold >= POSITIVE], v[gold >= POSITIVE]),
-        uniformity=metrics.uniformity(texts),
-        mean=[float(part.mean()) if len(part) else float("nan") for part in parts],
-        variance=[float(part.var()) if len(part) else float("nan") for part in parts],
-        counts=[np.histogram(part, BINS, (-1.0, 1.0))[0].tolist() for part in parts],
-    )
+    mean, variance = ([float(of(x)) if len(x) else float("nan") for x in parts] for of in (np.mean, np.var))
+    return mean, variance, [np.histogram(part, BINS, (-1.0, 1.0))[0].tolist() for part in parts]
 
 
 def watch_geometry(corpus: Rows, every: int) -> Callable[[int, Any], dict[str, float] | None]:
@@ -216,9 +219,12 @@ def one_corpus(rows: Rows, *kinds: type, split: str = "test", folder: str | Path
     """Return a corpus of one of these kinds: of a name `split` is loaded, which is `dev` for whatever chooses."""
     if isinstance(rows, str):
         rows = data.load(rows, split, folder)
-    corpus = rows if isinstance(rows, Corpus) else Corpus("rows", "test", tuple(rows), "given as rows")
-    check_rows(corpus, *kinds)
-    return corpus
+    if not isinstance(rows, Corpus):
+        if ScoredPair in kinds:
+            rows = (ScoredPair(*row) if isinstance(row, tuple) and len(row) == 3 else row for row in rows)
+        rows = Corpus("rows", "test", tuple(rows), "given as rows")
+    check_rows(rows, *kinds)
+    return rows
 
 
 def _several(tasks: Any, folder: str | Path | None) -> dict[str, Corpus[Any]]:

@@ -89,8 +89,8 @@ def generative_loss(states: Tensor, targets: Tensor, head: nn.Module) -> Tensor:
 class PaSeR(nn.Module):
     """Trains `encoder` to keep the important phrases of a sentence in its vector.
 
-    The decoder starts random, and the dev score falls before it rises. In a short run, first train the decoder alone:
-    `encoder.requires_grad_(False)`, one `fit`, and `encoder.requires_grad_(True)` for the next.
+    The decoder starts random, and the dev score falls before it rises. In a short run, train the decoder alone first,
+    by `sentlab.train_heads_first`.
 
     Args:
         encoder: trained in place, its masked-LM head too. Its pooling makes the sentence vectors.
@@ -194,13 +194,14 @@ class PaSeR(nn.Module):
     def after_step(self) -> None: ...  # nothing changes between steps
 
     def reconstruct(
-        self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None, *, beams: int = 1
+        self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase | str]] | None = None, *, beams: int = 1
     ) -> list[list[tuple[Phrase, str]]]:
         """Mask phrases and let the decoder generate them (section 5.2).
 
         Args:
             sentences: B texts.
-            phrases: B lists, what to mask in each text. None takes the phrases that training would mask.
+            phrases: B lists, what to mask in each text: words as they stand in it, of which the first place counts, or
+                `sentlab.text.phrases.Phrase`. None takes the phrases that training would mask.
             beams: hypotheses of the beam search. With 1 it is greedy.
 
         Returns:
@@ -216,10 +217,12 @@ class PaSeR(nn.Module):
 
     @torch.no_grad()
     def candidates(
-        self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None, *, beams: int = 5
+        self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase | str]] | None = None, *, beams: int = 5
     ) -> list[list[tuple[Phrase, list[str]]]]:
         """As `reconstruct`, but with the words of every hypothesis for a phrase, the most likely hypothesis first."""
         tokenizer = self.encoder.tokenizer
+        if any(isinstance(each, str) for each in phrases or ()):
+            raise TypeError("phrases holds a string: pass a list of phrases for each sentence, [['two options']]")
         batch, masked_phrases = self._duplicate_and_mask(sentences, phrases)
         names = ("input_ids", "masked_ids", "attention_mask")
         ids, masked, mask = (batch[name].to(self.encoder.device) for name in names)
@@ -299,7 +302,7 @@ class PaSeR(nn.Module):
         return method.eval()
 
     def _duplicate_and_mask(
-        self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase]] | None = None
+        self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase | str]] | None = None
     ) -> tuple[dict[str, Tensor], list[list[tuple[Phrase, list[int]]]]]:
         """The token ids of s and s~, their masks and the special tokens, (B, L) each. Also each sentence's phrases in
         text order, with the places of their tokens."""
@@ -310,9 +313,13 @@ class PaSeR(nn.Module):
             end = max(b for _, b in tokens.offsets) if cut else len(sentence)
             if phrases is None:  # one that reaches the cut may continue after it
                 whole = [phrase for phrase in self.phrases(sentence[:end]) if not cut or phrase.end < end]
-                chosen = sorted(whole[: self.top_phrases], key=lambda phrase: phrase.start)
+                chosen = whole[: self.top_phrases]
             else:
-                chosen = sorted(phrases[number], key=lambda phrase: phrase.start)
+                chosen = [
+                    Phrase(each, at := sentence.find(each), at + len(each), 0.0) if isinstance(each, str) else each
+                    for each in phrases[number]
+                ]
+            chosen.sort(key=lambda phrase: phrase.start)
             ends = [0, *(phrase.end for phrase in chosen)]
             for phrase, before in zip(chosen, ends, strict=False):
                 if phrase.start < before or phrase.end > end or sentence[phrase.start : phrase.end] != phrase.text:

@@ -101,20 +101,19 @@ class Negatives:
 class Universal(nn.Module):
     """Trains `encoder` on rows of `task_rows`.
 
-    The heads start random, and random heads harm the encoder. Train them first with the encoder frozen:
-    `encoder.requires_grad_(False)`, one `fit`, and `encoder.requires_grad_(True)` for the next.
+    The heads start random, and random heads harm the encoder: `sentlab.train_heads_first` takes the place of `fit`.
 
     Args:
         encoder: trained in place. The paper pools with `mean`.
         pair_features: what the classifiers see of u and v. See `sentlab.training.losses.pair_features`.
         negatives: k for each target of `pi`, at least 1.
-        tasks: one classifier is made for each.
+        tasks: one classifier is made for each. What `task_rows` returns says which, and has the paraphrases of `pi`.
         paraphrases: the pairs that `pi` draws its negatives from. That task needs them.
 
     Example:
-        >>> method = Universal(sentlab.Encoder.from_pretrained(), tasks=("pi", "ptc"), paraphrases=paraphrases)
-        >>> rows = task_rows(pi=paraphrases, ptc=paraphrases)
-        >>> history = sentlab.fit(method, rows, sentlab.TrainConfig(steps=2, batch_size=8), progress=False)
+        >>> rows = sentlab.task_rows(pi=paraphrases, ptc=paraphrases)
+        >>> method = Universal(sentlab.Encoder.from_pretrained(pooling="mean"), tasks=rows)
+        >>> heads, history = sentlab.train_heads_first(method, rows, sentlab.TrainConfig(steps=2), progress=False)
     """
 
     def __init__(
@@ -123,10 +122,12 @@ class Universal(nn.Module):
         *,
         pair_features: str = "u,v,|u-v|",
         negatives: int = 3,
-        tasks: Sequence[str] = ("nli", "pi", "ptc"),
+        tasks: Sequence[str] | Tasks = ("nli", "pi", "ptc"),
         paraphrases: Sequence[PhrasePair] = (),
     ):
         super().__init__()
+        if isinstance(tasks, Tasks):
+            paraphrases, tasks = paraphrases or tasks.corpora.get("pi", ()), list(tasks.corpora)
         if "pi" in tasks and (negatives < 1 or not paraphrases):
             raise ValueError(f"pi draws {negatives=}, at least 1, from paraphrases=, its rows: pass both")
         self.encoder, self.pair_features = encoder, pair_features

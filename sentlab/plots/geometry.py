@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,25 +11,36 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
-from sentlab.evaluation.sts import BINS, LEVELS, Geometry
+from sentlab.evaluation.sts import BINS, LEVELS, Geometry, by_level
+from sentlab.metrics import as_array
 from sentlab.plots.style import SCALE, canvas
 
 
-def cosine_by_gold(geometries: Mapping[str, Geometry]) -> Figure:
+def cosine_by_gold(geometries: Mapping[str, Geometry | np.ndarray], gold: Sequence[float] | None = None) -> Figure:
     """Draw the density of cosines at each gold level, one panel per encoder (PaSeR, Fig. 5; Gao et al. 2021, Fig. 3).
 
     A panel has a row for each level, the lowest at the bottom, and a dot at its mean: the dots of a good encoder climb
     to the right. All densities have the same height, and all panels one scale of cosines.
+
+    Args:
+        geometries: encoder -> what `sentlab.geometry` measures; or its cosines of n pairs (`sentlab.pair_cosines`).
+        gold: n scores, for cosines. Five levels of equal width cut their range, whatever their scale is.
     """
+    scale = (0.0, float(LEVELS)) if gold is None else (float(np.min(gold)), float(np.max(gold)))
+    edges = [f"{edge:.3g}" for edge in np.linspace(*scale, LEVELS + 1)]
+    levels = {
+        name: each if isinstance(each, Geometry) else Geometry(0, 0, *by_level(as_array(each), as_array(gold), scale))
+        for name, each in geometries.items()
+    }
     columns = min(3, len(geometries))
     with canvas(len(geometries), width=2.8, height=2.8, columns=columns, sharex=True) as (figure, panels):
-        for axes, (name, geometry) in zip(panels, geometries.items(), strict=True):
+        for axes, (name, geometry) in zip(panels, levels.items(), strict=True):
             for i, (centres, heights) in enumerate(_densities(geometry)):
                 colour = SCALE(i / (LEVELS - 1))
                 axes.fill_between(centres, i, i + 0.9 * heights, color=colour, alpha=0.6, linewidth=0)
                 axes.plot(centres, i + 0.9 * heights, color=colour, linewidth=1)
             axes.plot(geometry.mean, range(LEVELS), "o-", color="black", markersize=4, linewidth=0.8)
-            axes.set_yticks(range(LEVELS), [f"{i}–{i + 1}" for i in range(LEVELS)])
+            axes.set_yticks(range(LEVELS), [f"{a}–{b}" for a, b in pairwise(edges)])
             axes.set(title=name, xlabel="cosine similarity")
             axes.tick_params(axis="y", length=0)
         for axes in panels[::columns]:

@@ -36,10 +36,6 @@ class TrainConfig:
             gigabytes of kernels, one for each shape of a batch, and is no faster for a small encoder. The history's
             `settings["arithmetic"]` says what a run used.
         checkpoint_every: steps between checkpoints, where `fit` is given a folder.
-
-    Example:
-        >>> sentlab.TrainConfig(steps=300, learning_rate=3e-4, eval_every=100, keep="dev").steps
-        300
     """
 
     steps: int | None = None

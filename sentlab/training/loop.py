@@ -10,7 +10,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -134,6 +134,23 @@ def fit(
         history.save(run.folder / "history.json")
     method.eval()
     return history
+
+
+def train_heads_first(
+    method: Any, rows: Iterable[Any], config: TrainConfig, *dev: Any, heads: TrainConfig | None = None, **options: Any
+) -> tuple[History, History]:
+    """Train the layers of `method` outside its encoder, as random ones harm it, then all; return both histories.
+
+    The arguments are those of `fit` for the second training, and `heads`, the config of the first one, which has no
+    dev. None: `config` with a learning rate of 0.01. `sentlab.methods.Universal` has an example.
+    """
+    rows, heads = as_rows(rows), replace(heads or replace(config, learning_rate=1e-2), keep="last", eval_every=None)
+    method.encoder.requires_grad_(False)
+    try:
+        first = fit(method, rows, heads, progress=options.get("progress", True))
+    finally:
+        method.encoder.requires_grad_(True)
+    return first, fit(method, rows, config, *dev, **options)
 
 
 def _start(

@@ -94,12 +94,7 @@ def masked_lm_loss(lm_head: nn.Module, hidden: Tensor, labels: Tensor, chosen: T
     return head_cross_entropy(lm_head, hidden[chosen], labels[chosen])
 
 
-FEATURES = {
-    "u": lambda u, v: u,
-    "v": lambda u, v: v,
-    "|u-v|": lambda u, v: (u - v).abs(),
-    "u*v": lambda u, v: u * v,
-}
+FEATURES = {"u": lambda u, v: u, "v": lambda u, v: v, "|u-v|": lambda u, v: (u - v).abs(), "u*v": lambda u, v: u * v}
 
 
 def pair_features(u: Tensor, v: Tensor, features: str = "u,v,|u-v|") -> Tensor:

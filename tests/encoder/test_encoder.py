@@ -81,6 +81,13 @@ def test_batches_go_from_long_to_short_within_the_token_budget_and_hold_each_tex
     assert shapes == [(1, 32)]
 
 
+def test_a_build_without_cuda_says_so(small_encoder_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
+    for device in ("cuda", torch.device("cuda:0")):
+        with pytest.raises(ValueError, match=f"device is {device}: torch .* has no CUDA"):
+            Encoder.from_pretrained(small_encoder_folder, device=device)
+
+
 def test_empty_inputs(encoder: Encoder) -> None:
     assert encoder.encode([]).shape == (0, 32)
     assert encoder.encode([]).dtype == np.float32

@@ -160,6 +160,18 @@ def test_geometry_by_hand() -> None:
     assert found.counts[0][50] == 1  # cosine 0 opens the upper half
 
 
+def test_plain_tuples_are_pairs() -> None:
+    encoder = Table({"a": [1.0, 0.0], "b": [0.0, 2.0], "c": [3.0, 0.1], "d": [1.0, 1.0]})
+    tuples = [("a", "b", 0.2), ("a", "d", 3.0), ("a", "c", 4.0), ("b", "d", 1.0)]
+    pairs = [ScoredPair(*row) for row in tuples]
+    assert evaluate_sts(encoder, tuples).scores == evaluate_sts(encoder, pairs).scores
+    assert pair_cosines(encoder, tuples).tolist() == pair_cosines(encoder, pairs).tolist()
+    assert geometry(encoder, tuples).mean == pytest.approx(geometry(encoder, pairs).mean, nan_ok=True)
+    assert dev_score(tuples)(encoder) == dev_score(pairs)(encoder)
+    with pytest.raises(ValueError, match="holds tuple"):
+        pair_cosines(encoder, [("a", "b")])
+
+
 def test_a_name_gives_training_the_dev_split_and_never_the_test() -> None:
     encoder = Encoder.from_pretrained("tiny", pooling="mean")
     own = data.load("toy-sts", "dev")

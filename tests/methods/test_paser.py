@@ -284,6 +284,19 @@ def test_reconstruct_says_the_phrases_it_has_learned(paser_of: Make) -> None:
     assert [phrase.text for phrase, _ in chosen] == ["guitar"]
 
 
+def test_words_are_taken_where_a_phrase_is(paser_of: Make) -> None:
+    method, sentence = paser_of(), "the old king reads a letter in the old house"
+    start = sentence.index("a letter")
+    phrase = Phrase("a letter", start, start + 8, 0.0)
+    assert method.reconstruct([sentence], [["a letter", "old"]]) == method.reconstruct(
+        [sentence], [[Phrase("old", 4, 7, 0.0), phrase]]
+    )
+    with pytest.raises(ValueError, match="not in the text"):
+        method.reconstruct([sentence], [["a book"]])
+    with pytest.raises(TypeError, match="list of phrases for each sentence"):
+        method.reconstruct([sentence], ["a letter"])
+
+
 def test_a_saved_method_answers_as_before(paser_of: Make, tmp_path: Path) -> None:
     method, sentences = paser_of(decoder_layers=2, m=0.3, n=0.7, top_phrases=2), ["Two cats swim in the river", "No."]
     method.save(tmp_path / "paser")

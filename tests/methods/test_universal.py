@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import torch
 from sentlab.data.rows import LabelledPair, PhrasePair
 from sentlab.encoder import Encoder
 from sentlab.methods.universal import Negatives, Universal, task_rows
+from sentlab.training import TrainConfig, fit, set_seed, train_heads_first
 
 NLI = [
     LabelledPair("a man plays the guitar", "a man plays", "entailment"),
@@ -104,3 +108,41 @@ def test_a_rows_own_paraphrase_is_no_negative_of_it_where_the_drawn_pairs_lack_t
     sides = {pair.phrase_b.casefold() for pair in PHRASES}
     with pytest.raises(ValueError, match="negatives of 'a phrase of no pair' cannot be drawn"):
         universal.negatives.draw("a phrase of no pair", *sides)  # type: ignore[union-attr]
+
+
+def test_rows_say_which_tasks_there_are(encoder: Encoder) -> None:
+    rows = task_rows(nli=NLI, pi=PHRASES)
+    torch.manual_seed(0)
+    one, other = Universal(encoder, tasks=rows), Universal(encoder, tasks=("nli", "pi"), paraphrases=PHRASES)
+    assert [*one.heads] == [*other.heads] == ["nli", "pi"]
+    assert one.negatives is not None
+    assert one.negatives.phrases == other.negatives.phrases
+    assert Universal(encoder, tasks=task_rows(nli=NLI)).negatives is None
+
+
+def test_heads_train_first_as_by_hand(encoder: Encoder) -> None:
+    rows, config = task_rows(nli=NLI, pi=PHRASES), TrainConfig(steps=4, batch_size=2, learning_rate=1e-3)
+    results, losses = [], []
+    for by_hand in (True, False):
+        set_seed(0)
+        method = Universal(copy.deepcopy(encoder), tasks=rows)
+        if by_hand:
+            method.encoder.requires_grad_(False)
+            heads = fit(method, rows, replace(config, learning_rate=0.01), progress=False)
+            method.encoder.requires_grad_(True)
+            whole = fit(method, rows, config, progress=False)
+        else:
+            heads, whole = train_heads_first(method, rows, config, progress=False)
+        results.append(method.state_dict())
+        losses.append((heads.losses, whole.losses))
+    assert all(torch.equal(value, results[1][name]) for name, value in results[0].items())
+    assert losses[0] == losses[1]
+    assert all(weights.requires_grad for weights in method.encoder.parameters())
+
+
+def test_a_training_of_heads_that_fails_leaves_the_encoder_trainable(encoder: Encoder) -> None:
+    rows = task_rows(nli=NLI)
+    method = Universal(encoder, tasks=rows)
+    with pytest.raises(FloatingPointError):
+        train_heads_first(method, rows, TrainConfig(steps=3, batch_size=2, learning_rate=math.inf), progress=False)
+    assert all(weights.requires_grad for weights in encoder.parameters())

@@ -45,6 +45,20 @@ def test_an_empty_level_and_one_of_a_single_cosine_are_drawn() -> None:
     assert one.get_xdata()[one.get_ydata().argmax()] == pytest.approx(0.81, abs=0.01)
 
 
+def test_cosines_of_ones_own_are_drawn_by_gold_on_any_scale() -> None:
+    gold = np.linspace(-10, 40, 60)
+    cosines = np.random.default_rng(0).uniform(-1, 1, 60)
+    counts = [np.histogram(part, BINS, (-1, 1))[0].tolist() for part in np.split(cosines, 5)]
+    means = [part.mean() for part in np.split(cosines, 5)]
+    alike = Geometry(0.1, -1.0, means, means, counts)
+    figure = plots.cosine_by_gold({"array": cosines, "measured": alike, "list": cosines.tolist()}, gold)
+    lines = [[line.get_xydata() for line in axes.get_lines()] for axes in figure.axes]
+    for other in lines[1:]:
+        assert all(np.allclose(a, b) for a, b in zip(lines[0], other, strict=True))
+    labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    assert labels == ["-10–0", "0–10", "10–20", "20–30", "30–40"]
+
+
 def test_labels_of_points_that_lie_together_stand_apart() -> None:
     names = [f"encoder {i}" for i in range(13)]
     near = np.random.default_rng(0).normal(scale=0.02, size=(12, 2))
