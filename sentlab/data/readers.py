@@ -252,8 +252,7 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[kinds.Ranking
     """Read AskUbuntu questions, by their titles, with the candidates that a search engine found for them.
 
     A query that needs a question without a title is left out and counted. `text_tokenized.txt` has id, title and body,
-    separated by tabs; `dev.txt` and `test.txt` have query id, relevant ids, candidate ids and a BM25 score for each
-    candidate.
+    separated by tabs; `dev.txt` and `test.txt` have query id, relevant ids, candidate ids and their BM25 scores.
     """
     titles = {key: title for (key, title, *_), _ in columns_of(texts, 2, more=True)}
 
@@ -270,8 +269,7 @@ def read_askubuntu(texts: str | Path, queries: str | Path) -> Read[kinds.Ranking
 def read_word_pairs(path: str | Path, highest: float = 50.0) -> Read[kinds.WordPair]:
     """Read pairs of words with a graded similarity from 0 to `highest`: SimLex-999, both halves of WS-353, MEN.
 
-    Each line holds two words and a score, separated by tabs or else by blanks. SimLex-999 as first released has a
-    header row and more columns.
+    A line holds two words and a score, between tabs or blanks. SimLex-999's first release has a header row and more.
     """
 
     def pair(a: str, b: str, score: str) -> kinds.WordPair:

@@ -30,15 +30,12 @@ def from_file(
 
     A `.txt` has a text a line. `.csv` and `.tsv` have a header row, `.jsonl` an object a line, `.parquet` its columns
     (pip install 'sentlab[hub]'). A text file is UTF-8, and may be packed as `.gz` or `.xz`. Texts lose surrounding
-    white space and nothing else: `NA` and `007` are texts. Rows that lack a text or a score are left out, and
-    `Corpus.left_out` counts them.
+    white space and nothing else: `NA` and `007` are texts. `Corpus.left_out` counts rows without a text or a score.
 
     Args:
         kind: `texts` gives strings, `pairs` ScoredPair rows and `triples` Triple rows.
-        columns: their names in the file. None: `text`, or `text_a`, `text_b` and `score`, or `anchor`, `positive`
-            and `negative`.
-        scale: of pairs: the lowest and the highest possible score. Scores are mapped to 0 to 5, as in STS, which
-            changes no correlation.
+        columns: their names in the file; None: those in `COLUMNS`, such as `text_a`, `text_b` and `score`.
+        scale: of pairs: the lowest and the highest possible score. They become 0 and 5, which changes no correlation.
         separator: between columns. None: a comma in `.csv`, a tab in `.tsv`.
         quotes: double quotes stand around fields that hold separators or line breaks. False: a quote is plain text.
         name, split: of the corpus; None: the name of the file.

@@ -183,8 +183,7 @@ def postprocessed(encoder: Encoder, kind: Whitening | Flow, sentences: Sequence[
     """Return an encoder whose pooled vectors go through a whitening or a flow fitted to unlabelled sentences.
 
     Args:
-        encoder: is not changed; a `post` that it has is left out. The result shares its model, so fit again after
-            training that.
+        encoder: is not changed; its `post` is left out. The result shares its model: fit again after training that.
         kind: `Whitening(...)` or `Flow(...)`; a copy of it is fitted.
         sentences: N texts. A text that occurs twice counts twice.
 

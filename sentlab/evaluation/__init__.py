@@ -82,8 +82,7 @@ def dev_score(rows: Rows, *, setup: Setup | None = None) -> Callable[[TextEncode
     """Return a dev score for `fit`: it maps an encoder to Spearman x 100, or to the main score where there is no gold.
 
     Args:
-        rows, setup: as in `evaluate`, but of a name the `dev` split is loaded. A test split warns: what chooses must
-            not see it.
+        rows, setup: as in `evaluate`, but of a name the `dev` split is loaded. A test split warns: it must not choose.
 
     Example:
         >>> dev = sentlab.dev_score(sentlab.data.load("toy-sts", "dev"))

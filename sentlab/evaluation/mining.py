@@ -5,14 +5,12 @@ SLICE (section 5 and Table 1) compares set-ups by what of the context is set aga
 - `full`: the context, encoded as one text.
 - `ngrams`: the most similar of all n-grams of 1 to MAX_SIZE words, each encoded by itself.
 - `spans`: the same n-grams, each the mean of its tokens' vectors, out of a single pass of the context.
-- `start_end`: as `spans`, but a span, and the phrase, is the vectors of its first and its last token side by side, as
-  in DensePhrases.
+- `start_end`: as `spans`, but a span or phrase is its first and last token's vectors side by side (DensePhrases).
 
 What the paper leaves open, and what is done here:
 
 - What a word is. In both set-ups `sentlab.text.words.word_boundaries` defines it, so a punctuation mark is one too.
-- The query. In `spans` it is the mean of the phrase's own tokens, as SLICE is trained; in `full` and `ngrams` what
-  `encode` gives.
+- The query. In `spans` it is the mean of the phrase's own tokens, as in SLICE's training, else what `encode` gives.
 - Ties. Of equally similar n-grams the first counts, and of those the shortest.
 - Texts longer than the encoder takes. Nothing is cut: such a corpus is refused.
 

@@ -41,8 +41,7 @@ def evaluate_retrieval(
 ) -> Evaluation:
     """Search a corpus of DuplicateQuestion rows with those that have a duplicate in it (PaSeR, Table 3, QQP).
 
-    The arguments are those of `evaluate_sts`, with one corpus. A query without a relevant text among the first ten
-    counts 0 in MRR@10.
+    Arguments are as in `evaluate_sts`, for one corpus. A query with no relevant text in the first ten has MRR@10 0.
     """
     corpus = one_corpus(corpus, DuplicateQuestion, folder=folder)
     if any(row.duplicate is not None and not row.duplicate.strip() for row in corpus):
@@ -127,8 +126,7 @@ def relevant_places(
 ) -> list[np.ndarray]:
     """Find the places, from 1 and ascending, that each query's relevant rows take in its ranking of the corpus.
 
-    Of equal cosines, rows that are not relevant come first. Nothing is sorted: a relevant row's place is one more than
-    the number of rows before it.
+    Of equal cosines, rows that are not relevant come first. Nothing is sorted: we count the rows before a relevant one.
 
     Args:
         queries, corpus: (Q, D) and (N, D).

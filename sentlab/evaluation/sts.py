@@ -142,8 +142,7 @@ def evaluate_sts(
 def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = None) -> np.ndarray:
     """Compute the cosine of the two embeddings of each pair of texts, phrases or words: float64 (n,), in order.
 
-    A word paired with itself has the cosine 1, but for its last bits. Cosines of words and phrases are rounded to nine
-    decimals, so that equal ones share a rank.
+    Cosines of words and phrases are rounded to nine decimals, so that equal ones share a rank.
 
     Example:
         >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")

@@ -15,8 +15,7 @@ Differs from the paper:
 
 Differs from the released code:
   - It draws both sentences of a negative pair anew. Here, as in the paper's batches, the group's sentence is one.
-  - It steps after every two groups of eight pairs, with RMSprop. Here a step has as many groups as there are rows, and
-    any optimiser can train the method.
+  - It steps after every two groups of eight pairs, with RMSprop. Here a step has a group for each row of its batch.
   - It scores both copies on a dev set between epochs and saves the better one. Here `encoder` is always the second
     copy, which reads the negatives. You can score the first one, `twin`, as well.
 """

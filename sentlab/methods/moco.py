@@ -3,8 +3,7 @@
 He, Fan, Wu, Xie and Girshick (2020), "Momentum Contrast for Unsupervised Visual Representation Learning", as PT-BERT
 uses it for sentences ("MoCo-BERT", Eqs. 4 and 5). The trained encoder makes a sentence's query. The momentum encoder,
 whose weights follow slowly, makes its positive and all negatives. The negatives are the momentum vectors (MoCo's keys)
-of the batch's other sentences and, from a queue, those of earlier batches. The queue gives more negatives than a batch
-holds and costs no encoding.
+of the batch's other sentences and, from a queue, of earlier batches: more negatives, which cost no encoding.
 
 Differs from the paper:
   - PT-BERT does not say what share of the words a view changes. Here each view has its own rate (`sentlab.text.views`).
@@ -60,10 +59,8 @@ class MoCo(nn.Module):
     """Trains `encoder` on plain sentences.
 
     Args:
-        encoder: trained in place. Its pooling when MoCo is made gives the sentence vectors. A `head` follows, as in
-            `SimCSE`.
-        queue_size: M of Eq. 4. A query is compared with so many momentum vectors, the batch's included, or with the
-            batch's alone if these are more.
+        encoder: trained in place, with the pooling that it has when MoCo is made. A `head` follows, as in `SimCSE`.
+        queue_size: M of Eq. 4. A query is compared with so many momentum vectors, the batch's, all of these, included.
         momentum: lambda of Eq. 5, in [0, 1). The momentum encoder keeps this share of its weights in a step.
         temperature: what cosines are divided by.
         view: (words, random numbers) -> words, the sentence as the momentum encoder reads it, drawn anew each time

@@ -89,8 +89,7 @@ def generative_loss(states: Tensor, targets: Tensor, head: nn.Module) -> Tensor:
 class PaSeR(nn.Module):
     """Trains `encoder` to keep the important phrases of a sentence in its vector.
 
-    The decoder starts random, and the dev score falls before it rises. In a short run, train the decoder alone first,
-    by `sentlab.train_heads_first`.
+    The decoder starts random, and the dev score falls before it rises. For a short run use `sentlab.train_heads_first`.
 
     Args:
         encoder: trained in place, its masked-LM head too. Its pooling makes the sentence vectors.

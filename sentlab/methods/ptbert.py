@@ -3,8 +3,7 @@
 Tan, Shao, Wu, Yang and Song (2022), "A Sentence is Worth 128 Pseudo Tokens: A Semantic-Aware Contrastive Learning
 Framework for Sentence Embeddings". Pseudo tokens are vectors that belong to no sentence. They attend to a sentence's
 tokens (Eqs. 1 and 2). The sentence then attends to what they found (Eq. 3), which gives the vector h. Whatever a
-sentence's length and syntax, h is made of m vectors in a fixed order. MoCo trains h (Eqs. 4 and 5), so `PTBERT` is
-`MoCo` on the vector h.
+sentence's length and syntax, h is made of m vectors in a fixed order. `PTBERT` is `MoCo` on h (Eqs. 4 and 5).
 
 With keys="pooled", Y is one vector, as in the paper's Fig. 2 and the released code. A softmax over one key is 1, so
 each pseudo token puts out the same Z' = Y W_V. Eq. 3 over m equal keys then gives h = Y W_V W_V for any pseudo tokens.
@@ -46,8 +45,7 @@ class PTBERT(MoCo):
 
     Args:
         encoder: trained in place. Its pooling (cls, mean or max) makes one vector of the tokens' h, or of the tokens
-            with keys="pooled". Training continues with the pseudo tokens that it already has, if they have the same
-            settings.
+            with keys="pooled". Training continues with its pseudo tokens if it has some with the same settings.
         pseudo_tokens: m.
         queue_size, momentum, temperature, view: see `MoCo`.
         keys: what the pseudo tokens attend to. Either the sentence's `tokens` or the one `pooled` vector.

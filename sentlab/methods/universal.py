@@ -142,8 +142,7 @@ class Universal(nn.Module):
 
         Returns:
             `input_ids` and `attention_mask` (N, L) of the N distinct texts, and of the P pairs `first` and `second`,
-            row numbers (P,). Also `labels` (P,), places in `LABELS`, and `task` (), the head's place. P is B, but
-            B (1 + k) for `pi`.
+            row numbers (P,). Also `labels` (P,), places in `LABELS`; `task` (), the head's. P is B (1 + k) for `pi`.
         """
         (task,) = {name for name, _ in rows}
         texts: dict[str, int] = {}  # text -> its row

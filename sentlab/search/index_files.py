@@ -11,8 +11,7 @@
     segment-HEX/bytes      int64 (n + 1,), where each text begins.
 
 A segment is on the disk before the manifest names it, and the manifest is replaced as a whole: a kill at any moment
-leaves the old index or the new one. HEX are random digits. Segments that no manifest names go when texts are added
-next.
+leaves the old index or the new one. HEX are random digits. Adding texts removes segments that no manifest names.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@
     hits = index.search(["a walk by the sea"], k=5)  # a list of hits for each phrase
 
 We keep one vector a word, the sum of its tokens' vectors. `sentlab.search.shortlist` finds the best of all spans with
-them, and `sentlab.search.index_files` describes the files. Spans are of whole words, a punctuation mark is one, and
-never cross the end of a text.
+them, and `sentlab.search.index_files` describes the files. Spans are of whole words or marks, inside one text.
 """
 
 from __future__ import annotations
@@ -121,8 +120,7 @@ class PhraseIndex:
     def add(self, texts: Iterable[str], *, precision: str | None = None, progress: bool | None = None) -> None:
         """Add texts after those that are there, and after those that other processes have added since.
 
-        A kill costs the segment that is being written, and nothing else. One process at a time adds to a folder, the
-        others wait for up to a minute.
+        A kill costs the segment that is being written. One process adds at a time, the others wait up to a minute.
 
         Args:
             texts: any iterable, of which some texts at a time are in memory. An empty text counts, too.
@@ -147,15 +145,13 @@ class PhraseIndex:
     ) -> list[list[Hit]]:
         """Return the spans most similar to each phrase; no two hits of a phrase overlap.
 
-        A phrase's vector is the mean of its own tokens' vectors, as a span's is (SLICE, section 3.1). The result is
-        that of comparing every span of every text.
+        A phrase's vector is the mean of its own tokens' vectors, as a span's is (SLICE, section 3.1). None is missed.
 
         Args:
             phrases: Q texts.
             k: hits a phrase, or fewer where nothing is left that does not overlap.
             trim: compare only spans that begin and end as a phrase does: not "of a king,", but "king". No span has
-                punctuation or one of some English words at an edge, unless the phrase has one there too. See
-                `sentlab.search.index_files.word_kind`.
+                punctuation or one of some English words (`index_files.word_kind`) at an edge where the phrase has none.
             starts: for each phrase, the words at which its hits may begin, counted from 0 through the whole index; None
                 is any word. This scores the candidates of another library exactly, see `span_vectors`.
 

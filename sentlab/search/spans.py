@@ -108,8 +108,7 @@ def scored(queries: Tensor, tokens: Tensor, min_size: int, max_size: int) -> Ite
         tokens: (T, D).
 
     Yields:
-        Some queries, the first token of a chunk, and the scores of all spans that start in the chunk (K, q, c), -inf
-        where there is no such span.
+        Some queries, the first token of a chunk, and the scores of the spans that start in it (K, q, c), or -inf.
     """
     max_size = max(min_size, min(max_size, len(tokens)))
     block = max(1, min(QUERIES, len(queries)))

@@ -103,14 +103,12 @@ def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: 
     """Find the noun phrases, verb groups or subordinate clauses of a sentence, in a random order that it fixes.
 
     Spans never overlap. Noun phrases and verb groups are flat: "sent the boy a letter" is a verb group and two noun
-    phrases. With SBAR, a clause replaces all that is in it. All phrases are equally important, so the first ones are a
-    random choice, the same every time.
+    phrases. With SBAR, a clause replaces all that is in it. All are equally important, in an order drawn once.
 
     Args:
         sentence: the raw text. Phrases never cross punctuation.
         kinds: some of `CHUNKS`.
-        tag: gives each token of a list a Penn Treebank tag. A clitic such as "n't" is one token. None takes NLTK's
-            averaged perceptron.
+        tag: gives each token of a list, of which "n't" is one, a Penn Treebank tag. None: NLTK's averaged perceptron.
 
     Source: PaSeR (Wu and Zhao 2022), section 3.1.1, with chunks in the place of the sub-trees of a full parse.
     """

@@ -28,8 +28,7 @@ class TrainConfig:
         betas, eps, weight_decay: AdamW's. Biases and layer norms are not decayed.
         max_grad_norm: gradients are clipped to this norm. `math.inf`: not clipped.
         eval_every: steps between evaluations on dev. None: only after the last step.
-        keep: `dev` ends with the weights of the best evaluation, which may be the one before the first step. `last`
-            ends with those of the last step.
+        keep: `dev` ends with the weights of the best evaluation, maybe that of step 0, `last` with the last ones.
         seed: of the order of rows and of all that the method draws in `fit`. Heads and decoders are drawn before, when
             a method is made: call `sentlab.set_seed` first.
         precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32. On a CPU bfloat16 needs

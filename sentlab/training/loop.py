@@ -68,8 +68,7 @@ def fit(
 
     Args:
         method: one of `sentlab.methods`, or a module like them.
-        rows: what `method.collate` takes, in any iterable. A set is taken in sorted order. Of `Tasks`, a batch holds
-            rows of one task.
+        rows: what `method.collate` takes, in any iterable, a set in sorted order. Of `Tasks`, a batch is of one task.
         config: see `TrainConfig`.
         dev: encoder -> score, higher is better; must not look at any test set. It is called before the first step too
             where `keep="dev"` or `eval_every` is set. It cannot change the random state or the pooling.

@@ -59,8 +59,7 @@ def head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tenso
         labels: (N,), class ids.
 
     Returns:
-        A scalar in nats per label. Without labels it is zero, with a graph. With several processes, their average is
-        the mean over all labels.
+        A scalar in nats per label; zero with a graph without any. The mean over processes is that over all labels.
     """
     share = share_of_mean(len(labels), states.device)
     if len(labels) == 0:
@@ -123,8 +122,7 @@ def info_nce(anchors: Tensor, candidates: Tensor, temperature: float) -> Tensor:
     Returns:
         The mean over the anchors, a float32 scalar in nats.
 
-    Source: van den Oord et al. (2018), "Representation Learning with Contrastive Predictive Coding", Eq. 4, with the
-        similarity of SimCSE, Eqs. 1 and 5.
+    Source: van den Oord et al. (2018), "Contrastive Predictive Coding", Eq. 4, with the similarity of SimCSE, Eq. 1.
 
     Example:
         >>> info_nce(torch.eye(3), torch.eye(3), 0.05) < 1e-6  # each candidate is at its place

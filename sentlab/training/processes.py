@@ -2,8 +2,7 @@
 
 `fit` averages gradients over the processes. That is right for a loss that is a mean over equally many rows of each. A
 loss that compares rows with each other needs the rows of all processes (`of_all_processes`). A mean over something that
-rows have more or less of, such as masked tokens, needs the number in all processes (`share_of_mean`). Every process
-must make these calls, in the same order.
+rows have more or less of, such as masked tokens, needs the number in all (`share_of_mean`). All make the same calls.
 """
 
 from __future__ import annotations
