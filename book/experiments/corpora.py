@@ -273,15 +273,13 @@ def lexical_relations(split: str, folder: Folder) -> Corpus[PhrasePair]:
     """
     with lzma.open(ASSETS / "lexical-relations" / "pairs.json.xz", "rt", encoding="utf-8") as file:
         frozen = json.load(file)
-    pairs = ((a, b, relation) for relation, few in frozen["pairs"].items() for a, b in few)
-    rows = tuple(PhrasePair(*pair, math.nan) for pair in pairs)
+    rows = tuple(PhrasePair(a, b, relation, math.nan) for relation, few in frozen["pairs"].items() for a, b in few)
     return Corpus("lexical-relations", split, rows, frozen["source"], frozen["left_out"])
 
 
 def _men_halves(split: str, folder: Folder) -> Corpus[WordPair]:
     whole = load("men", "test", folder)
-    rows = whole.rows[1::2] if split == "dev" else whole.rows[::2]
-    return Corpus("men-halves", split, rows, whole.source, whole.left_out)
+    return replace(whole, name="men-halves", split=split, rows=whole.rows[split == "dev" :: 2])
 
 
 def _triples(split: str, folder: Folder, mined: int | None = None) -> Corpus[Triple]:

@@ -77,9 +77,8 @@ def evaluate_relatedness(encoder: TextEncoder, corpora: str | Sequence[Corpus[Sc
         corpora = [load(corpora, split) for split in ("train", "dev", "test")]
     golds = [np.array([pair.score for pair in corpus]) for corpus in corpora]
     targets = torch.from_numpy(relatedness_targets(golds[0]))
-    features = _features(encoder, corpora, "|u-v|,u*v")
-    # a last feature of 1 makes the last weight the bias
-    train, dev, test = (torch.nn.functional.pad(part, (0, 1), value=1.0) for part in features)
+    parts = _features(encoder, corpora, "|u-v|,u*v")  # and a last one of 1, whose weight is the bias
+    train, dev, test = (torch.nn.functional.pad(part, (0, 1), value=1.0) for part in parts)
     weights = _train_head(train, targets, dev, golds[1], torch.Generator().manual_seed(seed))
     return 100 * metrics.spearman(_predict(weights, test), golds[2])
 

@@ -30,8 +30,7 @@ def linked(text: str, name: str) -> str:
 
 def origin(runs: Sequence[Any]) -> str:
     """Return the name that a number of these runs, of one record, links to: the run's own, or that of their sweep."""
-    sweep = runs[0].sweep if len(runs) > 1 else ""
-    return sweep or runs[0].name
+    return (len(runs) > 1 and runs[0].sweep) or runs[0].name
 
 
 def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Any] = ()) -> pd.Series:

@@ -1,6 +1,7 @@
 """Which way to find phrases in contexts is better, and how sure is that? Williams's test decides.
 
-The encoders must be there: a run leaves its own in `runs/NAME/encoder`, a sweep where it has `keep` in its settings.
+The encoders must be there: a run leaves its own in `runs/NAME/encoder`, a sweep where it has `keep` in its settings. Of
+one that is gone, the similarities that a leaderboard has kept beside its record count, but no share found.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sentlab.metrics import pearson, spearman, williams_test
 from sentlab.text.words import tokens
 from tqdm import tqdm
 
-from experiments.leaderboard import RowSettings, encoders_of, there
+from experiments.leaderboard import RowSettings, TestSettings, encoders_of, kept_evaluation, there
 from experiments.peers import WordVectors, okapi
 from experiments.records import Notes, Record, Typed
 
@@ -37,8 +38,7 @@ class WilliamsRow(Typed):
     vectors: Literal["contextual", "words", "bm25"] = "contextual"
 
     def __str__(self) -> str:
-        vectors = None if self.vectors == "contextual" else self.vectors
-        return " ".join(filter(None, (self.record, self.setup, vectors)))
+        return " ".join(filter(None, (self.record, self.setup, self.vectors.replace("contextual", ""))))
 
 
 class WilliamsTable(Typed):
@@ -96,8 +96,11 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Pat
     """Return the similarities of a row, and the share of the true matches that it finds x 100; NaN of bm25."""
     if row.vectors == "bm25":
         return bm25(corpus), math.nan
-    setup = row.setup or table.setup
-    encoder: Any = Encoder.from_pretrained(**there(encoders_of(RowSettings(record=str(row.record)), place)[0]))
+    setup, run = row.setup or table.setup, encoders_of(RowSettings(record=str(row.record)), place)[0]
+    if table.max_size == MAX_SIZE and run.settings.method and not Path(run.encoder["source"]).is_dir():
+        length, test = run.settings.encoder.max_length, TestSettings(corpus=corpus.name, setup=setup)
+        return kept_evaluation(run, None, test, corpus, length).items, math.nan  # where a board has kept them
+    encoder: Any = Encoder.from_pretrained(**there(run))
     if row.vectors == "words":
         embeddings = encoder.word_embeddings.weight.detach().float().numpy()
         encoder = WordVectors(encoder.tokenizer.get_vocab(), embeddings)
@@ -113,9 +116,8 @@ def bm25(corpus: Corpus[Any]) -> np.ndarray:
 
     Source: SLICE, section 5.
     """
-    index = okapi(row.context for row in corpus)
-    scores = [index.get_scores(tokens(row.phrase))[place] for place, row in enumerate(corpus)]
-    return np.array(scores, np.float64).round(DECIMALS)
+    scores = okapi(row.context for row in corpus).get_scores
+    return np.array([scores(tokens(row.phrase))[i] for i, row in enumerate(corpus)], np.float64).round(DECIMALS)
 
 
 def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from math import log
+from collections.abc import Callable
+from math import isnan, log
+from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.williams import bm25, williams
+from experiments import records
+from experiments.williams import WilliamsRow, WilliamsTable, bm25, mine, williams
 
 from sentlab import metrics
 from sentlab.data.rows import Corpus, PhraseInContext
+
+Save = Callable[..., None]
 
 
 def test_bm25_scores_of_each_context_for_its_phrase_are_those_of_the_formula() -> None:
@@ -42,3 +47,18 @@ def test_williams_sets_each_row_against_the_best() -> None:
         assert table.loc[name].tolist() == pytest.approx([100 * r, 100 * (r - r_best), t, p], abs=1e-9)
     assert table.loc["poor", "t"] < 0
     assert table.loc["poor", "p"] < 0.05
+
+
+def test_of_an_encoder_that_is_gone_what_a_board_has_kept_counts(save: Save, results: Path) -> None:
+    save("gone", 1.0)
+    corpus = Corpus("made", "test", (PhraseInContext("a dog", "I saw a dog.", 6, 11, 4.0),) * 2, "made by the test")
+    row = WilliamsRow(record="gone")
+    table = WilliamsTable(setup="ngrams", rows=[row])
+    with pytest.raises(FileNotFoundError, match="the encoder of gone is not in"):
+        mine(row, table, corpus, results)
+    name = f"own-32-made-ngrams-{corpus.fingerprint}"
+    records.write_items(results / "gone.npz", {name: np.array([0.25, 0.5])})
+    similarities, found = mine(row, table, corpus, results)
+    assert (similarities.tolist(), isnan(found)) == ([0.25, 0.5], True)
+    with pytest.raises(FileNotFoundError):  # with other spans it would have other similarities
+        mine(row, table.model_copy(update={"max_size": 5}), corpus, results)
