@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -42,7 +43,11 @@ class Encoder(nn.Module):
         prompts: name -> words to put before a text.
         default_prompt_name: the prompt that `encode` puts before each text. `forward` and `encode_tokens` do not.
         trainings: what the model card says of each training, which `fit` adds.
+
+    The evaluators of sentence-transformers and its `mine_hard_negatives` take an `Encoder` as it is.
     """
+
+    similarity_fn_name = "cosine"  # one of the names that those evaluators ask for
 
     def __init__(
         self,
@@ -112,7 +117,7 @@ class Encoder(nn.Module):
     def to_sentence_transformer(self) -> SentenceTransformer:
         """Make a SentenceTransformer that gives the same vectors: a copy, on the same device, without the head.
 
-        It is what their evaluators and `mteb.evaluate` take.
+        It is what `mteb.evaluate` takes.
         """
         from sentence_transformers import SentenceTransformer
 
@@ -215,50 +220,88 @@ class Encoder(nn.Module):
 
     def encode(
         self,
-        texts: Iterable[str],
+        texts: str | Iterable[str],
         *,
         normalize: bool | None = None,
         tokens_per_batch: int | None = None,
         progress: bool | None = None,
         precision: str | None = None,
         prompt: str | None = None,
+        prompt_name: str | None = None,
+        truncate_dim: int | None = None,
         normalize_embeddings: bool = False,
         batch_size: int | None = None,
         show_progress_bar: bool | None = None,
+        convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
     ) -> Any:
         """Encode n texts: float32 (n, D), in their order. No gradient, no dropout, and no state changes.
 
         Args:
-            texts: equal ones are encoded once, an empty one is [CLS] [SEP], and a long one is cut to max_length.
+            texts: equal ones are encoded once, an empty one is [CLS] [SEP], and a long one is cut to max_length. One
+                string instead of a list gives one vector, (D,).
             normalize: scale each vector to length 1. None does what the attribute `normalize` says.
             tokens_per_batch: padded tokens in a batch; a longer text makes a batch alone.
             progress: show a bar. None shows one after three seconds. TQDM_DISABLE=1 in the environment hides every bar.
             precision: "float32" or "bfloat16"; None: bfloat16 on CUDA, else float32. "bfloat16" is faster where a CPU
                 has AMX. With AVX512-BF16 alone it can be slower, and on other CPUs it is: measure it.
-            prompt: words to put before each text; None: the attribute `prompt`.
+            prompt: words to put before each text; None: those that `prompt_name` names, else the attribute `prompt`.
+            truncate_dim: keep so many dimensions, before vectors are scaled.
 
-        The last four are those of sentence-transformers: `normalize_embeddings=True` is `normalize=True`,
-        `show_progress_bar` is `progress`, `batch_size` bounds the tokens to so many texts of max_length, and
-        `convert_to_tensor` returns a tensor on `device`.
+        The last five are those of sentence-transformers: `normalize_embeddings=True` is `normalize=True`,
+        `show_progress_bar` is `progress`, `batch_size` bounds the tokens to so many texts of max_length,
+        `convert_to_tensor` returns a tensor on `device`, and `convert_to_numpy=False` without it a list of them.
         """
-        unique, inverse = distinct(texts)
+        unique, inverse = distinct([texts] if isinstance(texts, str) else texts)
         unit = (normalize_embeddings or self.normalize) if normalize is None else normalize
         if batch_size is not None and tokens_per_batch is None:
             tokens_per_batch = min(inference.token_budget(self.device), batch_size * self.max_length)
         progress = show_progress_bar if progress is None else progress
-        vectors = np.zeros((len(unique), self.dim), dtype=np.float32)
+        vectors = np.zeros((len(unique), min(self.dim, truncate_dim or self.dim)), dtype=np.float32)
 
         def pooled(batch: TokenBatch) -> np.ndarray:  # (B, D)
-            result = self(batch.input_ids, batch.attention_mask).float()
+            result = self(batch.input_ids, batch.attention_mask).float()[:, :truncate_dim]
             return (F.normalize(result, dim=-1) if unit else result).cpu().numpy()
 
-        before = self.prompt if prompt is None else prompt
-        prompted = [before + text for text in unique]
+        if prompt is None:
+            if prompt_name is not None and prompt_name not in self.prompts:
+                raise ValueError(f"no prompt is named {prompt_name!r}; this encoder has {sorted(self.prompts)}")
+            prompt = self.prompt if prompt_name is None else self.prompts[prompt_name]
+        prompted = [prompt + text for text in unique]
         for batch, result in computed(self, pooled, prompted, tokens_per_batch, progress, precision):
             vectors[batch.rows] = result
-        vectors = vectors[inverse]
-        return torch.from_numpy(vectors).to(self.device) if convert_to_tensor else vectors
+        vectors = vectors[0] if isinstance(texts, str) else vectors[inverse]
+        if convert_to_numpy and not convert_to_tensor:
+            return vectors
+        tensor = torch.from_numpy(vectors).to(self.device)
+        return tensor if convert_to_tensor or tensor.ndim == 1 else list(tensor)
+
+    def encode_query(self, texts: str | Iterable[str], **keywords: Any) -> Any:
+        """Call `encode` with the prompt "query" where there is one, unless a prompt or its name is given."""
+        return self._encode_as(("query",), texts, keywords)
+
+    def encode_document(self, texts: str | Iterable[str], **keywords: Any) -> Any:
+        """Call `encode` with the first of the prompts "document", "passage" and "corpus"; see `encode_query`."""
+        return self._encode_as(("document", "passage", "corpus"), texts, keywords)
+
+    def _encode_as(self, names: Sequence[str], texts: str | Iterable[str], keywords: dict[str, Any]) -> Any:
+        keywords.pop("pool", None)  # of processes; the vectors are the same without
+        fallback = next((name for name in names if name in self.prompts), None)
+        return self.encode(texts, **keywords | {"prompt_name": keywords.get("prompt_name") or fallback})
+
+    def similarity(self, a: Any, b: Any) -> Tensor:
+        """Compute the cosine of each of n vectors with each of m: arrays or tensors (n, D), (m, D) -> (n, m)."""
+        a, b = (F.normalize(torch.as_tensor(vectors).float(), dim=-1) for vectors in (a, b))
+        return torch.atleast_2d(a) @ torch.atleast_2d(b).T
+
+    def similarity_pairwise(self, a: Any, b: Any) -> Tensor:
+        """Compute the cosine of each of n vectors with the one in its place: (n, D), (n, D) -> (n,)."""
+        return F.cosine_similarity(torch.as_tensor(a).float(), torch.as_tensor(b).float(), dim=-1)
+
+    @property
+    def model_card_data(self) -> Any:
+        """What sentence-transformers asks for: a name, by which `mine_hard_negatives` finds vectors in its cache."""
+        return SimpleNamespace(base_model=self.fingerprint(), set_evaluation_metrics=lambda *_, **__: None)
 
     def encode_tokens(
         self,

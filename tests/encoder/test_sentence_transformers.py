@@ -1,8 +1,8 @@
-"""Encoders go to sentence-transformers and back, and a few of its keywords mean the same here."""
+"""Lines typed for a SentenceTransformer give the same values from an Encoder, and encoders go there and back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,39 @@ from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 
 TEXTS = ["a man plays the guitar", "the dog runs", "who is the old teacher?", "bread", "a boy eats an apple"]
+OTHERS = ["a woman reads a book", "a cat runs", "the king sees the river", "water and food", "the girl sells the car"]
 SCENES = [f"the {a} {b} plays" for a in ("old", "young", "red", "big") for b in ("man", "dog", "cat")]
 PROMPTS = {"query": "who is ", "document": "not "}
 
-# What a user of sentence-transformers types
-SAME: list[dict[str, Any]] = [
-    {"show_progress_bar": False, "batch_size": 2},
-    {"normalize_embeddings": True},
-    {"convert_to_tensor": True},
-    {"prompt": "who is "},
-]
+# What a user of sentence-transformers types; `model` is theirs or ours.
+SAME = """
+model.encode(texts, show_progress_bar=False, batch_size=2)
+model.encode(texts, normalize_embeddings=True)
+model.encode(texts, convert_to_tensor=True)
+model.encode(texts, convert_to_numpy=False)
+model.encode(texts[0])
+model.encode(texts[0], convert_to_tensor=True)
+model.encode(texts[0], convert_to_numpy=False)
+model.encode(texts, truncate_dim=5, normalize_embeddings=True)
+model.encode(texts, prompt="who is ")
+model.encode(texts, prompt_name="document")
+model.encode(texts, prompt="who is ", prompt_name="document")
+model.encode_query(texts, convert_to_tensor=True)
+model.encode_query(texts[0])
+model.encode_document(texts)
+model.encode_document(texts, prompt="who is ")
+model.similarity(model.encode(texts), model.encode(others))
+model.similarity(model.encode(texts[0]), model.encode(others))
+model.similarity_pairwise(model.encode(texts), model.encode(others))
+util.paraphrase_mining(model, texts + others, show_progress_bar=False, batch_size=4)
+evaluation.EmbeddingSimilarityEvaluator(texts, others, scores)(model)
+evaluation.BinaryClassificationEvaluator(texts, others, [1, 0, 1, 0, 1])(model)
+evaluation.TripletEvaluator(texts, others, others[::-1])(model)
+evaluation.InformationRetrievalEvaluator(queries, corpus, relevant)(model)
+evaluation.RerankingEvaluator([{"query": texts[0], "positive": others[:2], "negative": others[2:]}])(model)
+evaluation.TranslationEvaluator(texts, others)(model)
+evaluation.MSEEvaluator(texts, others, teacher_model=model)(model)
+""".strip().splitlines()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -43,14 +66,50 @@ def encoder(small_encoder_folder: Path) -> Encoder:
 
 def agree(ours: Any, theirs: Any) -> None:
     """Equal kinds, equal numbers to float32's rounding."""
-    assert (type(ours), ours.dtype, ours.shape) == (type(theirs), theirs.dtype, theirs.shape)
-    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    if isinstance(theirs, Mapping):
+        assert ours.keys() == theirs.keys()
+        agree(list(ours.values()), list(theirs.values()))
+    elif isinstance(theirs, list | tuple):
+        for one, other in zip(ours, theirs, strict=True):
+            agree(one, other)
+    elif isinstance(theirs, torch.Tensor | np.ndarray):
+        assert (type(ours), ours.dtype, ours.shape) == (type(theirs), theirs.dtype, theirs.shape)
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    else:
+        assert ours == pytest.approx(theirs, abs=1e-5)
 
 
-def test_keywords_of_theirs_do_what_they_do_there(encoder: Encoder) -> None:
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_line_gives_what_it_gives_there(encoder: Encoder) -> None:
+    from sentence_transformers import util
+    from sentence_transformers.sentence_transformer import evaluation
+
+    names = {
+        "corpus": {str(i): text for i, text in enumerate(OTHERS)},
+        "evaluation": evaluation,
+        "others": OTHERS,
+        "queries": {"a": TEXTS[0], "b": TEXTS[1]},
+        "relevant": {"a": {"0", "3"}, "b": {"1"}},
+        "scores": [0.1, 0.5, 0.2, 0.9, 0.4],
+        "texts": TEXTS,
+        "util": util,
+    }
     theirs = encoder.to_sentence_transformer()
-    for keywords in SAME:
-        agree(encoder.encode(TEXTS, **keywords), theirs.encode(TEXTS, **keywords))
+    for line in SAME:
+        agree(eval(line, names | {"model": encoder}), eval(line, names | {"model": theirs}))
+
+
+def test_hard_negatives_are_mined_and_a_cache_belongs_to_one_encoder(encoder: Encoder, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    from sentence_transformers.util import mine_hard_negatives
+
+    pairs = datasets.Dataset.from_dict({"anchor": TEXTS, "positive": OTHERS})
+    other = Encoder.from_pretrained("tiny", device="cpu")
+    settings: dict[str, Any] = {"num_negatives": 1, "cache_folder": str(tmp_path), "verbose": False}
+    for model in (encoder, other, encoder):  # the third reads the first one's vectors from the cache
+        mined = mine_hard_negatives(pairs, model, **settings)
+        expected = mine_hard_negatives(pairs, model.to_sentence_transformer(), num_negatives=1, verbose=False)
+        assert mined.to_dict() == expected.to_dict()
 
 
 @pytest.mark.parametrize("whitened", [False, True])
