@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
-from side_by_side import OURS, Row, added_by, alone, in_turn, main, medians, parser_of, times_as_fast
+from side_by_side import BFLOAT16, OURS, Row, added_by, alone, in_turn, main, medians, parser_of, times_as_fast
 
 from sentlab import Encoder, data, metrics
 
@@ -106,7 +106,7 @@ def onnx_encoders(encoder: Encoder, texts: list[str], threads: int) -> dict[str,
 
 def our_encoders(encoder: Encoder, texts: list[str]) -> dict[str, Encode]:
     ours = {OURS: lambda: encoder.encode(texts, normalize=True, progress=False)}
-    if torch.cpu._is_avx512_bf16_supported():  # as CPUs with AMX have
+    if BFLOAT16:
         ours[OURS_IN_HALF] = lambda: encoder.encode(texts, normalize=True, progress=False, precision=HALF)
     return ours
 
@@ -123,7 +123,8 @@ def peers(encoder: Encoder, texts: list[str]) -> dict[str, Encode]:
         return vectors.float().numpy()
 
     by_onnx = onnx_encoders(encoder, texts, torch.get_num_threads())
-    return {PEER: lambda: encode(whole), f"{PEER}, {HALF}": lambda: encode(half)} | by_onnx
+    in_half = {f"{PEER}, {HALF}": lambda: encode(half)} if BFLOAT16 else {}
+    return {PEER: lambda: encode(whole)} | in_half | by_onnx
 
 
 def load_encoder() -> Encoder:

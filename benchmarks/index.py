@@ -19,10 +19,9 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import torch
 from experiments import toy
 from library import PHRASES, Library, load_encoder, most_memory, text_files
-from side_by_side import OURS, Row, alone, in_turn, main, medians, parser_of, times_as_fast
+from side_by_side import BFLOAT16, OURS, Row, alone, in_turn, main, medians, parser_of, times_as_fast
 
 from sentlab import Encoder, PhraseIndex
 
@@ -66,7 +65,7 @@ def rows(args: argparse.Namespace) -> Iterator[Row]:
                 return make(some, encoder, Path(place) / "some", precision).word_count
 
         ways = {OURS: make_some, "encoding alone": lambda: encoder.encode_tokens(some, progress=False)}
-        if torch.cpu._is_avx512_bf16_supported():  # as CPUs with AMX have
+        if BFLOAT16:
             ways["in bfloat16"] = lambda: make_some("bfloat16")
         seconds, results = in_turn(ways, args.rounds)
         longer = 1 / times_as_fast(seconds, "encoding alone")

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 OURS = "sentlab"
+BFLOAT16 = torch.cpu._is_avx512_bf16_supported()  # as CPUs with AMX have; others emulate it for minutes a row
 Row = dict[str, Any]  # a row of the record that speed.py writes
 
 
@@ -90,6 +91,8 @@ def main(
     if args.alone and work:
         print(json.dumps(work(args)))
         return 0
+    if not BFLOAT16:
+        print("rows in bfloat16 are left out: this CPU has no arithmetic for it")
     return report(rows(args), args.rows)
 
 
