@@ -45,7 +45,7 @@ from side_by_side import memory
 from sentlab.encoder import Encoder
 from sentlab.search.index_files import Manifest, Segment
 from sentlab.search.phrase_index import PhraseIndex, passages
-from sentlab.text.words import tokens
+from sentlab.text.words import lower_words
 
 PHRASES = (
     "a storm at sea; she could not sleep that night; he asked her to marry him; an unexpected letter; the death of his "
@@ -96,7 +96,7 @@ def opened(way: str, place: Path, encoder: Encoder) -> Search:
         ]
     if way == "bm25":
         bm25 = BM25.load(path, show_progress=False)
-        return lambda phrases: [[best(bm25.get_scores(tokens(phrase)))] for phrase in phrases]
+        return lambda phrases: [[best(bm25.get_scores(lower_words(phrase)))] for phrase in phrases]
     vectors = np.load(path, mmap_mode="r")
     if way == "paragraphs":
         return lambda phrases: nearest(vectors, encoder.encode(phrases))

@@ -36,7 +36,7 @@ from sentlab.data import Corpus, LabelledPair, PhraseInContext, PhrasePair, Scor
 from sentlab.data.catalog import CATALOG, YEARS, Entry, Folder, Joined, PublicSet, chained
 from sentlab.data.readers import Read
 from sentlab.data.rows import POSITIVE, DuplicateQuestion, added_up
-from sentlab.text.words import tokens
+from sentlab.text.words import lower_words
 
 from experiments.peers import okapi
 
@@ -189,7 +189,7 @@ def triples_in_context(*corpora: Corpus[ScoredPair] | Corpus[LabelledPair], mine
     for pair, passage, both in zip(pairs, passages, texts, strict=True):
         best = list[int]()
         if index:
-            scores = index.get_scores(tokens(pair.text_a))
+            scores = index.get_scores(lower_words(pair.text_a))
             ranked = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores > 0)].tolist()
             best = list(islice((place for place in ranked if both.isdisjoint(texts[place])), mined))
         if best:

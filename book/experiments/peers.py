@@ -14,20 +14,20 @@ import numpy as np
 from sentlab.data.readers import lines_of
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import strings
-from sentlab.text.words import tokens
+from sentlab.text.words import lower_words
 
 WORDS = "words"
 
 
 def okapi(texts: Iterable[str]) -> Any:
-    """Index texts for Okapi BM25: `get_scores(tokens(query))` says how well each of them fits, float32 (n,).
+    """Index texts for Okapi BM25: `get_scores(lower_words(query))` says how well each of them fits, float32 (n,).
 
     Source: Robertson et al. (1994), "Okapi at TREC-3".
     """
     from bm25s import BM25  # slow to import
 
     index = BM25(k1=1.5, b=0.75, method="robertson")
-    index.index([tokens(text) for text in texts], show_progress=False)
+    index.index([lower_words(text) for text in texts], show_progress=False)
     return index
 
 
@@ -76,7 +76,7 @@ class WordVectors:
         texts = list(strings(texts))
         result = np.zeros((len(texts), self.vectors.shape[1]), dtype=np.float32)
         for i, text in enumerate(texts):
-            if rows := [self.places[word] for word in tokens(text) if word in self.places]:
+            if rows := [self.places[word] for word in lower_words(text) if word in self.places]:
                 result[i] = self.vectors[rows].mean(axis=0)
         return result
 

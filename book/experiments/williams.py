@@ -19,7 +19,7 @@ from sentlab.data import Corpus
 from sentlab.encoder import Encoder
 from sentlab.evaluation.mining import DECIMALS, MAX_SIZE, Setup, evaluate_mining
 from sentlab.metrics import pearson, spearman, williams_test
-from sentlab.text.words import tokens
+from sentlab.text.words import lower_words
 from tqdm import tqdm
 
 from experiments.leaderboard import RowSettings, TestSettings, encoders_of, kept_evaluation, there
@@ -117,7 +117,7 @@ def bm25(corpus: Corpus[Any]) -> np.ndarray:
     Source: SLICE, section 5.
     """
     scores = okapi(row.context for row in corpus).get_scores
-    return np.array([scores(tokens(row.phrase))[i] for i, row in enumerate(corpus)], np.float64).round(DECIMALS)
+    return np.array([scores(lower_words(row.phrase))[i] for i, row in enumerate(corpus)], np.float64).round(DECIMALS)
 
 
 def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:

@@ -94,7 +94,7 @@ class PaSeR(nn.Module):
     Args:
         encoder: trained in place, its masked-LM head too. Its pooling makes the sentence vectors.
         decoder_layers: 6 are best (Fig. 4). The decoder has the encoder's heads and dropout.
-        m, n: scales in Eq. 2, above 0.
+        m, n: scales in Eq. 2, above 0; 10 are best (Table 8).
         top_phrases: how many phrases of a sentence are masked and asked for, at most. Three suffice (Table 5).
         phrases: text -> its phrases without overlap, the most important first. The text is what the encoder reads of a
             sentence. RAKE is the default (Table 5).

@@ -46,7 +46,7 @@ class PTBERT(MoCo):
     Args:
         encoder: trained in place. Its pooling (cls, mean or max) makes one vector of the tokens' h, or of the tokens
             with keys="pooled". Training continues with its pseudo tokens if it has some with the same settings.
-        pseudo_tokens: m.
+        pseudo_tokens: m, 128 in the paper.
         queue_size, momentum, temperature, view: see `MoCo`.
         keys: what the pseudo tokens attend to. Either the sentence's `tokens` or the one `pooled` vector.
         released: read the paper as the released code does: one pooled key, the encoder's heads and dropout, biases, and

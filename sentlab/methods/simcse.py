@@ -33,7 +33,7 @@ class SimCSE(nn.Module):
     Args:
         encoder: trained in place. Its pooling makes the sentence vectors. With the pooling "cls", a linear and tanh
             `head` follows in training. It is no part of `encoder`.
-        temperature: what cosines are divided by.
+        temperature: what cosines are divided by; 0.05 in the paper.
         mlm: weight of an auxiliary masked-language-model loss. The paper uses 0.1.
         view: (words, random numbers) -> words, the second copy of a plain sentence, drawn anew each time. None leaves
             the sentence unchanged. Table 1 of the paper has crops and deletions.

@@ -112,7 +112,7 @@ class SLICE(nn.Module):
     Args:
         encoder: trained in place. Its pooling must be "mean". Longer passages than its max_length are cut, and warn.
         min_size, max_size: words in a span, or tokens. The paper trains with 1 to 10 and searches 1 to 20.
-        scale: what similarities in [0, 1] are multiplied by.
+        scale: what similarities in [0, 1] are multiplied by; 30 in the paper.
         in_batch: False is the paper's loss: a query has one negative, its own. True adds all passages of the other rows
             as negatives (InfoNCE with the same scale). This is ours.
         words: True keeps the sub-words of a word together. False takes spans of tokens.

@@ -82,7 +82,7 @@ def word_places(text: str) -> np.ndarray:
     return np.stack([places[edges[:-1]], places[edges[1:] - 1] + 1], axis=1)
 
 
-def tokens(text: str) -> list[str]:
+def lower_words(text: str) -> list[str]:
     """Split a text into lower-case words: "A well-known dog's 3.5 kg!" is a well known dog 's 3.5 kg.
 
     A letter and its accent are one character, whether the text composes them or not (NFC).
