@@ -17,6 +17,7 @@ from transformers import BertTokenizer
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
+from sentlab.encoder.maps import Whitening
 from sentlab.methods import PaSeR, SimCSE, SupervisedPaSeR, paser
 from sentlab.methods.paser import IGNORE, PhraseDecoder, decoding_signal
 from sentlab.text.phrases import Phrase, rake_phrases
@@ -295,6 +296,14 @@ def test_words_are_taken_where_a_phrase_is(paser_of: Make) -> None:
         method.reconstruct([sentence], [["a book"]])
     with pytest.raises(TypeError, match="list of phrases for each sentence"):
         method.reconstruct([sentence], ["a letter"])
+
+
+def test_what_follows_the_pooling_does_not_reach_the_decoder(paser_of: Make) -> None:
+    method = paser_of().eval()
+    before = method.candidates(SENTENCES, beams=2)
+    method.encoder.post = Whitening(dim=4).fit(method.encoder.encode(EIGHT))
+    assert method.encoder.encode(SENTENCES).shape == (len(SENTENCES), 4)
+    assert method.candidates(SENTENCES, beams=2) == before
 
 
 def test_a_saved_method_answers_as_before(paser_of: Make, tmp_path: Path) -> None:
