@@ -24,6 +24,7 @@ from sentlab.encoder.maps import Flow, Whitening, postprocessed
 from sentlab.encoder.storage import BUNDLED
 from sentlab.evaluation import dev_score, watch_geometry
 from sentlab.evaluation.mining import Setup
+from sentlab.evaluation.retrieval import nearest
 from sentlab.evaluation.sts import geometry
 from sentlab.files import write_json
 from sentlab.methods.universal import task_rows
@@ -93,7 +94,7 @@ class RunSettings(Typed):
     poolings: list[str] = Field(default_factory=list)  # sentence vectors to evaluate besides the encoder's own
     keep: bool = False  # a sweep keeps the encoders that it trains, for the records that read them
     reconstruct: list[str] = Field(default_factory=list)  # corpora whose masked phrases PaSeR's decoder generates
-    examples: list[str] = Field(default_factory=list)  # of the papers, which earlier experiments tried
+    examples: list[Literal["table_6"]] = Field(default_factory=list)  # of PaSeR: Quora's nearest questions to two
     threads: PositiveInt | None = None  # CPU threads. The same number gives the same weights, bit for bit.
 
     @model_validator(mode="after")
@@ -290,6 +291,10 @@ def perform(
             encoder.save(folder / ENCODER)
             if settings.reconstruct:
                 method.save(folder / METHOD)
+    if settings.examples:
+        queries = published.table("paser", 6).index.unique().tolist()
+        found = nearest(encoder, queries, [row.duplicate or row.question for row in notes.load("quora", "test")])
+        results["examples"] = {"table_6": found.reset_index().to_dict("records")}
     if (count := processes.num_processes) > 1:
         command = command.replace("python", f"accelerate launch --num_processes {count}", 1)
     device = getattr(encoder, "device", "cpu")

@@ -15,8 +15,9 @@ from experiments.records import NotRun
 from experiments.run import RunRecord
 from experiments.search import runs_of
 
-# averages that papers report -> their tasks; the first two are those of Universal's tables
+# averages that papers report -> their tasks; `sentences` and `words` are those of Universal's tables
 AVERAGES = {
+    "sts12-16": list(YEARS),
     "sentences": [*YEARS, "stsb head", "sick head"],
     "words": ["simlex", "ws353-sim", "ws353-rel", "men", "scws"],
     "four word sets": ["simlex", "ws353-sim", "ws353-rel", "scws"],  # without MEN, half of which is a dev set
@@ -27,8 +28,8 @@ def runs(name: str, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
     """Read the finished runs behind a record, as `search.runs_of` does; with `where` others need not be finished.
 
     Example:
-        >>> [run.settings.train["seed"] for run in runs("paser/seeds")]                        # doctest: +SKIP
-        [0, 1, 2]
+        >>> [run.settings.train["seed"] for run in runs("tiny-sts/paser")]                     # doctest: +SKIP
+        [0, 1, 2, 3, 4]
     """
     every = runs_of(records.get(name), where)
     if waiting := [run.name for run in every if not run.done]:
@@ -102,7 +103,7 @@ def recorded(rows: Mapping[str, tuple[Any, ...]], columns: Sequence[str]) -> pd.
         columns: keys of `scores`.
 
     Example:
-        >>> recorded({"PaSeR": (runs("paser/seeds"), None)}, ["stsb", "average"])              # doctest: +SKIP
+        >>> recorded({"PaSeR": (runs("tiny-sts/paser"), None)}, ["stsb", "average"])           # doctest: +SKIP
     """
     means = {name: tables.shown([scores(run, *how) for run in seeds], seeds) for name, (seeds, *how) in rows.items()}
     return pd.DataFrame(means).T[list(columns)]
