@@ -72,8 +72,7 @@ def dropout(embeddings: Tensor, mask: Tensor, rate: float) -> Tensor:
 def _choose(allowed: Tensor, rate: float) -> Tensor:
     """floor(rate * allowed) of the allowed places of each row, drawn at random: (B, N) -> boolean (B, N)."""
     drawn = torch.rand(allowed.shape, device=allowed.device).masked_fill(~allowed, 2.0)
-    rank = drawn.argsort(dim=1).argsort(dim=1)
-    return rank < (allowed.sum(1, keepdim=True).double() * rate).floor()
+    return drawn.argsort(dim=1).argsort(dim=1) < (allowed.sum(1, keepdim=True).double() * rate).floor()
 
 
 CUTS: dict[str, Callable[[Tensor, Tensor, float], Tensor]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from matplotlib.transforms import Bbox
 
 from sentlab.evaluation.sts import BINS, LEVELS, Geometry, by_level
 from sentlab.metrics import as_array
-from sentlab.plots.style import SCALE, canvas
+from sentlab.plots.style import PALETTE, SCALE, canvas
 
 
 def cosine_by_gold(geometries: Mapping[str, Geometry | np.ndarray], gold: Sequence[float] | None = None) -> Figure:
@@ -67,14 +67,38 @@ def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str
     Scores, of which `label` says what they are, colour the points and stand in brackets.
     """
     with canvas(1, width=5.4, height=4.4) as (figure, (axes,)):
-        x, y = ([getattr(geometry, name) for geometry in geometries.values()] for name in ("uniformity", "alignment"))
-        axes.scatter(x, y, c=[scores[name] for name in geometries], cmap=SCALE, s=60, zorder=3)
-        axes.margins(0.15)
-        axes.set(xlabel="uniformity (lower is better)", ylabel="alignment (lower is better)")
+        points = np.array([(geometry.uniformity, geometry.alignment) for geometry in geometries.values()])
+        axes.scatter(*points.T, c=[scores[name] for name in geometries], cmap=SCALE, s=60, zorder=3)
         axes.set_title(f"in brackets, and as colour: {label}", fontsize=10)
-        figure.tight_layout()  # before labels find their places
-        label_apart(axes, [f"{name} ({scores[name]:.1f})" for name in geometries], list(zip(x, y, strict=True)))
+        _finish(figure, [f"{name} ({scores[name]:.1f})" for name in geometries], points)
     return figure
+
+
+def trajectory(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> Figure:
+    """Draw how training moves encoders over uniformity and alignment; lower left is better (PT-BERT, Fig. 3).
+
+    Arrows lead from a ring at the first measurement to a dot at the last one. A run has rows with `step`, `alignment`
+    and `uniformity`, as `watch_geometry` leaves them in `History.seen`.
+    """
+    with canvas(1, width=5.4, height=4.4) as (figure, (axes,)):
+        paths = {}
+        for (name, rows), colour in zip(runs.items(), cycle(PALETTE), strict=False):
+            places = {row["step"]: (row["uniformity"], row["alignment"]) for row in rows}
+            path = paths[f"{name}, step {max(places):,}"] = np.array([place for _, place in sorted(places.items())])
+            arrows = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.004, "headwidth": 5, "color": colour}
+            axes.quiver(*path[:-1].T, *np.diff(path, axis=0).T, **arrows)
+            axes.scatter(*path[[0, -1]].T, c=["white", colour], edgecolors=[colour], s=45, zorder=3)
+        _finish(figure, list(paths), [path[-1] for path in paths.values()], np.concatenate([*paths.values()]))
+    return figure
+
+
+def _finish(figure: Figure, labels: Sequence[str], points: Any, others: Any = ()) -> None:
+    """Name the axes of uniformity and alignment, and the points."""
+    (axes,) = figure.axes
+    axes.margins(0.15)
+    axes.set(xlabel="uniformity (lower is better)", ylabel="alignment (lower is better)")
+    figure.tight_layout()  # before labels find their places
+    label_apart(axes, labels, points, others)
 
 
 def label_apart(axes: Any, labels: Sequence[str], points: Sequence[Any], others: Sequence[Any] = ()) -> None:

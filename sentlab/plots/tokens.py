@@ -32,8 +32,7 @@ def span_map(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
         first, more = np.nonzero(np.isfinite(of_spans))
         grids[name] = np.full((len(words), len(words)), np.nan)
         grids[name][first + more, first] = of_spans[first, more] - np.median(of_spans[first, more])
-    drawn = list(grids.values())
-    high = max(np.nanmax(drawn), 1e-6)  # of all panels
+    high = max(np.nanmax([*grids.values()]), 1e-6)  # of all panels
     labels = [word if len(words) < MANY or i % 2 == 0 else "" for i, word in enumerate(words)]
     with canvas(len(scores), width=4.6, height=5.0) as (figure, panels):
         for axes, (name, grid) in zip(panels, grids.items(), strict=True):

@@ -16,7 +16,7 @@ A masked token is always "[MASK]" to a view, because `viewed` translates the tok
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from random import Random
 
 import torch
@@ -32,14 +32,7 @@ _ATTACHED = ".,;:!?…\"'“”‘’()"
 
 def compose(*views: View) -> View:
     """Return a view that applies the views one after the other; with none, it leaves the words as they are."""
-
-    def composed(words: Sequence[str], rng: Random) -> list[str]:
-        result = list(words)
-        for view in views:
-            result = view(result, rng)
-        return result
-
-    return composed
+    return lambda words, rng: reduce(lambda changed, view: view(changed, rng), views, list(words))
 
 
 def viewed(sentences: Sequence[str], view: View, mask_token: str = MASK) -> list[str]:

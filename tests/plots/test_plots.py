@@ -76,6 +76,25 @@ def test_labels_of_points_that_lie_together_stand_apart() -> None:
     assert not any(box.contains(*point) for box in boxes for point in points)
 
 
+def test_a_trajectory_has_an_arrow_a_step_from_a_ring_to_a_dot_with_a_name() -> None:
+    rows = [
+        {"step": step, "alignment": 0.1 * step, "uniformity": -1.0 - step**0.5, "dev": 60.0} for step in (4, 0, 1, 1)
+    ]
+    axes = plots.trajectory({"MoCo": rows, "raw": [{"step": 0, "alignment": 0.1, "uniformity": -1.0}]}).axes[0]
+    arrows, ends, none, alone = axes.collections
+    assert arrows.get_offsets().tolist() == [
+        [-1.0, 0.0],
+        [-2.0, 0.1],
+    ]  # each step once, in order
+    assert [arrows.U.tolist(), arrows.V.tolist()] == [[-1.0, -1.0], pytest.approx([0.1, 0.3])]
+    assert arrows.get_facecolor().tolist() == ends.get_edgecolor().tolist() == [[*plots.PALETTE[0], 1.0]]
+    assert ends.get_offsets().tolist() == [[-1.0, 0.0], [-3.0, 0.4]]
+    assert [to_hex(colour) for colour in ends.get_facecolor()] == ["#ffffff", to_hex(plots.PALETTE[0])]
+    assert (len(none.get_offsets()), alone.get_offsets().tolist()) == (0, [[-1.0, 0.1]] * 2)  # one that stands still
+    assert [text.get_text() for text in axes.texts] == ["MoCo, step 4", "raw, step 0"]
+    assert axes.get_xlabel().startswith("uniformity")
+
+
 def test_a_sweep_is_a_line_or_dots() -> None:
     depth = pd.DataFrame({"layers": [1, 1, 6], "average": [40.0, 42.0, 50.0]})
     axes = plots.sweep(depth, "average").axes[0]
