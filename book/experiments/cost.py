@@ -84,11 +84,8 @@ def training(settings: RunSettings, steps: int, threads: int) -> dict[str, float
         set_dropout(trained, settings.dropout)
     full, times = TrainConfig(**settings.train), [0.0]
     config = replace(full, steps=WARM + steps, eval_every=None, keep="last")
-
-    def note(*_: Any) -> None:
-        times.append(time.perf_counter())
-
-    _, memory = _measured(partial(fit, trained, corpus, config, progress=False, on_step=note))
+    watch: Any = {"progress": False, "on_step": lambda *_: times.append(time.perf_counter())}
+    _, memory = _measured(partial(fit, trained, corpus, config, **watch))
     seconds = float(np.median(np.diff(times)[WARM:]))
     minutes = seconds * full.steps_over(len(corpus)) / 60
     return {"seconds_a_step": round(seconds, 3), "minutes": round(minutes, 2), "mib": round(memory)}

@@ -142,11 +142,15 @@ def score(
 ) -> tuple[dict[str, list[Evaluation]], list[Hashable] | None]:
     """Return what the encoders of each row give the items of a test, and what these items are (`items_of`).
 
-    Items whose pair is in the dev split of `test.without` are left out. ValueError where a row has no score, as where
-    all items get the same value.
+    Hard pairs are chosen from all pairs. Items whose pair is in the dev split of `test.without` are left out.
+    ValueError where a row has no score, as where all items get the same value.
     """
     corpus = notes.load(test.corpus, "test")
     chosen: np.ndarray | slice = slice(None)
+    if test.corpus.endswith("-hard"):
+        hard, test = set(corpus), TestSettings(corpus=test.corpus.removesuffix("-hard"))
+        corpus = notes.load(test.corpus, "test")
+        chosen = np.flatnonzero([pair in hard for pair in corpus])
     if test.without:
         left_out, items = items_of(notes.load(test.without, "dev")), items_of(corpus)
         if left_out is None or items is None:

@@ -19,9 +19,7 @@ LOOKS: Any = [{"color": colour, "marker": marker} for colour, marker in zip(PALE
 BELOW: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}  # a legend below the panels
 COLOURED = 4  # topics, the first ones
 # the colours of the verdicts of a scorecard, with a contrast of 4.5 to white, also when the dark page inverts them
-COLOURS = dict(
-    zip(VERDICTS, ("#00704d", "#2b6cb0", "#5a5a5a", "#8a6d00", "#b8431c", "#ffffff", "#a3a3a3"), strict=True)
-)
+COLOURS = dict(zip(VERDICTS, "#00704d #2b6cb0 #5a5a5a #8a6d00 #b8431c #ffffff #a3a3a3".split(), strict=True))
 
 
 def leaderboard(columns: Mapping[str, BoardColumn], score: str, beside: Sequence[str] = ()) -> Picture:
@@ -43,8 +41,7 @@ def leaderboard(columns: Mapping[str, BoardColumn], score: str, beside: Sequence
                 axes.scatter(result.score, place, s=34, color=colour if filled else "white", ec=colour, zorder=2)
             axes.set_yticks(range(len(best_first)), [row for row, _ in best_first])
             axes.set(ylim=(len(best_first) - 0.4, -0.6))
-            if len(columns) > 1:
-                axes.set_title(name)
+            axes.set_title(name if len(columns) > 1 else "")
             axes.grid(axis="x", alpha=0.3)
         panels[-1].set_xlabel(score)
     return figure
@@ -84,12 +81,8 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
 
 def verdict_marks(verdicts: Iterable[str]) -> list[Any]:
     """Return a mark of each verdict for a legend, in order."""
-    return [
-        Line2D(
-            [], [], color=COLOURS[name], marker="o", mec=GREY if name == UNTESTED else COLOURS[name], lw=2, label=name
-        )
-        for name in sorted(set(verdicts), key=VERDICTS.index)
-    ]
+    edges, names = {**COLOURS, UNTESTED: GREY}, sorted(set(verdicts), key=VERDICTS.index)
+    return [Line2D([], [], color=COLOURS[name], marker="o", mec=edges[name], lw=2, label=name) for name in names]
 
 
 def verdict_counts(counts: pd.DataFrame) -> Picture:

@@ -121,9 +121,8 @@ def about(record: Record) -> list[str]:
     over = settings.get("over", {})
     common = pd.json_normalize(settings.get("run", settings)).iloc[0]
     lines = [", ".join(f"{name.split('.')[-1]}={shown(value)}" for name, value in common.filter(regex=SHOWN).items())]
-    lines += [
-        f"over {name.split('.')[-1]}: {', '.join(str(shown(v)) for v in values)}" for name, values in over.items()
-    ]
+    for name, values in over.items():
+        lines.append(f"over {name.split('.')[-1]}: {', '.join(str(shown(value)) for value in values)}")
     lines += [f"seeds {', '.join(map(str, settings['seeds']))}"] if "seeds" in settings else []
     lines += [f"as {settings['chosen_by']} has chosen"] if "chosen_by" in settings else []
     if record.kind == "search" and record.results and record.results.chosen:

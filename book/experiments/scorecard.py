@@ -166,9 +166,7 @@ def scorecard(record: ScorecardRecord) -> ScorecardRecord:
         for encoder in claim.sides
         if pairs[claim.text, encoder]
     }
-    printed = {
-        claim.text: None if claim.printed is None else printed_effect(claim.printed) for claim in settings.claims
-    }
+    printed = {claim.text: printed_effect(claim.printed) if claim.printed else None for claim in settings.claims}
     tested = verdicts(settings.claims, printed, pairs, stayed)
     rows = []
     for claim in settings.claims:
@@ -247,12 +245,7 @@ def verdicts(
                 found.setdefault(key, []).append((one, p, verdict(one, p, printed[key[0]])))
         for key, ((one, p, word), *without_first) in found.items():
             value, low, high = one.rounded()
-            about: dict[str, Any] = {
-                "difference": value,
-                "low": low,
-                "high": high,
-                "p": None if p is None else float(f"{p:.2g}"),
-            }
+            about: dict[str, Any] = {"difference": value, "low": low, "high": high, "p": p and float(f"{p:.2g}")}
             about |= {"verdict": word, "at_start": stayed.get(key)}
             about |= {"without_first": without_first[0][2]} if without_first else {}
             results[key] = Tested.model_validate(about)

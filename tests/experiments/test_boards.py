@@ -119,6 +119,9 @@ def test_a_leaderboard_holds_what_the_evaluations_say(
     for test, score in expected.items():
         assert tests[test]["raw mean"] == [pytest.approx(score, abs=0.006)]
         assert tests[test]["raw [CLS]"] != tests[test]["raw mean"]
+    hard = evaluate(encoder, corpora.hard_pairs(corpora.load("toy-sts", "test"))).score()
+    assert tests["toy-sts-hard"]["raw mean"] == [pytest.approx(hard, abs=0.006)]
+    assert not any("hard" in name for name in np.load(place / "raw.npz").files)  # hard pairs are among all pairs
     assert len(tests["toy-sts"]["mapped"]) == 2
     both = np.mean([tests["toy-sts"]["mapped"], tests["toy-sts-hard"]["mapped"]])
     assert record.results.columns["STS"].rows["mapped"].score == pytest.approx(both, abs=0.011)
