@@ -15,6 +15,7 @@ from pathlib import Path
 from pydoc import locate
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -105,8 +106,7 @@ def change(entry: Mapping[str, Any]) -> tuple[list[str], list[str]]:
         entry: one of these keys says of which kind it is.
             `text`: a line that no record changes.
             `other`: these runs against those of `ours`, both as for `scores`. `paired`: they belong together in order.
-            `rates`: the record of a sweep over learning rates, of which `ours` is one; `noise` are runs that differ in
-            their seed.
+            `rates`: a search, whose whole trials differ in the learning rate from its choice, on dev.
             `williams`: the record of a comparison, in which `row` has spans of `ours` words, or of `others`.
 
     Returns:
@@ -116,13 +116,13 @@ def change(entry: Mapping[str, Any]) -> tuple[list[str], list[str]]:
         return [entry["text"]], []
     noise, untrained = None, False
     if "rates" in entry:
-        names = [entry["rates"]]
-        which = {"score": entry["score"], "record": entry["rates"]}
-        rates = [run.settings.train["learning_rate"] for run in runs.runs(entry["rates"])]
-        by_rate = dict(zip(rates, scores(which), strict=True))
-        base = by_rate.pop(entry["ours"])
-        gains = {f"at {rate:g}": value - base for rate, value in by_rate.items()}
-        noise = 2 * scores({**which, **entry["noise"]}).std()
+        names, search, rate = [entry["rates"]], records.get(entry["rates"]), "train.learning_rate"
+        chosen, whole = search.results.chosen, search.settings.length
+        trials = [trial for trial in search.results.trials if trial.steps == whole]
+        by_rate = {one.values[rate]: one.dev for one in trials if one.values | {rate: chosen[rate]} == chosen}
+        base = by_rate.pop(chosen[rate])
+        gains = {f"at {rate:g}": dev - base for rate, dev in by_rate.items()}
+        noise = 2 * float(np.std([runs.dev_of(run) for run in runs.runs(entry["rates"])], ddof=1))
     elif "williams" in entry:
         names, made = [entry["williams"]], records.get(entry["williams"]).tables()
         by_size = {size: float(table.pearson[entry["row"]]) for setup, size, table in made if setup == "spans"}

@@ -78,6 +78,14 @@ def side_by_side(parts: Mapping[str, pd.DataFrame], caption: str, *, best: Seque
     )
 
 
+def printed(table: pd.DataFrame, caption: str, absent: Mapping[str, str], *, best: Sequence[str] = ()) -> Any:
+    """Show a paper's table, as `side_by_side` does. Rows that cannot be had here, `absent`, row -> why, are grey."""
+    grey = "; ".join(f"{row}: {reason}" for row, reason in absent.items())
+    table = side_by_side({"the paper, BERT-base": table}, f"{caption}. Grey, not here: {grey}", best=best)
+    mute = "color: var(--pst-color-text-muted, #6b6b6b)"
+    return table.map(lambda _: mute, subset=pd.IndexSlice[list(absent), :])
+
+
 def left(table: pd.DataFrame, caption: str = "") -> Any:
     """Make a table of text: aligned to the left, with room between the columns.
 

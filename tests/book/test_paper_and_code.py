@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from experiments import paper_and_code, runs
+from experiments import paper_and_code, records, runs
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 
@@ -47,6 +47,19 @@ def test_a_change_is_the_difference_of_the_means_with_its_noise() -> None:
     lines, names = paper_and_code.change(entry)
     assert lines == [f"1 phrase {gain} (noise\u00a0{noise:.1f})"]
     assert names == ["tiny-sts/paser", "tiny-paser/rake"]
+
+
+def test_rates_are_whole_trials_that_differ_from_the_choice_in_the_rate_alone() -> None:
+    (heading, *lines, noise), names = paper_and_code.change({"rates": "tiny-sts/ptbert-tokens", "heading": "on dev"})
+    tried = {
+        (trial.values["train.learning_rate"], trial.values["dropout"]): trial.dev
+        for trial in records.get("tiny-sts/ptbert-tokens").results.trials
+        if trial.steps == 2000
+    }
+    assert set(tried) == {(3e-4, 0.01), (1e-3, 0.01), (1e-4, 0.01), (3e-4, 0.005)}  # the first is what was chosen
+    gains = {rate: tried[rate, 0.01] - tried[3e-4, 0.01] for rate in (1e-3, 1e-4)}
+    assert lines == [f"at {rate:g} {gain:+.1f}".replace(" -", " −") for rate, gain in gains.items()]
+    assert (heading, names, noise[:6]) == ("on dev:", ["tiny-sts/ptbert-tokens"], "noise\u00a0")
 
 
 def test_noise_is_twice_a_standard_error() -> None:

@@ -32,6 +32,17 @@ def test_the_highest_number_of_a_column_is_bold_in_each_block() -> None:
     assert f"<b>{tables.linked('54.3 ± 0.6', 'a/b')}</b>" in page
 
 
+def test_rows_that_cannot_be_had_are_grey_and_the_caption_says_why() -> None:
+    table = pd.DataFrame({"stsb": [72.5, 76.4], "average": [61.8, float("nan")]}, index=["CLEAR", "MoCo"])
+    shown = tables.printed(table, "Table 3", {"CLEAR": "no <i>books</i>"}, best=["stsb"])
+    shown._compute()
+    greyed = {place for place, styles in shown.ctx.items() if any("muted" in str(style) for style in styles)}
+    assert greyed == {(0, 0), (0, 1)}
+    page = shown.to_html()
+    assert "Table 3. Grey, not here: CLEAR: no &lt;i>books" in page
+    assert "<b>76.4</b>" in page
+
+
 def test_a_seed_without_a_score_is_not_dropped_from_the_mean() -> None:
     rows = [{"a": 60.0, "b": 1.0}, {"a": float("nan"), "b": 3.0}, {"a": 62.0, "b": 2.0}]
     assert tables.shown(rows).to_dict() == {"a": "nan", "b": "2.0 ± 1.0"}
