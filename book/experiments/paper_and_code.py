@@ -31,6 +31,25 @@ class Page:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         self.systems: dict[str, dict[str, Any]] = content["systems"]
         self.baselines: dict[str, str] = content["baselines"]
+        self.items: list[dict[str, Any]] = content["items"]
+
+    def progress(self) -> pd.DataFrame:
+        """Return the tables and figures of the papers: where each is shown, and what is still to be run."""
+        rows = []
+        for item in self.items:
+            there = [runs_there(name) for name in item.get("records", ())]
+            count, wanted = (sum(side) for side in zip(*there, strict=True)) if there else (0, 0)
+            runs = "" if count == wanted else f"{count} of {wanted} runs so far"
+            rows.append(
+                {
+                    "paper": item["paper"],
+                    "item": f'<a href="{item["chapter"]}.ipynb">{item["item"]}</a>: {marked(item["what"])}',
+                    "how": ", ".join(["executed"] * item.get("executed", False) + ["recorded"] * bool(there)),
+                    "encoder": item.get("encoder", "tiny"),
+                    "missing": "; ".join(filter(None, [runs, marked(item.get("missing", ""))])) or "nothing",
+                }
+            )
+        return pd.DataFrame(rows)
 
     def table(self, system: str) -> str:
         """Return the rows of a system as HTML, with links to definitions and records."""
@@ -74,6 +93,18 @@ class Page:
                 rows.append([name, 1, is_open, is_open and measured, measured])
         columns = ["system", "points", "the paper leaves something open", "of these measured", "measured in all"]
         return pd.DataFrame(rows, columns=columns).groupby("system", sort=False).sum().rename_axis(None)
+
+
+def runs_there(name: str) -> tuple[int, int]:
+    """Count the runs of a record that are finished, and those that it asks for."""
+    record = records.get(name)
+    if not hasattr(record, "runs"):
+        return int(record.done), 1
+    try:
+        planned = record.planned()
+    except records.NotRun:
+        return 0, len(record.settings.seeds)
+    return sum(record.run_with(settings) is not None for settings in planned), len(planned)
 
 
 def definition(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from experiments import paper_and_code, records, runs
+from experiments import paper_and_code, published, records, runs
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 
@@ -68,6 +68,25 @@ def test_noise_is_twice_a_standard_error() -> None:
     assert paper_and_code.noise_of_gap(ours, other, paired=True) == pytest.approx(2 * 1 / 3**0.5)
     assert paper_and_code.noise_of_gap(ours, other[:1]) == pytest.approx(2.0)
     assert paper_and_code.noise_of_gap(ours[:1], other[:1]) is None
+
+
+def test_every_table_and_figure_of_the_papers_is_shown_where_its_row_says(page: paper_and_code.Page) -> None:
+    contents = (BOOK.parent / "_toc.yml").read_text(encoding="utf-8")
+    for item in page.items:
+        assert f"book/{item['chapter']}" in contents, item
+        chapter = json.loads((BOOK / f"{item['chapter']}.ipynb").read_text(encoding="utf-8"))
+        text = "".join(line for cell in chapter["cells"] for line in cell["source"])
+        number = item["item"].split()[1]
+        assert re.search(rf"(Tables?|Figures?|Fig\.) [^.]*?{number}\b", text.replace("(", "").replace(")", "")), item
+    printed = {("paser", "PaSeR"), ("universal", "Universal"), ("ptbert", "PT-BERT"), ("slice", "SLICE")}
+    for file, paper in printed:
+        named = {item["item"] for item in page.items if item["paper"] == paper}
+        assert {f"Table {number}" for number in published.numbers(file)} <= named
+    table = page.progress()
+    assert len(table) == len(page.items)
+    for item, missing in zip(page.items, table["missing"], strict=True):
+        done = all(count == wanted for count, wanted in map(paper_and_code.runs_there, item.get("records", ())))
+        assert (missing == "nothing") == (done and "missing" not in item)
 
 
 def test_the_checks_of_the_chapter_hold() -> None:
