@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
+import regex
 from sentlab.data.readers import lines_of
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import strings
-from sentlab.text.words import lower_words
+from sentlab.text.words import LETTERS, lower_words
 
 WORDS = "words"
 
@@ -68,7 +70,7 @@ class WordVectors:
             vector = np.array(values, dtype=np.float32)
             if len(vector) < dim or not np.isfinite(vector).all():
                 raise ValueError(f"{path}: expected a word and {dim} finite values: {line:.60}")
-            rows.setdefault(word, vector)
+            rows.setdefault(normalize("NFC", word), vector)  # as `lower_words` gives them
         return cls({word: place for place, word in enumerate(rows)}, np.stack(list(rows.values())))
 
     def encode(self, texts: Iterable[str]) -> np.ndarray:
@@ -127,7 +129,10 @@ class BagOfWords:
         """Return one vector for each text, float32 (n, D): 1 where it has the word, else 0."""
         from sklearn.feature_extraction.text import HashingVectorizer
 
-        plain = {"binary": True, "norm": None, "alternate_sign": False, "token_pattern": r"(?u)\w+"}
+        def words(text: str) -> list[str]:
+            return regex.findall(rf"(?:{LETTERS}|_)+", normalize("NFC", text.lower()))
+
+        plain = {"binary": True, "norm": None, "alternate_sign": False, "analyzer": words}
         return HashingVectorizer(n_features=self.dim, dtype=np.float32, **plain).transform(texts).toarray()
 
     def state_dict(self) -> dict[str, int]:

@@ -23,13 +23,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import regex
+
 from sentlab.data import rows as kinds
 from sentlab.data.rows import LabelledPair, ScoredPair, added_up
 
 Row = TypeVar("Row")
 Items = Iterable[tuple[Sequence[Any], str]]  # the columns of each row, and where it is (`file:line`)
 NLI_LABELS = ("entailment", "neutral", "contradiction")
-SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'’”)])) +(?=[\"'‘“(]*[A-Z0-9])")
+SENTENCE_END = regex.compile(r"(?:(?<=[.!?])|(?<=[.!?][\"'’”)])) +(?=[\"'‘“(]*[\p{Lu}0-9])")
 MIN_WORDS = 5  # of a sentence to learn from; shorter ones are often pieces, cut off after "U.S." or the like
 MAX_WORDS = 6  # of a phrase, as in section 3.2 of the Universal paper
 PPDB_RELATIONS = ("equivalence", "entailment", "independent")  # section 3.1 removes Exclusion and OtherRelated

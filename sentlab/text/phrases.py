@@ -80,7 +80,7 @@ def _ranked(sentence: str) -> tuple[Phrase, ...]:
     from rake_nltk import Rake  # late, because its imports take a second and draw random numbers
 
     matches = list(PHRASE_TOKEN.finditer(sentence))
-    words = [m["word"].lower().replace("’", "'") if m["word"] else _BREAK for m in matches]
+    words = [_spelled(m["word"]) if m["word"] else _BREAK for m in matches]
     rake = Rake(
         stopwords=STOPWORDS,
         punctuations={_BREAK},
@@ -97,6 +97,12 @@ def _ranked(sentence: str) -> tuple[Phrase, ...]:
             start, end = matches[places[0]].start(), matches[places[-1]].end()
             phrases.append(Phrase(sentence[start:end], start, end, score[" ".join(words[i] for i in places)]))
     return tuple(sorted(phrases, key=lambda phrase: (-phrase.score, phrase.start)))
+
+
+def _spelled(word: str) -> str:
+    """A word as RAKE reads it. A capital letter alone, as in "vitamin D", is a name and no rest of a clitic."""
+    alone = len(word) == 1 and word.isupper() and word not in "AI"
+    return word.lower().replace("’", "'") + "." * alone
 
 
 def chunk_phrases(sentence: str, kinds: Collection[str] = ("NP", "VP"), *, tag: Tagger | None = None) -> list[Phrase]:

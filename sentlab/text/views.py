@@ -22,7 +22,7 @@ from random import Random
 import torch
 
 from sentlab.text.phrases import STOPWORDS
-from sentlab.text.words import MARKED_WORD
+from sentlab.text.words import MARKS
 
 View = Callable[[Sequence[str], Random], list[str]]
 MASK = "[MASK]"  # a masked token as views see it
@@ -41,8 +41,10 @@ def viewed(sentences: Sequence[str], view: View, mask_token: str = MASK) -> list
     `mask_token` is the tokenizer's, such as "<mask>". The texts hold this one, and the view reads it as "[MASK]".
     """
     rng = Random(int(torch.randint(2**62, ())))
-    texts = [" ".join(view(sentence.replace(mask_token, MASK).split(), rng)) for sentence in sentences]
-    return [text.replace(MASK, mask_token) for text in texts]
+    literal = MASK if mask_token == MASK else "\ue000"  # takes the place of a "[MASK]" that somebody has written
+    texts = [sentence.replace(MASK, literal).replace(mask_token, MASK) for sentence in sentences]
+    changed = [" ".join(view(text.split(), rng)) for text in texts]
+    return [text.replace(MASK, mask_token).replace(literal, MASK) for text in changed]
 
 
 @lru_cache(maxsize=2**16)
@@ -54,7 +56,7 @@ def wordnet_synonyms(word: str) -> tuple[str, ...]:
     from nltk.corpus import wordnet
 
     lemmas = [name.replace("_", " ") for sense in wordnet.synsets(word) for name in sense.lemma_names()]
-    itself = {word.lower(), *(wordnet.morphy(word.lower(), part) for part in "nvar")}
+    itself = {word.lower(), *(base for part in "nvar" for base in wordnet._morphy(word.lower(), part))}
     return tuple(dict.fromkeys(lemma for lemma in lemmas if lemma.lower() not in itself))
 
 
@@ -161,9 +163,9 @@ def _free(words: Sequence[str]) -> list[int]:
 
 def _split(word: str) -> tuple[str, str, str]:
     """The marks before a word, the word, the marks behind it."""
-    match = MARKED_WORD.fullmatch(word)
-    assert match  # the pattern fits any text
-    return match[1], match[2], match[3]
+    before = MARKS.match(word)[0]  # it fits any text
+    after = MARKS.match(word[len(before) :][::-1])[0][::-1]
+    return before, word[len(before) : len(word) - len(after)], after
 
 
 def _like(word: str, synonym: str) -> str:

@@ -8,8 +8,9 @@ import unicodedata
 import numpy as np
 import regex
 
-# What a word is, for all of sentlab. A letter or a digit and its combining marks are one character everywhere.
-LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*"
+# What a word is, for all of sentlab. A letter or a digit and its combining marks are one character everywhere, and a
+# soft hyphen, a joiner or another format character between letters divides no word.
+LETTERS = r"[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}]|\p{Cf}+(?=[\p{L}\p{N}\p{M}]))*"
 NUMBER = r"\d+(?:[.,]\d+)+"  # 3.5 or 1,000
 
 # Spans. Scripts that put no spaces between words: Unicode's default boundaries (UAX #29, `\b` with the flag WORD) cut
@@ -20,24 +21,30 @@ _UNSPACED = r"\p{Han}\p{Hiragana}\p{WB=Katakana}\p{LB=SA}"
 _RUN = rf"[[\w\p{{N}}]--[\p{{M}}{_UNSPACED}]][[\w\p{{N}}\p{{WB=Format}}\u200b]--[{_UNSPACED}]]*"
 SPAN_WORD = regex.compile(rf"{_RUN}(?:['’]{_RUN})*|[{_UNSPACED}]\w*?\b|(?!\s)\X", regex.V1 | regex.WORD)
 
-# Phrases (RAKE, chunks, roles). A word is an abbreviation such as "U.S.", a number, or letters joined by apostrophes
-# and hyphens: "don't", "mother-in-law". All else but space is punctuation.
-PHRASE_TOKEN = regex.compile(rf"(?P<word>(?:\p{{L}}\.){{2,}}|{NUMBER}(?:{LETTERS})?|{LETTERS}(?:['’‐‑-]{LETTERS})*)|\S")
+# Phrases (RAKE, chunks, roles). A word is an abbreviation such as "U.S.", a name such as "AT&T", a number, or letters
+# joined by apostrophes and hyphens: "don't", "mother-in-law". All else but space is punctuation.
+_NAME = r"(?:\p{L}\.){2,}|\p{Lu}+(?:&\p{Lu}+)+"
+PHRASE_TOKEN = regex.compile(rf"(?P<word>{_NAME}|{NUMBER}(?:{LETTERS})?|{LETTERS}(?:['’‐‑-]{LETTERS})*)|\S")
 CLITIC = re.compile(r"(?<=\w)(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)  # at the end of such a word
 
 # BM25 and word vectors, as GloVe and FastText were trained: a clitic is a word of its own ("do n't", "dog 's").
 LOWER_WORD = regex.compile(rf"{NUMBER}|{LETTERS}?(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|{LETTERS}")
 
-# Views. What stands between spaces: marks, the word itself, marks.
-MARKED_WORD = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
+# Views. What stands before a word and behind it, between spaces.
+MARKS = regex.compile(r"[^\w\p{M}\p{Cf}]*")
 
 
 def tight(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the place of some characters without the white space at its ends; some tokenizers count it to a word."""
+    """Return the place of some characters without white space at its ends, and with the marks of its last letter.
+
+    Some tokenizers count the space before a word to it, and others leave out accents.
+    """
     while start < end and text[start].isspace():
         start += 1
     while start < end and text[end - 1].isspace():
         end -= 1
+    while start < end < len(text) and unicodedata.category(text[end])[0] == "M":
+        end += 1
     return start, end
 
 
@@ -85,6 +92,8 @@ def word_places(text: str) -> np.ndarray:
 def lower_words(text: str) -> list[str]:
     """Split a text into lower-case words: "A well-known dog's 3.5 kg!" is a well known dog 's 3.5 kg.
 
-    A letter and its accent are one character, whether the text composes them or not (NFC).
+    A letter and its accent are one character, whether the text composes them or not (NFC). What nobody sees in a word,
+    such as a soft hyphen, goes.
     """
-    return LOWER_WORD.findall(unicodedata.normalize("NFC", text.lower()).replace("’", "'"))
+    seen = re.sub("[\u00ad\u200b\u2060]", "", text.lower())
+    return LOWER_WORD.findall(unicodedata.normalize("NFC", seen).replace("’", "'"))
