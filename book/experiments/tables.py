@@ -58,7 +58,7 @@ def side_by_side(parts: Mapping[str, pd.DataFrame], caption: str, *, best: Seque
         caption: what the numbers are.
         best: names of columns whose highest number is bold, in each block.
     """
-    table = _only_known_tags(pd.concat(parts, axis=1))
+    table = _only_known_tags(pd.concat(parts, axis=1)).rename_axis(index=None)
     for column in [place for place in table if place[-1] in best]:
         table[column] = _highest_bold(table[column])
     size = "font-size: 0.82em" if table.shape[1] > 8 else "font-size: 0.95em"  # a wide table has to fit the page

@@ -88,7 +88,8 @@ def trajectory(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> Figure:
             arrows = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.004, "headwidth": 5, "color": colour}
             axes.quiver(*path[:-1].T, *np.diff(path, axis=0).T, **arrows)
             axes.scatter(*path[[0, -1]].T, c=["white", colour], edgecolors=[colour], s=45, zorder=3)
-        _finish(figure, list(paths), [path[-1] for path in paths.values()], np.concatenate([*paths.values()]))
+        along = [np.linspace(path[:-1], path[1:], 9).reshape(-1, 2) for path in paths.values()]  # kept free of labels
+        _finish(figure, list(paths), [path[-1] for path in paths.values()], np.concatenate(along))
     return figure
 
 
