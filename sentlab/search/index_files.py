@@ -209,8 +209,7 @@ def write_segment(
     first_words, begins = (np.cumsum([0, *numbers], dtype=np.int64) for numbers in (counts, map(len, raw)))
     vectors = np.fromfile(place / "vectors", manifest.dtype).reshape(-1, manifest.dim)
     inverses, scale = rounded_inverses(vectors, first_words, manifest.max_size)
-    arrays = {"words": first_words, "bytes": begins, "lengths": inverses}
-    for name, array in arrays.items():
+    for name, array in {"words": first_words, "bytes": begins, "lengths": inverses}.items():
         (place / name).write_bytes(array.tobytes())
     (place / "kinds").write_bytes(kinds)
     (place / "texts").write_bytes(b"".join(raw))

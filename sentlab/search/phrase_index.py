@@ -21,7 +21,6 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, NamedTuple
-from unicodedata import category
 
 import numpy as np
 import torch
@@ -312,7 +311,7 @@ def encode_words(
             edges = word_boundaries(passage, offsets)
             if len(edges) > 1:
                 places_of_words = zip(offsets[edges[:-1], 0].tolist(), offsets[edges[1:] - 1, 1].tolist(), strict=True)
-                spans = np.array([tight(passage, a, _behind_marks(passage, b)) for a, b in places_of_words])
+                spans = np.array([tight(passage, a, b) for a, b in places_of_words])
                 words = spans[:, 0] < spans[:, 1]  # for some tokenizers a line break is a token
                 if words.any():
                     yield number, np.add.reduceat(vectors, edges[:-1])[words], spans[words] + start
@@ -354,13 +353,6 @@ def _cuts(text: str, offsets: np.ndarray, room: int) -> list[int]:
         first = int(nearest[rank[nearest].argmax()])
         cuts.append(int(starts[first]))
     return [cut for cut in dict.fromkeys(cuts) if 0 < cut < len(text)]
-
-
-def _behind_marks(text: str, end: int) -> int:
-    """Return the end of a word with the marks of its last letter, which some tokenizers leave out."""
-    while end < len(text) and category(text[end]).startswith("M"):
-        end += 1
-    return end
 
 
 def _remove(folder: Path, process: int) -> None:

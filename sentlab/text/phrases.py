@@ -81,12 +81,8 @@ def _ranked(sentence: str) -> tuple[Phrase, ...]:
 
     matches = list(PHRASE_TOKEN.finditer(sentence))
     words = [_spelled(m["word"]) if m["word"] else _BREAK for m in matches]
-    rake = Rake(
-        stopwords=STOPWORDS,
-        punctuations={_BREAK},
-        sentence_tokenizer=lambda text: [text],  # the full stop ends a phrase anyhow
-        word_tokenizer=lambda text: words,
-    )
+    cut: Any = {"sentence_tokenizer": lambda text: [text], "word_tokenizer": lambda text: words}  # "." ends phrases
+    rake = Rake(stopwords=STOPWORDS, punctuations={_BREAK}, **cut)
     rake.extract_keywords_from_text(sentence)
     score = {text: value for value, text in rake.get_ranked_phrases_with_scores()}
     phrases = []
