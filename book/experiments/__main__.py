@@ -3,13 +3,13 @@
     python -m experiments KIND NAME ... [--again]
     python -m experiments results [--list]
     python -m experiments page --encoder my-encoder --out my-encoder.html
+    python -m experiments gpu --text FOLDER    (what ten minutes on a GPU can do; gpu --help)
     accelerate launch --num_processes 4 -m experiments run NAME ...    (on several GPUs)
 
 Start these in the folder `book`. NAME is such as `tiny-sts/simcse`: its file, book/results/tiny-sts/simcse.json, begins
-with `kind` and `settings`. A record that holds results is left alone unless you add --again, which
-trains afresh. `results` runs all records that have no results, except those at the papers' scale, in the order in which
-they need each other, and names what cannot be run; --list runs nothing. Start it several times to use several cores.
-`page` puts an encoder into a web page.
+with `kind` and `settings`. A record that holds results is left alone unless you add --again, which trains afresh.
+`results` runs all records that have no results, except those at the papers' scale, in the order in which they need each
+other, and names what cannot be run; --list runs nothing. Start it several times to use several cores.
 """
 
 from __future__ import annotations
@@ -106,6 +106,9 @@ def explanation() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what `python -m experiments KIND ...` asks for; return the exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["gpu"]:
+        return import_module("experiments.gpu").main(arguments[1:])
     as_written = RawDescriptionHelpFormatter
     parser = ArgumentParser("python -m experiments", description=explanation(), formatter_class=as_written)
     parser.add_argument("kind", choices=[*PROGRAMS, "results", "page"], help="the kind of the records")

@@ -11,8 +11,7 @@ from torch import Tensor
 class WholePassage(SLICE):
     """SLICE without spans, as a control: a passage is the mean of all its tokens. Rows and loss stay the same.
 
-    With `in_batch` it decides, beside `SLICE`, what comes from the spans and what from the negatives. `min_size` and
-    `max_size` have no effect.
+    With `in_batch` it decides, beside `SLICE`, what comes from spans and what from negatives. Sizes have no effect.
     """
 
     def similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:

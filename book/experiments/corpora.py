@@ -3,14 +3,11 @@
 - `captions`: of pictures, Flickr8k. `ppdb-bigrams` and `ppdb-synonyms`: equivalent phrases and words out of PPDB.
 - `ppdb-phrases`: the same as a search: each phrase of `ppdb-bigrams` asks for its word, among the words of all.
 - `captions-nli`: sentences of the kinds that STS sets hold, of `captions` and `nli` dev, but none that is in them.
-- `paraphrases`: `ppdb-bigrams` and `ppdb-synonyms`, each pair once. `paraphrase-triples`: each of them with a phrase of
-  another pair.
-- `lexical-relations`: pairs out of WordNet in three relations, a stand-in for PPDB's labels where there is no
-  `ppdb`.
+- `paraphrases`: `ppdb-bigrams` and `ppdb-synonyms`, each pair once. `paraphrase-triples`: with a phrase of another.
+- `lexical-relations`: pairs out of WordNet in three relations, a stand-in for PPDB's labels.
 - `sts12-hard` .. `sts16-hard`, `toy-sts-hard`: the pairs whose lengths mislead.
 - `stsb-context`: `stsb` with the second texts set into passages. `triples-in-context`: such triples of `stsb` train
-  from a gold of 4 on, and of entailments of `nli` dev. `triples-in-context-bm25`: their negatives are among the 100
-  passages that BM25 ranks first.
+  from a gold of 4 on, and of entailments of `nli` dev. `triples-in-context-bm25`: negatives are of BM25's first 100.
 - `men-halves`: `men` in two, to choose settings on words: every second pair is `dev`, the others `test`.
 """
 
@@ -97,9 +94,7 @@ def hard_pairs(corpus: Corpus[ScoredPair]) -> Corpus[ScoredPair]:
     differences in length, but not the scores from which a pair is positive or negative: both are ours. `POSITIVE` is
     that of Gao et al. (2021), who leave out pairs of exactly 4.
 
-    Gold is 0 to 5, and white space separates words. The corpus is named `<name>-hard`, with the others left out as
-    `neither`.
-
+    White space separates words. The corpus is named `<name>-hard`, with the others left out as `neither`.
     Source: PT-BERT, section 3.1 and Tables 1 and 5(c).
     """
 
@@ -137,8 +132,7 @@ CARRIED = "carriers, seed 0, around second texts of"
 def in_context(phrases: Sequence[str], split: str) -> list[tuple[str, int, int]]:
     """Set each phrase verbatim (see above) into the gap of a template, drawn for each: passage, start and end in it.
 
-    A phrase keeps its capital unless its first word has none inside a sentence. Templates of `train` are others than
-    those of `dev` and `test`.
+    A phrase keeps its capital unless its first word has none inside a sentence. `train` has templates of its own.
     """
     draw, passages = Random("contexts 0"), []
     for phrase in map(_core, phrases):
@@ -171,10 +165,8 @@ def triples_in_context(*corpora: Corpus[ScoredPair] | Corpus[LabelledPair], mine
     The first text of a pair is the phrase, a passage with the second is the positive, and the negative is the passage
     of another pair that shares no text with this one. Templates are those of training, whatever the splits.
 
-    Args:
-        mined: a negative is drawn from the so many passages that BM25 ranks first for the phrase, as in MS MARCO, on
-            which the paper trains. None, or where BM25 scores no passage above 0: from all.
-
+    `mined`: a negative is drawn from the so many passages that BM25 ranks first for the phrase, as in MS MARCO, on
+    which the paper trains. None, or where BM25 scores no passage above 0: from all.
     Source: SLICE, section 3.1, the triplets (q, p_true, p_false).
     """
 
@@ -265,8 +257,7 @@ def lexical_relations(split: str, folder: Folder) -> Corpus[PhrasePair]:
 
     - `equivalence`: two lemmas of one sense.
     - `entailment`: a lemma, and a lemma of the sense directly above.
-    - `independent`: two opposites, or lemmas of two senses directly below the same one: near, yet not the same, as
-      PPDB's "hundreds" and "thousands".
+    - `independent`: two opposites, or lemmas of two senses directly below the same one: near, yet not the same.
 
     A lemma means its first, most usual sense, and no other. The Universal paper (section 3.1) takes 354,000 pairs of
     each label from PPDB 2.0, where a classifier labelled phrases of translated text.

@@ -1,7 +1,6 @@
 """What the rows of a leaderboard cost: time and memory of training, and of encoding. For Linux.
 
-Each measurement has a process of its own. Its memory is what it adds, at its peak, to a process that holds the encoder,
-the method and the corpus.
+Each measurement has a process of its own. Its memory is what its peak adds to encoder, method and corpus.
 """
 
 from __future__ import annotations

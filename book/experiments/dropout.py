@@ -29,13 +29,10 @@ BATCH = 64
 class UnderDropout:
     """Encodes with dropout on, as a training step does, so that one can see what is left of the vectors.
 
-    An encoder that was pre-trained without dropout may lose nearly all that it knows. Training at that rate then
-    starts from the worse vectors.
+    An encoder pre-trained without dropout may lose nearly all that it knows, and training then starts from there.
 
-    Args:
-        encoder: stays as it is; a copy is used.
-        p: the probability of every dropout, at least 0 and below 1.
-        seed: of the dropout masks. The same seed gives the same vectors.
+    `encoder`: stays as it is; a copy is used. `p`: the probability of every dropout, at least 0 and below 1. `seed`: of
+    the dropout masks. The same seed gives the same vectors.
 
     Example:
         >>> noisy = UnderDropout(sentlab.Encoder.from_pretrained(), 0.1)

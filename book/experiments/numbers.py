@@ -26,13 +26,7 @@ PLACE = re.compile(r"(<!-- number:(\w+) -->).*?(<!-- -->)")
 
 
 def glue(**numbers: Any) -> None:
-    """Name numbers that the text of a notebook shows, and print them for readers of the notebook.
-
-    Example:
-        >>> glue(gain=6.04, interval="4.9 to 7.2")                                             # doctest: +SKIP
-        gain: 6.04
-        interval: 4.9 to 7.2
-    """
+    """Name numbers that the text of a notebook shows, and print them for readers of the notebook."""
     from myst_nb import glue as keep  # only the book needs it
 
     for name, value in numbers.items():
@@ -44,10 +38,8 @@ def glue(**numbers: Any) -> None:
 def effects(claims: Mapping[str, str], sign: str = "", *, turned: bool = False) -> dict[str, str]:
     """Return effects of the scorecard on `tiny` as texts for `glue`, each with its 95% interval.
 
-    Args:
-        claims: name -> the text of a claim. A name with `_ci` is that of the interval.
-        sign: `+` to write the sign of positive effects, too.
-        turned: whether the page tells of the claim's second side over its first.
+    `claims`: name -> the text of a claim. A name with `_ci` is that of the interval. `sign`: `+` to write the sign of
+    positive effects, too. `turned`: whether the page tells of the claim's second side over its first.
     """
     tested = {claim.text: claim.found.get("tiny") for claim in records.get("scorecard/claims").results.claims}
     texts = {}

@@ -175,9 +175,8 @@ def change(entry: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 def scores(which: Mapping[str, Any]) -> pd.Series:
     """Read one score of each run of a record.
 
-    Args:
-        which: `record`, its name; `score`, a key of `runs.scores`; `vector`, a pooling; `when`, before or after
-            training; `only`, positions of the runs that count; `where`, setting -> value of runs of a sweep that count.
+    `which`: `record`, its name; `score`, a key of `runs.scores`; `vector`, a pooling; `when`, before or after training;
+    `only`, positions of the runs that count; `where`, setting -> value of runs of a sweep that count.
     """
     several = runs.runs(which["record"], which.get("where"))
     several = [several[i] for i in which.get("only", range(len(several)))]

@@ -86,8 +86,7 @@ class WordVectors:
 class StaticEncoder:
     """A model of model2vec, a peer for speed. It has no token vectors in context, and no method trains it.
 
-    Args:
-        folder: which `StaticModel.save_pretrained` has written.
+    `folder`: which `StaticModel.save_pretrained` has written.
     """
 
     pooling = "mean"
@@ -113,8 +112,7 @@ class BagOfWords:
     """Which words a text has: the baseline that knows nothing but spelling.
 
     Case and order do not count, nor how often a word is there. The cosine of two texts is the number of words that both
-    have, divided by the geometric mean of the numbers of their words. A word's place in the vector is a hash of it; of
-    1,000 words, some 60 share theirs.
+    have, divided by the geometric mean of the numbers of their words. A word's place is a hash, which a few share.
 
     Example:
         >>> one, other = BagOfWords().encode(["The dog runs.", "The dog sleeps."])

@@ -25,10 +25,8 @@ COLOURS = dict(zip(VERDICTS, "#00704d #2b6cb0 #5a5a5a #8a6d00 #b8431c #ffffff #a
 def leaderboard(columns: Mapping[str, BoardColumn], score: str, beside: Sequence[str] = ()) -> Picture:
     """Draw scores with their intervals, one panel per column. Filled points do not differ significantly from the best.
 
-    Args:
-        columns: of the results of a leaderboard. A p below 0.05 is significant.
-        score: what is measured, for the axis, such as `Spearman × 100`.
-        beside: rows that do not compete; they are grey, and stand below the others.
+    `columns`: of the results of a leaderboard. A p below 0.05 is significant. `score`: what is measured, for the axis,
+    such as `Spearman × 100`. `beside`: rows that do not compete; they are grey, and stand below the others.
     """
     height = 0.9 + 0.26 * max(len(column.rows) for column in columns.values())
     with canvas(len(columns), 5.4, height, columns=1, sharex=True, sharey=False) as (figure, panels):
@@ -50,9 +48,7 @@ def leaderboard(columns: Mapping[str, BoardColumn], score: str, beside: Sequence
 def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
     """Draw one claim per row: the effect here with its 95% interval, in the colour of its verdict, and the paper's.
 
-    Args:
-        claims: they are grouped by verdict, the largest effect first. Those without a difference here are left out.
-        encoder: such as `tiny`.
+    Claims are grouped by verdict, the largest effect first. Those without a difference on the encoder are left out.
     """
     tested = [(claim, claim.found[encoder]) for claim in claims if encoder in claim.found]
     rows = [(claim, effect) for claim, effect in tested if effect.difference is not None]
@@ -88,8 +84,7 @@ def verdict_marks(verdicts: Iterable[str]) -> list[Any]:
 def verdict_counts(counts: pd.DataFrame) -> Picture:
     """Draw how many claims of each paper have each verdict: one bar per paper.
 
-    Args:
-        counts: one row per paper and one column per verdict (`ScorecardResults.counts`).
+    `counts`: one row per paper and one column per verdict (`ScorecardResults.counts`).
     """
     counts = counts.loc[:, counts.any()]
     with canvas(1, 6.4, 1.4 + 0.45 * len(counts)) as (figure, (axes,)):
@@ -116,10 +111,7 @@ def topic_planes(
 
     The other topics are small grey dots, without lines.
 
-    Args:
-        planes: title -> its points (n, 2).
-        topics, scenes: of each of the n sentences.
-        columns: panels side by side.
+    `planes`: title -> its points (n, 2). `topics`, `scenes`: of each sentence. `columns`: panels side by side.
     """
     names, topic, scene = list(dict.fromkeys(topics))[:COLOURED], np.array(topics), np.array(scenes)
     coloured = np.isin(topic, names)

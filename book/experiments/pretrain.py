@@ -36,13 +36,25 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 SHEET = 1024  # default tokens of one optimiser step
 # A sheet is cut into blocks of one of these lengths, in turn; from the short ones attention is learned soonest.
 LENGTHS = (32, 64, 32, 128, 32, 64, 32, 256)
-METHOD_DROPOUT = 0.02  # what the saved configuration names: sentence vectors of these encoders bear no more
+METHOD_DROPOUT = 0.02  # what the saved configuration names: sentence vectors bear no more, but for --dropout-from
 
 
 class MaskedLM(methods.MaskedLM):
-    """The masked-LM objective on sheets of token ids (each row a `(n, length)` array, special tokens in place)."""
+    """The masked-LM objective on sheets of token ids (n, length), with dropout of a rate from the step `start` on."""
+
+    steps: Tensor
+
+    def __init__(self, encoder: Encoder, rate: float = 0.0, start: int = 0):
+        super().__init__(encoder)
+        self.rate, self.start = rate, start
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))  # which a checkpoint keeps
+        set_dropout(encoder, 0.0)
+
+    def after_step(self) -> None:
+        self.steps += 1
 
     def collate(self, rows: Sequence[np.ndarray]) -> dict[str, Tensor]:  # type: ignore[override]
+        set_dropout(self.encoder, self.rate if self.steps >= self.start else 0.0)
         labels = torch.from_numpy(np.concatenate(rows).astype(np.int64))  # (B, L)
         corrupted, chosen = corrupt(labels, self.encoder.tokenizer)
         batch = {"input_ids": corrupted, "labels": labels, "chosen": chosen}
@@ -174,15 +186,15 @@ def new_encoder(tokenizer: BertTokenizer, layers: int, width: int, folder: Path)
     return encoder
 
 
-def export(encoder: Encoder, out: Path) -> None:
+def export(encoder: Encoder, out: Path, dropout: float = METHOD_DROPOUT) -> None:
     """Save the masked-LM model in half precision, as transformers would: config, tokenizer, model.safetensors."""
     model = copy.deepcopy(encoder.model).half()
-    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = METHOD_DROPOUT
-    model.save_pretrained(out)
+    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = dropout
+    model.save_pretrained(out, max_shard_size="15MB")
     encoder.tokenizer.save_pretrained(out)
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.pretrain", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
     parser.add_argument("--out", type=Path, required=True, help="folder for the finished model")
@@ -196,9 +208,10 @@ def main() -> None:
     parser.add_argument("--learning-rate", type=float, default=1e-3, help="the peak")
     parser.add_argument("--decay", type=float, help="share of the steps in which the learning rate falls to zero")
     parser.add_argument("--dropout", type=float, default=0.0, help="of all layers while pre-training")
+    parser.add_argument("--dropout-from", type=float, default=0.0, help="share of the steps that go before without it")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="CPU threads; default: all cores")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     torch.set_num_threads(arguments.threads)
     tokenizer, ids, starts = prepare(arguments.text, arguments.work, arguments.vocabulary, arguments.seed)
     sheets = Sheets(ids, starts, tokenizer.cls_token_id, tokenizer.sep_token_id, arguments.sheet)
@@ -210,15 +223,15 @@ def main() -> None:
             raise ValueError(f"{arguments.start} has another vocabulary: pass --vocabulary {arguments.start}")
     else:
         encoder = new_encoder(tokenizer, arguments.layers, arguments.width, arguments.work / "untrained")
-    set_dropout(encoder, arguments.dropout)
     if encoder.device.type == "cpu":
         encoder.model.set_attn_implementation("eager")  # a third faster to train than sdpa at these lengths
     chosen: Any = {name: getattr(arguments, name) for name in ("learning_rate", "decay", "seed")}
     chosen["steps"] = round(arguments.tokens / arguments.sheet)
     adam: Any = {"betas": (0.9, 0.98), "warmup": 0.02}
     config = TrainConfig(batch_size=1, precision="bfloat16", checkpoint_every=1000, **adam, **chosen)
-    history = fit(MaskedLM(encoder), sheets, config, folder=arguments.work, resume=True)
-    export(encoder, arguments.out)
+    method = MaskedLM(encoder, arguments.dropout, round(arguments.dropout_from * chosen["steps"]))
+    history = fit(method, sheets, config, folder=arguments.work, resume=True)
+    export(encoder, arguments.out, arguments.dropout if arguments.dropout_from else METHOD_DROPOUT)
     history.settings |= {name: getattr(arguments, name) for name in ("sheet", "dropout", "layers", "width")}
     history.settings |= {"start": arguments.start.name if arguments.start else None, "lengths": LENGTHS}
     history.save(arguments.out / "pretraining.json")

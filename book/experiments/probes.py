@@ -67,10 +67,7 @@ def evaluate_relatedness(encoder: TextEncoder, corpora: str | Sequence[Corpus[Sc
     The head sees `[|u - v|; u * v]`, gives a distribution over the scores 1 to 5, and predicts its mean. It is trained
     on the train split, chosen by Pearson's correlation on the dev split, and reported on the test split.
 
-    Args:
-        corpora: `stsb` or `sick`, or three corpora: train, dev, test.
-        seed: of the head's first weights and the pairs' order.
-
+    `corpora`: `stsb` or `sick`, or three corpora: train, dev, test. `seed`: of the head and the order.
     Source: Conneau and Kiela (2018), "SentEval", section 3; Tai et al. (2015), section 4.2.
     """
     if isinstance(corpora, str):
@@ -86,9 +83,7 @@ def evaluate_relatedness(encoder: TextEncoder, corpora: str | Sequence[Corpus[Sc
 def relatedness_targets(scores: Any) -> np.ndarray:
     """Spread each score (n,) over its two neighbours among 1 to 5, so that it is their mean: float32 (n, 5).
 
-    Below 1, where STS-B has scores, only the upper neighbour's share is there: 0.6 is 0.6 x 1, and 0 nothing at all. No
-    head, which gives distributions, can reach that.
-
+    Below 1, where STS-B has scores, only the upper neighbour's share is there, which no distribution can reach.
     Source: Tai et al. (2015), section 4.2, for scores from 1 on; SentEval's `encode_labels` for all.
 
     Example:
@@ -107,9 +102,7 @@ def evaluate_identification(
     It sees `[u; v; |u - v|; u * v]`, standardised to mean 0 and variance 1 on the training pairs. Its strength is the
     one of `STRENGTHS` that is best in a cross validation of five folds of the training pairs, the smallest of equals.
 
-    Args:
-        train, test: rows with two labels, each label at least five times in `train`.
-
+    `train`, `test`: rows with two labels, each label at least five times in `train`.
     Source: Korkontzelos et al. (2013), "SemEval-2013 Task 5: Evaluating Phrasal Semantics", for the task.
     """
     from sklearn.linear_model import LogisticRegression  # which takes a second or two to import
@@ -133,8 +126,7 @@ def _train_head(
 ) -> Tensor:
     """Adam on batches of 64; every 50 epochs Pearson on dev tells whether to keep the weights, and when to stop.
 
-    Features are (n, F + 1), the last one 1, and targets (n, 5). Returns the best weights (F + 1, 5), the last row the
-    bias.
+    Features are (n, F + 1), the last one 1, and targets (n, 5). Returns the best weights, bias last, (F + 1, 5).
     """
     bound = (features.shape[1] - 1) ** -0.5  # as torch.nn.Linear begins
     weights = (2 * torch.rand(features.shape[1], BINS, generator=generator) - 1) * bound
@@ -190,15 +182,10 @@ def evaluate_in_context(encoder: Encoder, corpus: Corpus[WordPairInContext]) -> 
 def vectors_in_context(encoder: Encoder, contexts: Sequence[str], spans: Sequence[tuple[int, int]]) -> np.ndarray:
     """Average the last layer's vectors of each word's own tokens, in as much of its context as the encoder takes.
 
-    A context that is too long is cut to whole words, as many before the marked one as behind it or, near an end of the
-    context, all there are on that side and more on the other.
+    A context that is too long is cut to whole words, as many before the marked one as behind it, where there are.
 
-    Args:
-        contexts: n texts.
-        spans: n character spans (start, end): `context[start:end]` is the word.
-
-    Returns:
-        float32 (n, D). Zero where the word has no token among the first `max_length` ones of its window.
+    `contexts`: n texts. `spans`: n character spans (start, end): `context[start:end]` is the word.
+    Returns float32 (n, D). Zero where the word has no token among the first `max_length` ones of its window.
     """
     vectors = np.zeros((len(contexts), encoder.model.config.hidden_size), np.float32)
     for first in range(0, len(contexts), CHUNK):

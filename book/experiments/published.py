@@ -19,13 +19,8 @@ ASSETS = Path(__file__).parent / "assets" / "published"
 def table(paper: str, number: int | str) -> pd.DataFrame:
     """Return one table of a paper as printed, mostly systems by tasks; nan where the paper has a dash.
 
-    Args:
-        paper: `paser`, `universal`, `ptbert` or `slice`.
-        number: the table's number in the paper; `5a` for part (a) of table 5.
-
-    Returns:
-        Numbers as floats, as printed (STS columns: Spearman x 100; SLICE's correlations: not times 100); the cells of a
-        table of examples are strings.
+    `paper` is `paser`, `universal`, `ptbert` or `slice`; `number` is as in the paper, `5a` for part (a) of table 5.
+    Numbers are floats, as printed: SLICE's correlations are not times 100. Cells of a table of examples are strings.
 
     Example:
         >>> published.table("paser", 1).loc["BERT-flow", "sts12"]

@@ -1,7 +1,6 @@
 """Recorded experiments: one JSON file each, with settings, results, runs and where they come from.
 
-A file begins as `kind` and `settings`, and `python -m experiments KIND NAME` adds the rest. What the encoders of its
-runs gave the items of tests lies beside it, in one NAME.npz.
+A file begins as `kind` and `settings`, and `python -m experiments KIND NAME` adds the rest, and items to a NAME.npz.
 """
 
 from __future__ import annotations
@@ -71,8 +70,7 @@ class Provenance(Typed):
 class Record(BaseModel):
     """What all kinds of records have in common.
 
-    The kind is the program that fills it, the settings are all that decides the results. Results and provenance are
-    None until it is run.
+    The kind is the program that fills it, the settings are all that decides the results, which are None before.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True)

@@ -49,8 +49,7 @@ def machines(every: Sequence[Record]) -> pd.DataFrame:
 def listing(every: Sequence[Record]) -> str:
     """Return all records by method as HTML: settings in words, scores, time, and the command that fills each.
 
-    Every record and every run of a sweep has the id `record-NAME`, to which `tables.linked` leads. Links to files start
-    at `results/`.
+    Every record and every run of a sweep has the id `record-NAME`, to which `tables.linked` leads.
     """
     ordered = sorted(every, key=lambda record: (record.name.startswith(PAPER_SCALE), method_of(record)))
     with pd.option_context("display.max_colwidth", None):

@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
@@ -69,6 +69,7 @@ class CorpusSettings(Typed):
 
     corpus: str
     split: str = "train"
+    each: PositiveInt | None = None  # rows drawn at random of each relation, of PhrasePair rows; null: all
 
 
 class RunSettings(Typed):
@@ -241,9 +242,7 @@ def perform(
 
     Of several processes each loads, measures and trains on a GPU of its own.
 
-    Args:
-        folder: for checkpoints and the trained encoder. `again`: without the checkpoint of an earlier run.
-        command: for the provenance.
+    `folder`: for checkpoints and encoder. `again`: without the checkpoint of an earlier run. `command`: as provenance.
     """
     notes = Notes()
     if settings.threads:
@@ -360,14 +359,30 @@ def training_rows(settings: RunSettings, notes: Notes) -> Any:
     """Load the corpus of the setting `data`, or the rows of several tasks."""
     assert settings.data  # a method has data
     if isinstance(settings.data, dict):
-        return task_rows(**{task: notes.load(rows.corpus, rows.split) for task, rows in settings.data.items()})
+        sets = {task: drawn(notes.load(of.corpus, of.split), of.each) for task, of in settings.data.items()}
+        return task_rows(**sets)
     return notes.load(settings.data.corpus, settings.data.split)
+
+
+def drawn(pairs: Corpus[Any], each: int | None) -> Corpus[Any]:
+    """Draw so many pairs of each relation at random, or all that there are (Universal, section 3.1)."""
+    of: dict[str, list[Any]] = {}
+    for pair in pairs if each else ():
+        of.setdefault(pair.relation, []).append(pair)
+    rows = tuple(pair for some in of.values() for pair in Random(0).sample(some, min(each or 0, len(some))))
+    return replace(pairs, rows=rows) if each else pairs
 
 
 def build_method(settings: RunSettings, corpus: Any) -> Any:
     """Build the method of the settings: a map to be fitted to the corpus, or a class that waits for its encoder."""
-    chosen: MethodSettings = settings.method  # type: ignore[assignment]
-    arguments = dict(chosen.arguments)
+    name = settings.method.name
+    arguments = arguments_of(settings) | ({"tasks": corpus} if name == "Universal" else {})
+    return METHODS[name](**arguments) if name in MAPS else partial(METHODS[name], **arguments)
+
+
+def arguments_of(settings: RunSettings) -> dict[str, Any]:
+    """Return the arguments of the settings' method, with functions for the names of views and of kinds of phrases."""
+    arguments = dict(settings.method.arguments) if settings.method else {}
     if names := arguments.pop("view", None):
         with_words: dict[str, views.View] = {
             "synonym_replacement": partial(views.synonym_replacement, synonyms=views.wordnet_synonyms),
@@ -381,10 +396,7 @@ def build_method(settings: RunSettings, corpus: Any) -> Any:
         arguments["view"] = views.compose(*steps)
     if kinds := arguments.pop("phrases", None):
         arguments["phrases"] = partial(phrases.chunk_phrases, kinds=tuple(kinds))
-    if chosen.name == "Universal":
-        arguments["tasks"] = corpus
-    method = METHODS[chosen.name]
-    return method(**arguments) if chosen.name in MAPS else partial(method, **arguments)
+    return arguments
 
 
 def measure(encoder: Encoder, poolings: Sequence[str], devs: Any, tests: Any, settings: RunSettings) -> Measured:

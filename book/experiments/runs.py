@@ -25,12 +25,7 @@ AVERAGES = {
 
 
 def runs(name: str, where: Mapping[str, Any] | None = None) -> list[RunRecord]:
-    """Read the finished runs behind a record, as `search.runs_of` does; with `where` others need not be finished.
-
-    Example:
-        >>> [run.settings.train["seed"] for run in runs("tiny-sts/paser")]                     # doctest: +SKIP
-        [0, 1, 2, 3, 4]
-    """
+    """Read the finished runs behind a record, as `search.runs_of` does; with `where` others need not be finished."""
     every = runs_of(records.get(name), where)
     if waiting := [run.name for run in every if not run.done]:
         raise NotRun(f"{', '.join(waiting)} has no results yet")
@@ -51,13 +46,8 @@ def dev_of(run: RunRecord) -> float:
 def scores(run: RunRecord, pooling: str | None = None, when: str | None = None) -> dict[str, float]:
     """Return the scores of a run, Spearman x 100 where the task does not say otherwise.
 
-    Args:
-        pooling: None: that of the encoder itself.
-        when: `before` or `after` training, or its `last` step where dev chose another. None: after it, or before it
-            where nothing was trained.
-
-    Returns:
-        task -> score, and those of `AVERAGES` whose tasks are all there.
+    `pooling`: None is the encoder's own. `when`: `before` or `after` training, or its `last` step where dev chose
+    another; None is after it. Returns task -> score, and those of `AVERAGES` whose tasks are all there.
     """
     measured = getattr(run.results, when) if when else run.results.final
     by_task = measured.scores[pooling] if pooling else measured.own
@@ -98,12 +88,7 @@ def geometry_of(run: RunRecord, pooling: str | None = None) -> Geometry:
 def recorded(rows: Mapping[str, tuple[Any, ...]], columns: Sequence[str]) -> pd.DataFrame:
     """Return a table of recorded scores: the mean over seeds, with ± its standard deviation, as a link to its record.
 
-    Args:
-        rows: name -> runs, a pooling or None, and if need be `before`, `after` or `last`, as in `scores`.
-        columns: keys of `scores`.
-
-    Example:
-        >>> recorded({"PaSeR": (runs("tiny-sts/paser"), None)}, ["stsb", "average"])           # doctest: +SKIP
+    `rows`: name -> runs, a pooling or None, and `before`, `after` or `last` if need be. `columns`: keys of `scores`.
     """
     means = {name: tables.shown([scores(run, *how) for run in seeds], seeds) for name, (seeds, *how) in rows.items()}
     return pd.DataFrame(means).T[list(columns)]

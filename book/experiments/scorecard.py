@@ -219,14 +219,10 @@ def verdicts(
 ) -> dict[tuple[str, str], Tested]:
     """Return the verdicts on claims, (text, encoder) -> what was found.
 
-    The method of Benjamini and Hochberg adjusts the p-values of a paper's claims on an encoder, and those of our own
-    comparisons beside that paper, each as a family.
+    Benjamini and Hochberg's method adjusts p within a paper's claims on an encoder, and within our own beside it.
 
-    Args:
-        claims: all of the scorecard.
-        printed: text -> the effect in the paper.
-        pairs: (text, encoder) -> both sides, or None where there are no results yet.
-        stayed: (text, encoder) -> the side that was never trained, see `at_start`.
+    `claims`: all of the scorecard. `printed`: text -> the effect in the paper. `pairs`: (text, encoder) -> both sides,
+    or None where there are no results yet. `stayed`: (text, encoder) -> the side never trained, see `at_start`.
     """
     families: dict[tuple[str, str, bool], list[tuple[str, str]]] = {}
     for claim in claims:

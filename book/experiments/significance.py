@@ -3,11 +3,9 @@
 The error over items comes from a paired bootstrap (Koehn, 2004, "Statistical Significance Tests for Machine Translation
 Evaluation"), and that over seeds is the error of a mean of few values. An interval adds the normal half-width of the
 one and Student's half-width of the other as squares, so that more noise of either kind never makes it narrower. A
-bootstrap that draws seeds and items with replacement is too sure of itself: of three seeds it sees two thirds of their
-variance.
+bootstrap that draws seeds and items is too sure of itself: of three seeds it sees two thirds of their variance.
 
-On simulated rows without a difference at most about 5% have p below 0.05, whatever the spread of the seeds
-(`tests/experiments/test_significance.py`).
+On simulated rows without a difference at most about 5% have p below 0.05 (`tests/experiments/test_significance.py`).
 """
 
 from __future__ import annotations
@@ -97,8 +95,7 @@ def resample(
 def items_of(corpus: Iterable[Any], chosen: np.ndarray | slice = slice(None)) -> list[Hashable] | None:
     """Return what the items of a test are: the two texts of each scored pair, in any order. None for other rows.
 
-    Args:
-        chosen: which rows: a slice, or indices.
+    `chosen`: which rows: a slice, or indices.
     """
     rows = list(corpus)
     if not hasattr(rows[0], "score"):
@@ -169,9 +166,8 @@ class _Scorer:
 def estimate(ours: Drawn, theirs: Drawn | None = None) -> Estimate:
     """Estimate the score of a row, or the difference of two rows of one `resample`.
 
-    Source: the degrees of freedom of several rows of seeds are those of Welch (1947), "The generalization of Student's
-    problem when several different population variances are involved". The two one-sided tests of `bound` are those of
-    Schuirmann (1987).
+    Source: Welch (1947), "The generalization of Student's problem when several different population variances are
+    involved", for the degrees of freedom of several rows; Schuirmann (1987) for the two one-sided tests of `bound`.
     """
     if theirs is None:
         rows = [ours]
@@ -210,7 +206,6 @@ def benjamini_hochberg(p: Sequence[float | None]) -> list[float | None]:
     """Adjust the p-values of a family so that, of those below 5%, at most 5% are expected to be false alarms.
 
     None stays None, and does not count.
-
     Source: Benjamini and Hochberg (1995), "Controlling the False Discovery Rate".
 
     Example:

@@ -36,9 +36,8 @@ def origin(runs: Sequence[Any]) -> str:
 def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Any] = ()) -> pd.Series:
     """Write mean and standard deviation as text, such as `54.3 ± 0.6`, or `54.3` where rows agree or there is one only.
 
-    Args:
-        rows: the scores of runs that differ in their seed, each task -> score.
-        runs: these runs, where each number is to link to their record, as it does in every table of the book.
+    `rows`: the scores of runs that differ in their seed, each task -> score. `runs`: these runs, where each number is
+    to link to their record, as it does in every table of the book.
     """
 
     def text(task: pd.Series) -> str:
@@ -52,11 +51,9 @@ def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Any] = ()) -> pd.S
 def side_by_side(parts: Mapping[str, pd.DataFrame], caption: str, *, best: Sequence[str] = ()) -> Any:
     """Make a table for a page in which numbers of different origin stand in separate blocks.
 
-    Args:
-        parts: origin, such as `the paper` -> its numbers, with equal names of rows for equal things. Numbers are shown
-            with one decimal, text as in `left`, and what a part does not have as a dash.
-        caption: what the numbers are.
-        best: names of columns whose highest number is bold, in each block.
+    `parts`: origin, such as `the paper` -> its numbers, with equal names of rows for equal things. Numbers are shown
+    with one decimal, text as in `left`, and what a part does not have as a dash. `caption`: what the numbers are.
+    `best`: names of columns whose highest number is bold, in each block.
     """
     table = _only_known_tags(pd.concat(parts, axis=1)).rename_axis(index=None)
     for column in [place for place in table if place[-1] in best]:
@@ -104,12 +101,7 @@ def claims(record: ScorecardRecord, paper: str) -> list[ClaimResult]:
 def scorecard(record: ScorecardRecord, paper: str, only: Sequence[str] = ()) -> Any:
     """Show a paper's claims: the effect that it prints, and for each encoder ours with its 95% interval, and a verdict.
 
-    Args:
-        paper: such as `PaSeR`.
-        only: texts of claims, or the tables of the paper that they are about; empty: all.
-
-    Example:
-        >>> tables.scorecard(records.get("scorecard/claims"), "PaSeR")                         # doctest: +SKIP
+    `paper`: such as `PaSeR`. `only`: texts of claims, or the tables of the paper that they are about; empty: all.
     """
     sides_of = {claim.text: claim.sides for claim in record.settings.claims if claim.paper == paper}
     results = [

@@ -3,8 +3,7 @@
     python -m experiments page --encoder my-encoder --out my-encoder.html
 
 Show one with `IPython.display.HTML`. A page may hold several. A page with JavaScript off shows a sentence instead.
-Weights are in int8, in the page or beside it as a script that `assets/page/encoder.js` reads: a browser refuses to
-fetch other files for a page that was opened from a disk.
+Weights are in int8, in the page or in a script beside it: a browser fetches no other files for a page on a disk.
 """
 
 from __future__ import annotations
@@ -51,16 +50,10 @@ def compare(
 ) -> str:
     """Return a widget that shows the cosine of two sentences under several vectors, updated while one types.
 
-    Args:
-        rows: label -> encoder, or the path of its script (`export`), and pooling (`cls` or `mean`). Rows that share an
-            encoder share its weights.
-        pairs: label, first and second sentence of each example; the first is shown at the start.
-        folder: beside the page. The first encoder is included, and the others are scripts in that folder, which the
-            page fetches when a reader begins. None includes all of them, 2.3 MB for each encoder of the size of `tiny`.
-
-    Example:
-        >>> tiny = sentlab.Encoder.from_pretrained()
-        >>> IPython.display.HTML(widgets.compare({"raw [CLS]": (tiny, "cls"), "raw mean": (tiny, "mean")}))
+    `rows`: label -> encoder, or the path of its script (`export`), and pooling (`cls` or `mean`). Rows that share an
+    encoder share its weights. `pairs`: label, first and second sentence of each example; the first is shown at the
+    start. `folder`: beside the page. The first encoder is included, and the others are scripts in that folder, which
+    the page fetches when a reader begins. None includes all of them, 2.3 MB for each encoder of the size of `tiny`.
     """
     lines, included = _packing({label: model for label, (model, _) in rows.items()}, folder)
     for line, (_, pooling) in zip(lines, rows.values(), strict=True):
@@ -119,10 +112,8 @@ def decoder(
 
     The words are those of `PaSeR.reconstruct` with one beam.
 
-    Args:
-        checkpoints: label -> the method at that time of its training, in order. The last is shown at the start.
-        chosen: numbers of the words that are masked at the start.
-        folder: as in `compare`, but all checkpoints are scripts, fetched when a reader asks.
+    `checkpoints`: label -> the method at that time of its training, in order. The last is shown at the start. `chosen`:
+    numbers of the words that are masked at the start. `folder`: as in `compare`, but all checkpoints are scripts.
     """
     rows, included = _packing(checkpoints, folder, first=False)
     return widget("decoder", {"rows": rows, "sentence": sentence, "chosen": list(chosen)}, included)
@@ -131,8 +122,7 @@ def decoder(
 def sentence_map(record: MapRecord) -> str:
     """Return a widget with the points of a record of the kind `map`, encoder by encoder.
 
-    Hovering over a point, or going there with the arrow keys, shows its sentence. A click or Enter lists its
-    neighbours under each encoder.
+    Hovering, or the arrow keys, shows a point's sentence, a click or Enter its neighbours under each encoder.
     """
     results = record.results
     rows = [
@@ -160,9 +150,7 @@ def whole_page(title: str, *parts: str) -> str:
 def widget(kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR] = ()) -> str:
     """Return HTML that holds all it needs but scripts of encoders. What the data says cannot end an element early.
 
-    Args:
-        kind: a function of `widgets.js`, or the name of a script beside it that adds one; it gets the data.
-        models: whose weights are included.
+    `kind`: a function of `widgets.js`, or a script beside it that adds one. `models`: whose weights are included.
     """
     weights = {_key(model): _json(packed(model)) for model in models}
     parts = [f"(globalThis.sentlabEncoders ??= {{}})[{_json(key)}] ??= {packing};" for key, packing in weights.items()]
@@ -221,10 +209,8 @@ def _json(content: Any) -> str:
 def export(encoder: Encoder | PaSeR, path: str | Path, name: str) -> Path:
     """Write an encoder's weights in int8 as a script for a page: about a byte and a third per parameter.
 
-    Args:
-        encoder: an uncased BERT with the pooling `cls` or `mean` and no `post`. A `PaSeR` has its decoder written too.
-        path: the script to write.
-        name: the key of the encoder in `sentlabEncoders`.
+    `encoder`: an uncased BERT with the pooling `cls` or `mean` and no `post`. A `PaSeR` has its decoder written too.
+    `path`: the script to write. `name`: the key of the encoder in `sentlabEncoders`.
     """
     script = f"(globalThis.sentlabEncoders ??= {{}})[{json.dumps(name)}] = {json.dumps(packed(encoder))};\n"
     with replacing(Path(path)) as temporary:
@@ -241,8 +227,7 @@ def name_in(script: str | Path) -> str:
 def packed(model: Encoder | PaSeR) -> dict[str, Any]:
     """Pack what the script holds: `config`, `vocabulary`, `tensors` [name, rows, columns], and their numbers in base64.
 
-    `large` are the matrices in int8. `small` are, in float32 and in the order of `tensors`, the scales of a matrix's
-    rows, or the numbers of a vector (columns 0).
+    `large` are the matrices in int8. `small` are the float32 scales of a matrix's rows, or a vector (columns 0).
     """
     encoder = model.encoder if isinstance(model, PaSeR) else model
     refuse_what_the_page_cannot_compute(encoder)

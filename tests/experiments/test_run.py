@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from experiments.records import Notes
 from experiments.run import RunRecord, RunResults, RunSettings, build_method, perform, run
 from experiments.runs import geometry_of
 
+from sentlab import data
 from sentlab.encoder import Encoder
 from sentlab.methods import PaSeR
 
@@ -203,21 +205,40 @@ def test_the_last_step_is_recorded_also_after_an_interruption(
     assert results_of(settings, "runs/b") == whole  # not what an earlier training has left
 
 
-@pytest.mark.parametrize("name", ["paser", "ptbert", "slice", "universal"])
+@pytest.mark.parametrize("name", [record.name for record in records.every("paper-scale/*")])
 def test_the_settings_at_the_papers_scale_are_taken(name: str) -> None:
-    settings = records.get(f"paper-scale/{name}").settings
-    toy: Any = {"corpus": "toy-nli" if name == "slice" else "toy-sentences"}
-    if name == "universal":
-        toy = {"nli": {"corpus": "toy-nli-pairs"}, "pi": {"corpus": "toy-phrases"}, "ptc": {"corpus": "toy-phrases"}}
-    rows = runs.training_rows(RunSettings.model_validate(settings.model_dump() | {"data": toy}), Notes())
-    encoder = Encoder.from_pretrained("tiny", pooling=settings.encoder.pooling, max_length=settings.encoder.max_length)
-    method = build_method(settings, rows)(encoder)
-    assert type(method).__name__ == settings.method.name
-    assert method.collate([rows[0], rows[1]])
-    wanted = {(corpus.corpus, corpus.split) for corpus in settings.corpora} | {(settings.dev, "dev")}
-    wanted |= {(corpus, "test") for corpus in settings.test}
-    known = corpora.corpora()["splits"]
-    assert all(split in known[corpus].split(", ") for corpus, split in wanted)
+    record, known = records.get(name), corpora.corpora()["splits"]
+    for settings in record.planned() if record.kind == "sweep" else [record.settings]:
+        wanted = {(corpus.corpus, corpus.split) for corpus in settings.corpora} | {(settings.dev, "dev")}
+        wanted |= {(corpus, "test") for corpus in settings.test}
+        assert all(split in known[corpus].split(", ") for corpus, split in wanted)
+        if settings.method is None:
+            continue
+        toy: Any = {"corpus": "toy-sentences"}
+        if settings.method.name in ("SLICE", "WholePassage", "StartEnd", "SupervisedPaSeR"):
+            toy = {"corpus": "toy-nli"}
+        elif settings.method.name == "Universal":
+            toy = {
+                "nli": {"corpus": "toy-nli-pairs"},
+                **{key: {"corpus": "toy-phrases", "each": 9} for key in ("pi", "ptc")},
+            }
+        rows = runs.training_rows(RunSettings.model_validate(settings.model_dump() | {"data": toy}), Notes())
+        made = build_method(settings, rows)
+        if settings.method.name not in runs.MAPS:
+            asked = settings.encoder
+            made = made(Encoder.from_pretrained("tiny", pooling=asked.pooling, max_length=asked.max_length))
+            assert made.collate([rows[0], rows[1]])
+        assert type(made).__name__ == settings.method.name
+
+
+def test_as_many_pairs_of_each_relation_are_drawn_as_asked_for() -> None:
+    pairs = data.load("toy-phrases", "train")
+    few = runs.drawn(pairs, 7)
+    assert Counter(pair.relation for pair in few) == dict.fromkeys({pair.relation for pair in pairs}, 7)
+    assert {*few} <= {*pairs}
+    assert few.rows == runs.drawn(pairs, 7).rows
+    assert Counter(runs.drawn(pairs, 10**6)) == Counter(pairs)
+    assert runs.drawn(pairs, None) is pairs
 
 
 def test_the_decoder_that_comes_with_the_book_answers_as_its_record_says() -> None:

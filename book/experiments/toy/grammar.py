@@ -54,10 +54,8 @@ def render(
 ) -> Sentence:
     """Say a scene.
 
-    Args:
-        form: one of `forms(scene)`. If empty, one is drawn.
-        like: a sentence whose words and form are kept where possible, as for a near miss.
-        unlike: a sentence whose words and form are avoided where possible, as for a paraphrase.
+    `form`: one of `forms(scene)`, drawn if empty. Words and form of `like` are kept where possible, as for
+    a near miss, and those of `unlike` are avoided, as for a paraphrase.
     """
     possible = forms(scene)
     if not form and like and like.form in possible:
@@ -111,8 +109,7 @@ class Speaker:
     def noun(self, role: str, definite: bool | None = None, bare: bool = False, ends: bool = False) -> tuple[str, str]:
         """Name a role and build its noun phrase.
 
-        `bare`: its attribute is said elsewhere. `ends`: the phrase begins or ends its clause, so that its attribute may
-        follow as a relative clause.
+        `bare`: its attribute is said elsewhere. `ends`: the attribute may follow as a relative clause.
         """
         mark = SENSES[getattr(self.scene, role)].mark
         if definite is None:
