@@ -133,12 +133,10 @@ def changes(row: Mapping[str, Any]) -> tuple[list[str], list[str]]:
 def change(entry: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Return what one entry says a choice changes: the other choice minus ours, with the noise to exceed.
 
-    Args:
-        entry: one of these keys says of which kind it is.
-            `text`: a line that no record changes.
-            `other`: these runs against those of `ours`, both as for `scores`. `paired`: they belong together in order.
-            `rates`: a search, whose whole trials differ in the learning rate from its choice, on dev.
-            `williams`: the record of a comparison, in which `row` has spans of `ours` words, or of `others`.
+    `entry`: one of these keys says of which kind it is. `text`: a line that no record changes. `other`: these runs
+    against those of `ours`, both as for `scores`. `paired`: they belong together in order. `rates`: a search, whose
+    whole trials differ in the learning rate from its choice, on dev. `williams`: the record of a comparison, in which
+    `row` has spans of `ours` words, or of `others`.
 
     Returns:
         Lines such as `mean +4.1`, and the names of records.

@@ -232,7 +232,7 @@ def main(given: Sequence[str] | None = None) -> None:
     method = MaskedLM(encoder, arguments.dropout, round(arguments.dropout_from * chosen["steps"]))
     history = fit(method, sheets, config, folder=arguments.work, resume=True)
     export(encoder, arguments.out, arguments.dropout if arguments.dropout_from else METHOD_DROPOUT)
-    history.settings |= {name: getattr(arguments, name) for name in ("sheet", "dropout", "layers", "width")}
+    history.settings |= {name: getattr(arguments, name) for name in "sheet dropout dropout_from layers width".split()}
     history.settings |= {"start": arguments.start.name if arguments.start else None, "lengths": LENGTHS}
     history.save(arguments.out / "pretraining.json")
     print(f"{arguments.out}: masked-LM loss {history.losses[-1]['mlm']:.3f} after {history.kept_step:,} steps")

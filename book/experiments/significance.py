@@ -72,13 +72,10 @@ def resample(
     two rows cancels out. An item that several tests have is drawn for all of them at once: most test pairs of STS-B are
     also in STS12 to STS16, and what they add to two scores does not average out.
 
-    Args:
-        tests: each with the same rows; the scores of a row are averaged over tests.
-        resamples: R.
-        random: draws the items.
-        trained: row -> the record that its encoders are of, for every row that depends on a seed.
-        items: for each test what its items are, such as `items_of`. None: no other test has them.
-        progress: show a bar over the resamples.
+    `tests`: each with the same rows; the scores of a row are averaged over tests. `resamples`: R. `random`: draws the
+    items. `trained`: row -> the record that its encoders are of, for every row that depends on a seed. `items`: for
+    each test what its items are, such as `items_of`. None: no other test has them. `progress`: show a bar over the
+    resamples.
     """
     seeds = {row: np.mean([[seed.score() for seed in test[row]] for test in tests], axis=0) for row in tests[0]}
     scorers = [_Scorer(test) for test in tests]
