@@ -91,8 +91,7 @@ def hard_pairs(corpus: Corpus[ScoredPair]) -> Corpus[ScoredPair]:
     """Select the positive pairs of unlike length and the negative pairs of like length.
 
     An encoder that takes sentences of one length for similar does worse on these than on all pairs. The paper gives the
-    differences in length, but not the scores from which a pair is positive or negative: both are ours. `POSITIVE` is
-    that of Gao et al. (2021), who leave out pairs of exactly 4.
+    differences in length, but not the scores from which a pair is positive or negative: both are ours.
 
     White space separates words. The corpus is named `<name>-hard`, with the others left out as `neither`.
     Source: PT-BERT, section 3.1 and Tables 1 and 5(c).
@@ -165,8 +164,7 @@ def triples_in_context(*corpora: Corpus[ScoredPair] | Corpus[LabelledPair], mine
     The first text of a pair is the phrase, a passage with the second is the positive, and the negative is the passage
     of another pair that shares no text with this one. Templates are those of training, whatever the splits.
 
-    `mined`: a negative is drawn from the so many passages that BM25 ranks first for the phrase, as in MS MARCO, on
-    which the paper trains. None, or where BM25 scores no passage above 0: from all.
+    `mined`: a negative is drawn from so many passages that BM25 ranks first, as in MS MARCO, or, without any, from all.
     Source: SLICE, section 3.1, the triplets (q, p_true, p_false).
     """
 

@@ -31,8 +31,7 @@ class UnderDropout:
 
     An encoder pre-trained without dropout may lose nearly all that it knows, and training then starts from there.
 
-    `encoder`: stays as it is; a copy is used. `p`: the probability of every dropout, at least 0 and below 1. `seed`: of
-    the dropout masks. The same seed gives the same vectors.
+    The encoder is copied. `p`: the probability of dropout, in [0, 1). `seed`: the same one gives the same vectors.
 
     Example:
         >>> noisy = UnderDropout(sentlab.Encoder.from_pretrained(), 0.1)

@@ -127,8 +127,7 @@ def neighbours(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def held(order: np.ndarray, told: Sequence[Told], k: int) -> dict[str, float]:
     """Measure how well neighbours, `order` (n, n - 1), nearest first, keep to what is known of the sentences, in %.
 
-    For w wordings of each scene, `same scene` is the share of the w - 1 nearest that are its paraphrases. Of the k
-    nearest of other scenes, `same topic` is the share of the same topic.
+    `same scene` is the share of the w - 1 nearest that are one of w wordings, `same topic` of the k nearest others.
     """
     scene, topic = (np.array([getattr(row, name) for row in told]) for name in ("scene", "topic"))
     same = scene[order] == scene[:, None]  # (n, n - 1)

@@ -3,8 +3,7 @@
     python -m experiments.pretrain --text FOLDER --out FOLDER [--tokens 88e6] [--start FOLDER]
 
 FOLDER holds plain text (`*.txt` or `*.txt.xz`, a paragraph a line). Toy-world sentences of the training split are
-added. There is no objective on sentences, so that whatever a sentence vector is good for comes from elsewhere.
-Source: Devlin et al. (2019), without next-sentence prediction.
+added. There is no objective on sentences (Devlin et al. 2019, without next-sentence prediction).
 """
 
 from __future__ import annotations

@@ -2,15 +2,13 @@
 
 Universal (section 4) reports STS-B and SICK-R "first trained as a regression task", as SentEval does (Conneau and Kiela
 2018, after Tai et al. 2015), and the accuracy on SemEval-2013 task 5(a) (Korkontzelos et al. 2013). The encoder itself
-is never trained here. It encodes the words of SCWS alone; `evaluate_in_context` lets their contexts tell a word's
-senses apart, for which Huang et al. (2012) made the set.
+is never trained here. It encodes the words of SCWS alone; `evaluate_in_context` reads them in their contexts.
 
 Differs from SentEval (`senteval/tools/relatedness.py`, `sick.py` and `sts.py`):
 
 - Random numbers come from a generator of the call's own, so they are others, and the caller's are left alone.
 - A correlation that is not defined is nan, not 0.
-- The loss is the sum of squares over a batch, as its code asks for. Today's PyTorch ignores the way it asks, and would
-  give the mean. Adam's steps are the same for both, except for its epsilon.
+- The loss is the sum of squares over a batch, as its code asks for in a way that today's PyTorch ignores.
 
 Differs from the paper: it fine-tunes its own encoder on SemEval's training pairs, and does not say what classifier it
 uses. Here, for all encoders alike, it is a logistic regression on frozen vectors.

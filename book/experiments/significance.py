@@ -73,9 +73,8 @@ def resample(
     also in STS12 to STS16, and what they add to two scores does not average out.
 
     `tests`: each with the same rows; the scores of a row are averaged over tests. `resamples`: R. `random`: draws the
-    items. `trained`: row -> the record that its encoders are of, for every row that depends on a seed. `items`: for
-    each test what its items are, such as `items_of`. None: no other test has them. `progress`: show a bar over the
-    resamples.
+    items. `trained`: row -> the record of its encoders, for every row that depends on a seed. `items`: for each test
+    what its items are, such as `items_of`. None: no other test has them. `progress`: show a bar.
     """
     seeds = {row: np.mean([[seed.score() for seed in test[row]] for test in tests], axis=0) for row in tests[0]}
     scorers = [_Scorer(test) for test in tests]

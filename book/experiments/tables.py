@@ -36,8 +36,7 @@ def origin(runs: Sequence[Any]) -> str:
 def shown(rows: Sequence[Mapping[str, float]], runs: Sequence[Any] = ()) -> pd.Series:
     """Write mean and standard deviation as text, such as `54.3 ± 0.6`, or `54.3` where rows agree or there is one only.
 
-    `rows`: the scores of runs that differ in their seed, each task -> score. `runs`: these runs, where each number is
-    to link to their record, as it does in every table of the book.
+    `rows`: the scores, task -> score, of runs that differ in their seed. `runs`: these, to whose record numbers link.
     """
 
     def text(task: pd.Series) -> str:
@@ -52,8 +51,7 @@ def side_by_side(parts: Mapping[str, pd.DataFrame], caption: str, *, best: Seque
     """Make a table for a page in which numbers of different origin stand in separate blocks.
 
     `parts`: origin, such as `the paper` -> its numbers, with equal names of rows for equal things. Numbers are shown
-    with one decimal, text as in `left`, and what a part does not have as a dash. `caption`: what the numbers are.
-    `best`: names of columns whose highest number is bold, in each block.
+    with one decimal, text as in `left`, what a part lacks as a dash. `best`: columns whose highest number is bold.
     """
     table = _only_known_tags(pd.concat(parts, axis=1)).rename_axis(index=None)
     for column in [place for place in table if place[-1] in best]:

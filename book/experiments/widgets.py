@@ -75,9 +75,8 @@ def spans(
 
     The numbers are those of `sentlab.search.spans.span_scores` on whole words.
 
-    `encoders`: label -> encoder. `passage`, `phrase`: shown at the start. `longest`: words of the longest span that one
-    can choose. `weights`: include the encoders; a later widget of the page with the same encoders needs them no more.
-    `folder`: as in `compare`.
+    `encoders`: label -> encoder. `passage`, `phrase`: shown at the start. `longest`: words of the longest span.
+    `weights`: include the encoders, which a later widget of the page needs no more. `folder`: as in `compare`.
     """
     rows, included = _packing(encoders, folder)
     data = {"rows": rows, "passage": passage, "phrase": phrase, "longest": longest}
