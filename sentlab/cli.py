@@ -35,6 +35,10 @@ FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeErr
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `python -m sentlab`; return the exit status."""
+    if sys.stdout is None:  # a caller has closed it
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # of a console that cannot write all letters
     args = parser().parse_args(arguments)
     command = f"sentlab {args.command}"
     try:
@@ -232,6 +236,8 @@ def read(args: Namespace, name: str, kind: Any, columns: Any, split: str = "trai
     if kind == "pairs" and not Path(name).suffix and not Path(name).exists():
         corpus = sentlab.data.load(name, split)
     else:
+        if getattr(args, "out", None) and args.out.exists() and os.path.samefile(args.out, name):
+            raise ValueError(f"--out {args.out} is the file that is read: choose another")
         separator = "\t" if args.separator in ("\\t", "tab") else args.separator
         layout = {"columns": columns, "separator": separator, "quotes": not args.no_quotes, "name": name}
         corpus = sentlab.data.from_file(name, kind, **layout, scale=args.scale, split=split)
@@ -241,5 +247,6 @@ def read(args: Namespace, name: str, kind: Any, columns: Any, split: str = "trai
 
 
 def one_line(message: Any) -> str:
-    """Make one line without the control characters that would move a terminal's cursor."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(str(message).split()))
+    """Make one line without the characters that would move a terminal's cursor or reorder text."""
+    harmless = "\u00ad\u200b\u200c\u200d\u2060"  # which belong to words
+    return "".join(c if c.isprintable() or c in harmless else "\ufffd" for c in " ".join(str(message).split()))

@@ -65,6 +65,8 @@ class Encoder(nn.Module):
     ) -> None:
         super().__init__()
         tokenizer.padding_side = "right"  # the first column is [CLS]'s, and a part of a batch keeps the first columns
+        tokenizer.truncation_side = "right"
+        tokenizer.pad_token = tokenizer.pad_token or tokenizer.unk_token  # any will do: the mask hides it
         self.model, self.tokenizer, self.post, self.pseudo = model, tokenizer, post, pseudo
         self.pooling, self.max_length, self.normalize = pooling, int(max_length), normalize
         self.prompts, self.default_prompt_name = dict(prompts or {}), default_prompt_name
@@ -289,11 +291,13 @@ class Encoder(nn.Module):
         fallback = next((name for name in names if name in self.prompts), None)
         return self.encode(texts, **keywords | {"prompt_name": keywords.get("prompt_name") or fallback})
 
+    @inference.own_world()
     def similarity(self, a: Any, b: Any) -> Tensor:
         """Compute the cosine of each of n vectors with each of m: arrays or tensors (n, D), (m, D) -> (n, m)."""
         a, b = (F.normalize(torch.as_tensor(vectors).float(), dim=-1) for vectors in (a, b))
         return torch.atleast_2d(a) @ torch.atleast_2d(b).T
 
+    @inference.own_world()
     def similarity_pairwise(self, a: Any, b: Any) -> Tensor:
         """Compute the cosine of each of n vectors with the one in its place: (n, D), (n, D) -> (n,)."""
         return F.cosine_similarity(torch.as_tensor(a).float(), torch.as_tensor(b).float(), dim=-1)
@@ -320,7 +324,8 @@ class Encoder(nn.Module):
             text. An empty text has t = 0. Equal texts share their arrays.
         """
         unique, inverse = distinct(texts)
-        tokens: list[tuple[np.ndarray, np.ndarray]] = [(np.empty(0), np.empty(0))] * len(unique)
+        nothing = np.empty((0, self.model.config.hidden_size), np.float32), np.empty((0, 2), np.int64)
+        tokens: list[tuple[np.ndarray, np.ndarray]] = [nothing] * len(unique)
 
         def last_layer(batch: TokenBatch) -> np.ndarray:  # (B, L, D)
             return self.hidden_states(batch.input_ids, batch.attention_mask)[-1].float().cpu().numpy()

@@ -78,7 +78,7 @@ def padded(encoder: Encoder, texts: Iterable[str]) -> Any:
 def token_batches(encodings: list[Any], start: int, budget: int, pad_id: int, device: torch.device) -> list[TokenBatch]:
     """Batch encodings, one a text, from long to short; `start`: the first text's position, `budget`: padded tokens."""
     lengths = np.array([len(encoding) for encoding in encodings])
-    order = np.argsort(-lengths, kind="stable")
+    order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]  # some tokenizers add nothing to ""
     batches: list[TokenBatch] = []
     while len(order):
         rows, order = np.split(order, [max(1, budget // lengths[order[0]])])
@@ -118,7 +118,7 @@ def in_threads(compute: Compute, batches: list[TokenBatch], device: torch.device
     """Yield `compute` of each batch in order; on a CPU a batch a thread, which wastes less than all threads on each."""
     threads = torch.get_num_threads()
     workers = min(threads, len(batches)) if device.type == "cpu" else 1
-    if workers == 1:
+    if workers <= 1:
         yield from map(compute, batches)
         return
     pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(threads // workers,))
@@ -172,6 +172,18 @@ def fast(compute: Compute, device: torch.device, precision: str | None) -> Compu
             return compute(batch)
 
     return fast_compute
+
+
+@contextlib.contextmanager
+def own_world() -> Iterator[None]:
+    """Shut out a caller's autocast and another default dtype, also as a decorator of what callers call."""
+    dtype = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
 
 
 @contextlib.contextmanager

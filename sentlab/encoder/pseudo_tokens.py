@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sentlab.encoder.inference import own_world
 from sentlab.encoder.pooling import POOLINGS
 
 
@@ -54,6 +55,7 @@ class PseudoTokens(nn.Module):
         dropout: of the attention's weights while training, as in the released code.
     """
 
+    @own_world()
     def __init__(
         self,
         dim: int,

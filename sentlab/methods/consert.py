@@ -122,7 +122,7 @@ class ConSERT(nn.Module):
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
         """Tokenise two or more sentences: `input_ids` and `attention_mask`, (B, L), on the encoder's device."""
         if len(rows) < 2:
-            raise ValueError("one sentence has no negatives in its batch: pass at least two")
+            raise ValueError("one text has no negatives: a batch needs two, and each part of it, too (accumulate)")
         return self.encoder.tokenize(rows)
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:

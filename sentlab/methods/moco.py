@@ -39,7 +39,7 @@ class Queue(nn.Module):
     def __init__(self, size: int, dim: int):
         super().__init__()
         self.size = size
-        self.register_buffer("vectors", torch.zeros(size, dim))
+        self.register_buffer("vectors", torch.zeros(size, dim, dtype=torch.float32))
         self.register_buffer("pushed", torch.zeros((), dtype=torch.long))
 
     def push(self, vectors: Tensor) -> None:

@@ -41,7 +41,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
 from sentlab.encoder import Encoder
-from sentlab.encoder.inference import evaluating, padded
+from sentlab.encoder.inference import evaluating, own_world, padded
 from sentlab.encoder.storage import require_finite
 from sentlab.files import replacing
 from sentlab.methods.simcse import cls_head, tokenize_triples
@@ -350,6 +350,7 @@ class PaSeR(nn.Module):
 class PhraseDecoder(nn.Module):
     """A pre-norm transformer decoder whose memory is the decoding signal, for targets of up to `length` tokens."""
 
+    @own_world()
     def __init__(self, dim: int, length: int, layers: int, heads: int, dropout: float):
         super().__init__()
         self.positions = nn.Embedding(length, dim)

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from sentlab.data.rows import Triple
@@ -63,8 +64,6 @@ class SimCSE(nn.Module):
                 raise ValueError("a view is the second copy of a plain sentence, and a Triple has none: pass view=None")
             batch = tokenize_triples(self.encoder, rows)
         else:
-            if len(rows) == 1:
-                raise ValueError("one sentence has no negatives in its batch: pass at least two")
             second = rows if self.view is None else viewed(rows, self.view)
             batch = _stack(self.encoder.tokenize([*rows, *second]), 2)
         if self.mlm:
@@ -108,7 +107,7 @@ def cls_head(encoder: Encoder) -> nn.Module:
     if encoder.pooling != "cls":
         return nn.Identity()
     dim = encoder.backbone.config.hidden_size  # `post`, which training leaves out, may shrink what `encode` returns
-    linear = nn.Linear(dim, dim)
+    linear = nn.Linear(dim, dim, dtype=torch.float32)
     nn.init.normal_(linear.weight, std=0.02)  # as BERT's own layers start
     nn.init.zeros_(linear.bias)
     return nn.Sequential(linear, nn.Tanh())

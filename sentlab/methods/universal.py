@@ -36,6 +36,7 @@ from torch import Tensor, nn
 
 from sentlab.data.rows import LabelledPair, PhrasePair
 from sentlab.encoder import Encoder
+from sentlab.encoder.inference import own_world
 from sentlab.training import losses
 from sentlab.training.checkpoint import digest
 from sentlab.training.config import Tasks
@@ -116,6 +117,7 @@ class Universal(nn.Module):
         >>> heads, history = sentlab.train_heads_first(method, rows, sentlab.TrainConfig(steps=2), progress=False)
     """
 
+    @own_world()
     def __init__(
         self,
         encoder: Encoder,

@@ -27,7 +27,7 @@ import torch
 from torch.nn import functional as F
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.inference import progress_bar, strings, tokenized
+from sentlab.encoder.inference import own_world, progress_bar, strings, tokenized
 from sentlab.search import index_files as files
 from sentlab.search.index_files import CHUNK, FIRST, LAST, Manifest, Segment, word_kind
 from sentlab.search.shortlist import best_in
@@ -116,6 +116,7 @@ class PhraseIndex:
         """The number of words of all texts."""
         return sum(segment.extent.words for segment in self._segments)
 
+    @own_world()
     def add(self, texts: Iterable[str], *, precision: str | None = None, progress: bool | None = None) -> None:
         """Add texts after those that are there, and after those that other processes have added since.
 
@@ -139,6 +140,7 @@ class PhraseIndex:
                 self._follow(now)
                 bar.update(len(group))
 
+    @own_world()
     def search(
         self, phrases: Iterable[str], k: int = 10, *, trim: bool = True, starts: Sequence[Any] | None = None
     ) -> list[list[Hit]]:

@@ -26,6 +26,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from sentlab.encoder.inference import own_world
+
 STEPS = 2**18  # similarities are compared as whole multiples of 1 / STEPS, or equal spans would not tie after rounding
 CANCELLED = 0.1  # of the sum of its tokens' squared lengths: spans whose square is less are summed up as vectors
 SCORES = 2**20  # in memory at once, 4 MB of them
@@ -42,6 +44,7 @@ class Spans(NamedTuple):
     end: Any
 
 
+@own_world()
 def best_spans(queries: Any, tokens: Any, *, min_size: int = 1, max_size: int = 20, boundaries: Any = None) -> Spans:
     """Find the span of a text that is most similar to each query.
 

@@ -22,7 +22,7 @@ from sentlab.training import randomness
 from sentlab.training.config import History, TrainConfig
 
 if TYPE_CHECKING:  # slow to import
-    from accelerate import Accelerator
+    from accelerate import PartialState
 
 FILE = "checkpoint.safetensors"
 
@@ -35,7 +35,7 @@ class Run:
     module: Any  # what computes the method's losses, in all processes together
     config: TrainConfig
     optimizer: torch.optim.Optimizer
-    accelerator: Accelerator
+    processes: PartialState
     folder: Path | None
     history: History
     made_by: dict[str, Any] = field(default_factory=dict)  # what decides how it goes, see `describe`
@@ -99,7 +99,7 @@ def save(run: Run) -> None:
     if run.folder is None:
         return
     random_states = gather_object([randomness.read()])
-    if not run.accelerator.is_main_process:
+    if not run.processes.is_main_process:
         return
     tensors = {f"method.{name}": value for name, value in copy_of(run.method).items()}
     tensors |= {f"best.{name}": value for name, value in run.best.items()}
@@ -121,19 +121,19 @@ def start(run: Run, rows: Sequence[Any], dev: Any, resume: bool, overwrite: bool
     """Make the run's folder ready, and go on from its checkpoint if asked to. Refuse one that nobody expects."""
     if run.folder is None:
         return
-    path, accelerator = run.folder / FILE, run.accelerator
-    run.made_by = describe(run.method, rows, run.history.settings, dev, accelerator.num_processes)
+    path, processes = run.folder / FILE, run.processes
+    run.made_by = describe(run.method, rows, run.history.settings, dev, processes.num_processes)
     there = path.exists()
     if there and resume == overwrite:
         raise ValueError(f"{path} is there: pass resume=True to go on with it, or overwrite=True to train afresh")
-    accelerator.wait_for_everyone()  # all have looked
-    if accelerator.is_main_process:
+    processes.wait_for_everyone()  # all have looked
+    if processes.is_main_process:
         run.folder.mkdir(parents=True, exist_ok=True)
         for file in (path, run.folder / "history.json"):
             clear(file)
             if overwrite:
                 file.unlink(missing_ok=True)
-    accelerator.wait_for_everyone()
+    processes.wait_for_everyone()
     if there and resume:
         _load(run, path)
 
@@ -162,4 +162,4 @@ def _load(run: Run, path: Path) -> None:
         number, key = name.split(".")
         state[int(number)][key] = tensor
     run.optimizer.load_state_dict(run.optimizer.state_dict() | {"state": dict(state)})
-    randomness.restore(about["random"][run.accelerator.process_index])
+    randomness.restore(about["random"][run.processes.process_index])

@@ -12,20 +12,20 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch import distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
 from sentlab.encoder import Encoder
+from sentlab.encoder.inference import own_world
 from sentlab.training import checkpoint, randomness
 from sentlab.training.checkpoint import Run
 from sentlab.training.config import History, Tasks, TrainConfig
-
-if TYPE_CHECKING:  # slow to import
-    from accelerate import Accelerator
 
 LOG_EVERY = 10  # steps over which the recorded losses are averaged
 
@@ -50,6 +50,8 @@ def batch_indices(step: int, rows: int, config: TrainConfig) -> np.ndarray:
     return order[place * size : (place + 1) * size]
 
 
+@torch.enable_grad()
+@own_world()
 def fit(
     method: Any,
     rows: Iterable[Any],
@@ -99,7 +101,7 @@ def fit(
     unscored = run.step == run.steps and run.steps not in [point["step"] for point in history.dev]  # as its dev failed
     if dev is not None and (first or unscored):
         _evaluate(run, dev)
-    hidden = {} if progress and run.accelerator.is_main_process else {"disable": True}  # else TQDM_DISABLE decides
+    hidden = {} if progress and run.processes.is_main_process else {"disable": True}  # else TQDM_DISABLE decides
     bar = tqdm(range(run.step, run.steps), type(method).__name__, initial=run.step, total=run.steps, **hidden)
     for _ in bar:
         norm = _take_step(run, rows)
@@ -129,7 +131,7 @@ def fit(
         method.load_state_dict(run.best)
     about = {"data": str(getattr(rows, "name", type(rows).__name__)), "dev": history.dev}
     method.encoder.trainings.append(history.settings | about | {"kept_step": history.kept_step})
-    if run.folder is not None and run.accelerator.is_main_process:
+    if run.folder is not None and run.processes.is_main_process:
         history.save(run.folder / "history.json")
     method.eval()
     return history
@@ -156,18 +158,21 @@ def _start(
     method: Any, rows: Sequence[Any], config: TrainConfig, dev: Any, folder: Any, resume: bool, overwrite: bool
 ) -> Run:
     """Make the optimiser, seed the random generators, and go on from a checkpoint where `fit` is asked to."""
-    accelerator = _accelerator()
-    if accelerator.num_processes > 1:
-        method.to(accelerator.device)
+    from accelerate import PartialState  # slow to import
+
+    processes = PartialState()  # those of a launcher, or this one alone
     settings = {"method": type(method).__name__, **asdict(config), "rows": len(rows)}
     usual = "bfloat16" if method.encoder.device.type == "cuda" else "float32"
     settings["steps"] = config.steps_over(len(rows))
     settings["arithmetic"] = usual if config.precision == "auto" else config.precision
     optimizer = _adamw(method, config)
-    module = accelerator.prepare(Losses(method))  # not the optimiser: an accumulation elsewhere would hold its steps
+    module: nn.Module = Losses(method)
+    if processes.num_processes > 1:
+        method.to(processes.device)
+        module = DistributedDataParallel(module, find_unused_parameters=True)  # such as the heads of other tasks
     place = None if folder is None else Path(folder).expanduser()
-    run = Run(method, module, config, optimizer, accelerator, place, History(settings))
-    randomness.set_seed(config.seed + accelerator.process_index)
+    run = Run(method, module, config, optimizer, processes, place, History(settings))
+    randomness.set_seed(config.seed + processes.process_index)
     checkpoint.start(run, rows, dev, resume, overwrite)
     method.train()
     return run
@@ -175,8 +180,8 @@ def _start(
 
 def _take_step(run: Run, rows: Sequence[Any]) -> Any:
     """Make the optimiser step of one batch, add its losses to the window, and return the gradient's norm."""
-    method, config, accelerator = run.method, run.config, run.accelerator
-    rank, processes = accelerator.process_index, accelerator.num_processes
+    method, config, module = run.method, run.config, run.module
+    rank, processes = run.processes.process_index, run.processes.num_processes
     for group in run.optimizer.param_groups:
         group["lr"] = config.learning_rate * schedule(run.step, run.steps, config.warmup, config.decay)
     begin, count, number = rows.place(run.step) if isinstance(rows, Tasks) else (0, len(rows), run.step)
@@ -189,16 +194,18 @@ def _take_step(run: Run, rows: Sequence[Any]) -> Any:
     total: dict[str, Tensor] = {}
     for part in parts:
         share = len(part) / len(mine)
-        with contextlib.nullcontext() if part is parts[-1] else accelerator.no_sync(run.module):
+        waits = isinstance(module, DistributedDataParallel) and part is not parts[-1]  # for the last part's gradients
+        with module.no_sync() if waits else contextlib.nullcontext():
             batch = method.collate([rows[int(i)] for i in part])
             with torch.autocast(method.encoder.device.type, torch.bfloat16, enabled=bfloat16):
-                losses = run.module(batch)
-            accelerator.backward(share * sum(losses.values()))
+                losses = module(batch)
+            (share * sum(losses.values())).backward()
         for name, value in losses.items():
             total[name] = total.get(name, 0.0) + share * value.detach().float()
     if processes > 1:  # each has the losses of its own rows
-        total = dict(zip(total, accelerator.reduce(torch.stack([*total.values()]), "mean"), strict=True))
-    norm = accelerator.clip_grad_norm_(method.parameters(), config.max_grad_norm)
+        dist.all_reduce(sums := torch.stack([*total.values()]))
+        total = dict(zip(total, sums / processes, strict=True))
+    norm = nn.utils.clip_grad_norm_(method.parameters(), config.max_grad_norm)
     run.optimizer.step()
     run.optimizer.zero_grad()
     method.after_step()
@@ -218,20 +225,10 @@ def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
     return cast("Sequence[Any]", rows)
 
 
-def _accelerator() -> Accelerator:
-    from accelerate import Accelerator
-    from accelerate.utils import DistributedDataParallelKwargs
-
-    several = DistributedDataParallelKwargs(find_unused_parameters=True)  # such as the heads of other tasks
-    accelerator = Accelerator(device_placement=False, kwargs_handlers=[several])
-    accelerator.gradient_accumulation_steps = 1  # `config` says it all, whatever a launcher's own file says
-    if accelerator.mixed_precision != "no":
-        raise ValueError("accelerate's own settings ask for mixed_precision: set it to 'no', and TrainConfig.precision")
-    return accelerator
-
-
 def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:
     trained = [p for p in method.parameters() if p.requires_grad]
+    if not trained:
+        raise ValueError("nothing would be trained: no parameter of the method requires a gradient")
     groups = [
         {"params": [p for p in trained if p.ndim >= 2], "weight_decay": config.weight_decay},
         {"params": [p for p in trained if p.ndim < 2], "weight_decay": 0.0},
@@ -253,7 +250,7 @@ def _evaluate(run: Run, dev: Any) -> None:
 
     scores: list[Any] = [None]
     encoder = run.method.encoder
-    if run.accelerator.is_main_process:
+    if run.processes.is_main_process:
         pooling = encoder.pooling
         with randomness.kept():
             scores = [dev(encoder)]

@@ -128,6 +128,8 @@ def info_nce(anchors: Tensor, candidates: Tensor, temperature: float) -> Tensor:
         >>> info_nce(torch.eye(3), torch.eye(3), 0.05) < 1e-6  # each candidate is at its place
         tensor(True)
     """
+    if len(candidates) < 2:
+        raise ValueError("one text has no negatives: a batch needs two, and each part of it, too (accumulate)")
     with torch.autocast(anchors.device.type, enabled=False):  # it would multiply the matrices in bfloat16
         cosines = F.normalize(anchors.float(), dim=-1) @ F.normalize(candidates.float(), dim=-1).T  # (B, C)
         return F.cross_entropy(cosines / temperature, torch.arange(len(anchors), device=anchors.device))
