@@ -135,6 +135,7 @@ def test_pairs_are_scored_on_any_scale(files: str, low: int, high: int, capsys: 
         ("encode texts.csv --columns said --separator ; --out v.npy", "1 blank texts would have no row"),
         ("encode texts.txt --out v.pickle", "--out v.pickle"),
         ("encode texts.txt --out v.npy --encoder gone", "gone"),
+        ("encode triples.jsonl --columns anchor --out triples.jsonl", "the file that is read"),
         ("evaluate pairs.csv --scale 0 1", "pairs.csv:2"),
         ("evaluate stbs", "stbs"),
         ("train texts.txt --out .", "texts.txt"),
@@ -209,6 +210,17 @@ def test_a_closed_stdout_has_no_traceback(files: str) -> None:
     ended = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
     assert "Traceback" not in ended.stderr
     assert "Exception" not in ended.stderr
+
+
+def test_a_console_without_a_letter_gets_another(files: str) -> None:
+    Path("cafes.txt").write_text("the caf\u00e9\u200c and the b\u00e4r", encoding="utf-8")
+    assert main(["index", "cafes.txt", "--out", "cafes.index", "--encoder", files]) == 0
+    command = [sys.executable, "-m", "sentlab", "search", "cafes.index", "the", "--encoder", files]
+    environment = os.environ | {"PYTHONPATH": str(Path(sentlab.__file__).parents[1]), "PYTHONIOENCODING": "ascii"}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "caf??" in ended.stdout
+    assert cli.one_line("b\u200dc\u202ed") == "b\u200dc\ufffdd"  # a joiner stays, what turns text around goes
 
 
 def test_train_refuses_before_the_work_what_it_could_not_save(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import warnings
 from collections.abc import Callable
@@ -12,8 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import tokenizers
 import torch
 
+import sentlab
 from sentlab.encoder import Encoder, inference
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.search.phrase_index import passages
@@ -277,3 +280,22 @@ def test_threads_take_turns_at_the_tokenizer(encoder: Encoder, monkeypatch: pyte
         for done in [pool.submit(each) for each in calls * 2]:
             done.result()
     assert most == 1
+
+
+def test_any_tokenizer_will_do(encoder: Encoder) -> None:
+    """One without a pad token, one that cuts at the start, one that adds no special tokens."""
+    model, tokenizer = encoder.model, copy.deepcopy(encoder.tokenizer)
+    usual = encoder.encode(["a man plays the guitar", "a dog"])
+    tokenizer.pad_token, tokenizer.truncation_side = None, "left"
+    again = Encoder(model, tokenizer, encoder.pooling, encoder.max_length)
+    np.testing.assert_allclose(again.encode(["a man plays the guitar", "a dog"]), usual, atol=1e-6)
+    short = Encoder(model, tokenizer, encoder.pooling, 4)
+    assert np.array_equal(short.encode(["a man plays the guitar"]), short.encode(["a man"]))
+    tokenizer.backend_tokenizer.post_processor = tokenizers.processors.Sequence([])
+    bare = Encoder(model, tokenizer, "mean", encoder.max_length)
+    assert not bare.encode([""]).any()
+    assert [part.shape for part in bare.encode_tokens([""])[0]] == [(0, 32), (0, 2)]
+    index = sentlab.PhraseIndex(bare)
+    index.add(["", "a man plays"])
+    assert len(index) == 2
+    assert {hit.text for hit in index.search(["a man"], k=9)[0]} == {1}

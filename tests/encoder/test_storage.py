@@ -121,6 +121,15 @@ def test_decoders_are_refused(kind: str, tmp_path: Path) -> None:
         Encoder.from_pretrained(tmp_path)
 
 
+@pytest.mark.parametrize("switch", ["is_decoder", "add_cross_attention"])
+def test_an_encoder_that_is_set_up_to_decode_is_refused(folder: Path, switch: str) -> None:
+    """It would read each token without those behind it."""
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {switch: True}))
+    with pytest.raises(ValueError, match=switch):
+        Encoder.from_pretrained(folder)
+
+
 # no code, no pickle
 
 

@@ -66,7 +66,9 @@ def test_search_and_similarity_are_the_same_in_any_world(world: Callable[[], Abs
     usual = answers()
     with world():
         assert answers() == usual
-        assert {p.dtype for p in Universal(sentlab.Encoder.from_pretrained(), tasks=("nli",)).parameters()} == {torch.float32}
+        assert {p.dtype for p in Universal(sentlab.Encoder.from_pretrained(), tasks=("nli",)).parameters()} == {
+            torch.float32
+        }
 
 
 def test_fit_leaves_accelerate_to_its_user() -> None:
