@@ -142,7 +142,9 @@ def train(args: Namespace) -> None:
     (work / "checkpoint.safetensors").unlink(missing_ok=True)
     if score:
         print(f"dev {history.dev[0]['score']:.2f} before, {history.best_dev:.2f} at the kept step, {history.kept_step}")
-    print(f"trained {method} for {history.settings['steps']:,} steps on {len(rows):,} {kind}; saved {args.out}")
+    steps, size = history.settings["steps"], history.settings["batch_size"]
+    of = f"{steps * size:,} of " if steps * size < len(rows) else ""
+    print(f"trained {method} for {steps:,} steps on {of}{len(rows):,} {kind}; saved {args.out}")
 
 
 def encode(args: Namespace) -> None:

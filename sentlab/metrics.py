@@ -54,7 +54,9 @@ def cosine_similarity(x: Any, y: Any) -> np.ndarray:
         >>> sentlab.metrics.cosine_similarity([[1.0, 0.0], [0.0, 2.0]], [[1.0, 1.0], [0.0, 1.0]]).round(4).tolist()
         [0.7071, 1.0]
     """
-    x, y = _paired(x, y, dimensions=2)
+    # scaling a row by a power of two is exact, and keeps the squares of huge and of tiny values representable
+    sides = _paired(x, y, dimensions=2)
+    x, y = (np.ldexp(side, -np.frexp(np.abs(side).max(1, keepdims=True, initial=0.0))[1]) for side in sides)
     norms = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)  # (n,)
     dots = np.einsum("nd,nd->n", x, y)
     return np.clip(np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0), -1.0, 1.0)

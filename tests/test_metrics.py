@@ -50,6 +50,8 @@ def test_cosine_similarity_of_rows():
     loop = [sum(a * b) / math.sqrt(sum(a * a) * sum(b * b)) for a, b in zip(x, y, strict=True)]
     assert metrics.cosine_similarity(x, y) == pytest.approx(np.array(loop))
     assert metrics.cosine_similarity([[0.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [5.0, 0.0]]).tolist() == [0.0, 1.0]
+    for size in (1e200, 1e-200):  # whose squares no float64 holds
+        assert metrics.cosine_similarity([[size, size]], [[size, size]]) == pytest.approx(np.ones(1))
     grad = torch.tensor(x, dtype=torch.bfloat16, requires_grad=True)
     assert metrics.cosine_similarity(grad, grad) == pytest.approx(np.ones(7))
     with pytest.raises(ValueError, match="shape"):

@@ -64,7 +64,9 @@ def from_file(
         rows = frame.where(frame.notna(), None).itertuples(index=False, name=None)
         items = ((row, f"{path}: row {n}") for n, row in enumerate(rows))
     elif plain.suffix == ".txt" and kind == "texts":
-        items = (((line,), f"{path}:{n}") for n, line in enumerate(readers.lines_of(path), 1))
+        lines = list(readers.lines_of(path))
+        lines = lines[0].split("\r") if len(lines) == 1 else lines  # as old Macs ended them
+        items = (((line,), f"{path}:{n}") for n, line in enumerate(lines, 1))
     else:
         raise ValueError(f"{path}: expected .csv, .tsv, .jsonl or .parquet, or for texts .txt")
     read = _rows(items, kind, names, scale)

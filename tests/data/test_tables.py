@@ -59,6 +59,8 @@ def test_texts_triples_and_other_names(tmp_path: Path) -> None:
 def test_a_carriage_return_inside_a_line_begins_no_row(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"first\rpart\nsecond\n")
     assert from_file(tmp_path / "a.txt").rows == ("first\rpart", "second")
+    (tmp_path / "b.txt").write_bytes(b"first\rsecond\r")  # which ends all its lines so
+    assert from_file(tmp_path / "b.txt").rows == ("first", "second")
     (tmp_path / "a.csv").write_bytes(b"text\nfirst\rpart\nsecond\n")
     for quotes in (True, False):
         with pytest.raises(ValueError, match=r"a\.csv:2: "):  # pandas would read two rows
