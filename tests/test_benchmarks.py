@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from pathlib import Path
 
 import pytest
 import side_by_side
+import torture
 
 
 @pytest.mark.parametrize(("last", "status"), [(True, 0), (False, 1)])
@@ -25,3 +27,26 @@ def test_contestants_take_turns_and_the_first_round_does_not_count() -> None:
     assert "".join(order) == "abccbaabc"
     assert seconds == {name: [1.0, 1.0] for name in "abc"}
     assert results == {"a": "A", "b": "B", "c": "C"}
+
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
+]
+
+
+def broken(promises: list[torture.Promise]) -> list[torture.Promise]:
+    return [promise for promise in promises if promise[1]]
+
+
+@pytest.mark.parametrize(("name", "kills"), [("fit", 2), ("add", 1), ("index", 1), ("encoder", 4)])
+def test_kills_lose_nothing(name: str, kills: int) -> None:
+    assert broken(torture.kill([name], kills)) == []
+
+
+def test_damaged_files_and_full_disks_end_in_an_error_that_names_them() -> None:
+    assert broken(torture.damage(60, long_line=10**5, seed=1)) == []
+
+
+def test_processes_share_an_index_and_threads_an_encoder() -> None:
+    assert broken(torture.share(minutes=0.05, processes=3, threads=4, rounds=30)) == []

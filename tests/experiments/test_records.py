@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from experiments import records
+from experiments import records, records_page
 from experiments.records import Provenance, read_items, smallest, write_items
 from experiments.run import Measured, RunResults, packed
 from experiments.runs import geometry_of
@@ -132,3 +133,30 @@ def test_items_belong_to_recorded_runs(recorded: list[Any]) -> None:
         with np.load(path, allow_pickle=False) as arrays:
             begins = {(path, f"{name.rpartition('/')[0]}/") for name in arrays.files if "/" in name}
         assert begins <= labels
+
+
+RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
+
+
+@pytest.fixture(scope="module")
+def every() -> list[records.Record]:
+    return records.every()
+
+
+@pytest.fixture(scope="module")
+def page(every: list[records.Record]) -> str:
+    return records_page.listing(every)
+
+
+def test_every_record_and_run_has_one_anchor_and_a_file(page: str, every: list[records.Record]) -> None:
+    ids = re.findall(r'id="record-([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert {name for record in every for name in (record.name, *(run.name for run in record.finished()))} == set(ids)
+    assert all((RESULTS / link).is_file() for link in re.findall(r'href="results/([^"#]+)', page))
+
+
+def test_runs_count_once(every: list[records.Record]) -> None:
+    made = records_page.machines(every)
+    names = {run.name for record in every for run in record.finished()}
+    assert made["runs"].iloc[-1] == len(names)
+    assert made["runs"].iloc[:-1].sum() == len(names)

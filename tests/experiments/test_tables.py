@@ -58,3 +58,15 @@ def test_effects_are_drawn_with_their_intervals_and_the_paper_s(tested: list[Cla
         assert effect.low is None or [effect.low, effect.high] in lines
         assert [[effect.difference, place]] in points
         assert claim.printed is None or [[claim.printed, place]] in points
+
+
+def test_the_first_topics_have_a_colour_and_a_marker_and_their_scenes_a_line() -> None:
+    topics, scenes = [name for name in "abcdef" for _ in range(4)], [i // 2 for i in range(24)]
+    plane = np.random.default_rng(0).normal(size=(24, 2))
+    figure = plots.topic_planes({"PCA": plane, "UMAP": -plane}, topics, scenes, columns=2)
+    rest, lines, *dots = figure.axes[1].collections
+    np.testing.assert_allclose(lines.get_segments(), -plane[:16].reshape(8, 2, 2))
+    np.testing.assert_allclose(np.concatenate([group.get_offsets() for group in dots]), -plane[:16])
+    np.testing.assert_allclose(rest.get_offsets(), -plane[16:])
+    assert len({tuple(group.get_facecolors()[0]) for group in dots}) == 4
+    assert len({group.get_paths()[0].vertices.tobytes() for group in dots}) == 4

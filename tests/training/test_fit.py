@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.training import TrainConfig, fit, set_dropout
-from sentlab.training.loop import as_rows, schedule
+from sentlab.training import TrainConfig, fit, randomness
+from sentlab.training.config import Tasks
+from sentlab.training.loop import as_rows, batch_indices, schedule
+from sentlab.training.randomness import dropout_of, set_dropout
 
 
 class Weights(Encoder):
@@ -262,3 +265,43 @@ def test_a_launcher_s_own_settings_change_nothing_silently(monkeypatch: pytest.M
     assert torch.equal(end(), usual)
     Accelerator(mixed_precision="no", gradient_accumulation_steps=4)  # which `fit` has left to its user
     AcceleratorState._reset_state(reset_partial_state=True)
+
+
+def test_parts_that_keep_the_probability_in_an_attribute_are_reached() -> None:
+    module = nn.Sequential(nn.MultiheadAttention(8, 2, dropout=0.1), nn.TransformerDecoderLayer(8, 2, 16, 0.1))
+    module.append(nn.Dropout1d(0.1)).append(nn.AlphaDropout(0.1))
+    assert set(dropout_of(module).values()) == {0.1}
+    assert {"0.dropout", "1.multihead_attn.dropout", "1.dropout1.p", "2.p", "3.p"} <= dropout_of(module).keys()
+    set_dropout(module, 0.25)
+    assert set(dropout_of(module).values()) == {0.25}
+
+
+def test_random_states_of_gpus_that_are_gone_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    state, seen = randomness.read(), []
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
+    monkeypatch.setattr("torch.cuda.set_rng_state", lambda known, device: seen.append((known.tolist(), device)))
+    randomness.restore(state | {"cuda": [[1, 2], [3, 4]]})
+    assert seen == [([1, 2], 0)]
+
+
+LETTERS = Tasks(("a", "b", "a", "c"), a=range(100, 110), b="xyz", c=[7.0])
+
+
+def test_the_turn_is_kept_exactly_and_every_batch_is_of_one_task() -> None:
+    assert [LETTERS[i] for i in (0, 9, 10, 12, 13)] == [("a", 100), ("a", 109), ("b", "x"), ("b", "z"), ("c", 7.0)]
+    names = []
+    for step in range(1000):
+        first, count, earlier = LETTERS.place(step)
+        rows = [LETTERS[int(i)] for i in first + batch_indices(earlier, count, TrainConfig(batch_size=2))]
+        assert len({task for task, _ in rows}) == 1
+        names.append(rows[0][0])
+    assert names[:8] == ["a", "b", "a", "c"] * 2
+    assert Counter(names) == {"a": 500, "b": 250, "c": 250}
+
+
+def test_each_task_goes_through_its_own_rows_without_a_gap() -> None:
+    places = [LETTERS.place(step) for step in range(40)]
+    assert [earlier for first, _, earlier in places if first == 0] == list(range(20))
+    assert [earlier for first, _, earlier in places if first == 10] == list(range(10))
+    with pytest.raises(ValueError, match="needs rows and a turn"):
+        Tasks(("a",), a=[1], b=[2])
