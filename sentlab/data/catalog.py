@@ -152,11 +152,8 @@ _WS353 = "ws353simrel.tar.gz, the halves of WordSim-353 by Agirre et al. (2009)"
 _MSMARCO = partial(readers.read_msmarco, limit=6_400_000)  # SLICE (section 5) trains for 200,000 steps of 32
 # fmt: off
 PUBLIC: dict[str, PublicSet] = {
-    "sts12": _sts("12", 3108),
-    "sts13": _sts("13", 1500),
-    "sts14": _sts("14", 3750),
-    "sts15": _sts("15", 3000),
-    "sts16": _sts("16", 1186),
+    "sts12": _sts("12", 3108), "sts13": _sts("13", 1500), "sts14": _sts("14", 3750),
+    "sts15": _sts("15", 3000), "sts16": _sts("16", 1186),
     "stsb": PublicSet(ScoredPair, {"train": 5749, "dev": 1500, "test": 1379},
         {"STS/STSBenchmark/sts-{}.csv": readers.read_stsb, "stsbenchmark/sts-{}.csv": readers.read_stsb},
         hub=Hub("mteb/stsbenchmark-sts")),
@@ -294,11 +291,11 @@ def load(name: str, split: str = "test", folder: Folder = None, *, catalog: Cata
 
     Public data sets are looked for in `folder` or else in the folder that the environment variable SENTLAB_DATA names,
     laid out like SentEval's `data/downstream`. STS, SICK, SNLI and MNLI that are not there come from the hub, through
-    the `datasets` library and with a warning. A set that is not in a `folder=` is an error.
+    the `datasets` library and with a warning. A set that is nowhere to be found, or not in a `folder=`, is a
+    FileNotFoundError that says where was looked and what to do.
 
-    - `sts-unlabelled`: the distinct sentences of all seven STS sets as plain strings, every split and unscored pairs
-      too: 89,192 with repeats, on which PaSeR (section 4.2) and ConSERT train. This trains on the TEXTS of the test
-      sets, as those papers do; no score is used.
+    - `sts-unlabelled`: the distinct sentences of all seven STS sets, of every split and of unscored pairs too: 89,192
+      with repeats, on which PaSeR (section 4.2) and ConSERT train. They are TEXTS of the test sets, without scores.
     - `nli`: SNLI and MNLI as one set, as the Universal paper (section 3.1) trains on them.
     - `nli-triples`: premises of `nli`, each with a hypothesis that follows and one that contradicts it, as SimCSE and
       PaSeR (section 4.2) train on: the i-th of either kind together, so that no pair is used twice.
@@ -309,9 +306,6 @@ def load(name: str, split: str = "test", folder: Folder = None, *, catalog: Cata
       phrases (section 4.2). `stsb-context-gpt`: SLICE's own test set.
 
     `corpora()` lists all names and their splits: `train`, `dev` (of MNLI both halves) and `test`.
-
-    Raises:
-        FileNotFoundError: the corpus is nowhere to be found; the message says where was looked and what to do.
 
     Example:
         >>> sentlab.data.load("toy-sts", "test").source

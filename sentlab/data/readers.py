@@ -211,9 +211,7 @@ def reader(items: Callable[..., Items], make: Callable[..., Row]) -> Callable[..
 
 
 #: Read STS Benchmark: tab-separated in spite of its ending, no header, quotes are plain text.
-read_stsb = reader(
-    partial(columns_of, width=7, more=True), lambda *columns: scored_pair(columns[5], columns[6], columns[4])
-)
+read_stsb = reader(partial(columns_of, width=7, more=True), lambda *row: scored_pair(row[5], row[6], row[4]))
 #: Read SICK relatedness, 1 to 5: tab-separated with a header row, quotes are plain text.
 read_sick = reader(
     partial(csv_records, names=("sentence_A", "sentence_B", "relatedness_score"), separator="\t", quotes=False),

@@ -117,10 +117,7 @@ class Encoder(nn.Module):
         return encoder.to(device).eval()
 
     def to_sentence_transformer(self) -> SentenceTransformer:
-        """Make a SentenceTransformer that gives the same vectors: a copy, on the same device, without the head.
-
-        It is what `mteb.evaluate` takes.
-        """
+        """Make a SentenceTransformer, which `mteb.evaluate` takes: a copy without the head, with the same vectors."""
         from sentence_transformers import SentenceTransformer
 
         with tempfile.TemporaryDirectory() as folder:
@@ -266,8 +263,6 @@ class Encoder(nn.Module):
             return (F.normalize(result, dim=-1) if unit else result).cpu().numpy()
 
         if prompt is None:
-            if prompt_name is not None and prompt_name not in self.prompts:
-                raise ValueError(f"no prompt is named {prompt_name!r}; this encoder has {sorted(self.prompts)}")
             prompt = self.prompt if prompt_name is None else self.prompts[prompt_name]
         prompted = [prompt + text for text in unique]
         for batch, result in computed(self, pooled, prompted, tokens_per_batch, progress, precision):

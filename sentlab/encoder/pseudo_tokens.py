@@ -1,7 +1,6 @@
 """A sentence mapped to pseudo tokens and back by one attention: the part of PT-BERT that an encoder keeps.
 
-Tan et al. (2022), "A Sentence is Worth 128 Pseudo Tokens". `sentlab.methods.PTBERT` trains it; the vector h that it
-makes is an encoder's pooling "pseudo".
+Tan et al. (2022), "A Sentence is Worth 128 Pseudo Tokens". `methods.PTBERT` trains it; h is the pooling "pseudo".
 """
 
 from __future__ import annotations

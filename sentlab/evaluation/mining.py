@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from sentlab.text.words import tight, word_boundaries, word_places
 Setup = Literal["full", "ngrams", "spans", "start_end"]
 MAX_SIZE = 20  # words; at least as long as 90% of the paper's phrases
 DECIMALS = 6  # of a similarity; what is behind them is rounding error of float32
+Best = tuple[np.ndarray, np.ndarray]  # of each row's best n-gram the similarity (n,), and the characters (n, 2)
 CONTEXTS = 256  # whose vectors, of tokens or of n-grams, are in memory at once
 OVERLAP = 0.5  # intersection over union from which on a match counts as found
 
@@ -89,7 +90,12 @@ def evaluate_mining(
     if any(not 0 <= row.start < row.end <= len(row.context) for row in corpus):
         raise ValueError(f"{corpus.name}: start and end are places of characters in the context; a row has others")
     if isinstance(encoder, Encoder):
-        _refuse_cut(encoder, corpus, encoder.prompt if setup in ("full", "ngrams") else "")
+        prompt = encoder.prompt if setup in ("full", "ngrams") else ""
+        every = [prompt + text for row in corpus for text in (row.phrase, row.context)]
+        longest = max(map(len, tokenized(encoder, every, verbose=False)["input_ids"]))
+        if longest > encoder.max_length:
+            where = f"{corpus.name} ({corpus.split})"
+            raise ValueError(f"{where} has texts of up to {longest} tokens: load the encoder with max_length={longest}")
     if setup == "full":
         texts = [row.phrase for row in corpus], [row.context for row in corpus]
         phrases, contexts = encode_groups(encoder, *texts, progress=progress)
@@ -100,10 +106,8 @@ def evaluate_mining(
     return _result(corpus, setup, *_best_spans(encoder, corpus, max_size, setup))
 
 
-def _best_ngrams(
-    encoder: TextEncoder, corpus: Corpus[PhraseInContext], max_size: int, progress: bool | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Similarities (n,) and characters (n, 2) of the best n-grams, encoded as texts."""
+def _best_ngrams(encoder: TextEncoder, corpus: Corpus[PhraseInContext], max_size: int, progress: bool | None) -> Best:
+    """N-grams are encoded as texts."""
     similarities, matches = np.empty(len(corpus)), np.empty((len(corpus), 2), np.int64)
     for first in range(0, len(corpus), CONTEXTS):
         rows = corpus[first : first + CONTEXTS]
@@ -120,10 +124,8 @@ def _best_ngrams(
     return similarities, matches
 
 
-def _best_spans(
-    encoder: Encoder, corpus: Corpus[PhraseInContext], max_size: int, setup: Setup
-) -> tuple[np.ndarray, np.ndarray]:
-    """Similarities (n,) and characters (n, 2) of the best spans, each context encoded once."""
+def _best_spans(encoder: Encoder, corpus: Corpus[PhraseInContext], max_size: int, setup: Setup) -> Best:
+    """N-grams are spans of a context that is encoded once."""
     similarities, matches = np.empty(len(corpus)), np.empty((len(corpus), 2), np.int64)
     for first in range(0, len(corpus), CONTEXTS):
         rows = corpus[first : first + CONTEXTS]
@@ -143,38 +145,25 @@ def _best_spans(
     return similarities, matches
 
 
-def _best_start_end(
-    phrase: np.ndarray, vectors: np.ndarray, boundaries: np.ndarray, max_size: int
-) -> tuple[float, int, int]:
+def _best_start_end(phrase: np.ndarray, tokens: np.ndarray, edges: np.ndarray, max_size: int) -> tuple[float, int, int]:
     """The span whose first and last token are most like those of a phrase: cosine, first token, one after its last."""
-    first, last = (vectors[places].astype(np.float64) for places in (boundaries[:-1], boundaries[1:] - 1))  # (W, D)
+    first, last = (tokens[places].astype(np.float64) for places in (edges[:-1], edges[1:] - 1))  # (W, D)
     dots = (first @ phrase[0])[:, None] + last @ phrase[-1]  # (W, W): spans from word i to word j
     lengths = np.sqrt((first**2).sum(1)[:, None] + (last**2).sum(1)) * np.linalg.norm(phrase[[0, -1]])
     cosines = np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0).round(DECIMALS)
     sizes = np.arange(len(first)) - np.arange(len(first))[:, None] + 1
     cosines[(sizes < 1) | (sizes > max_size)] = -np.inf
     i, j = np.unravel_index(cosines.argmax(), cosines.shape)
-    return float(cosines[i, j]), int(boundaries[i]), int(boundaries[j + 1])
+    return float(cosines[i, j]), int(edges[i]), int(edges[j + 1])
 
 
-def _refuse_cut(encoder: Encoder, corpus: Corpus[PhraseInContext], prompt: str) -> None:
-    """ValueError for texts that the encoder would cut behind its prompt."""
-    texts = [prompt + text for row in corpus for text in (row.phrase, row.context)]
-    longest = max(map(len, tokenized(encoder, texts, verbose=False)["input_ids"]))
-    if longest > encoder.max_length:
-        where = f"{corpus.name} ({corpus.split})"
-        raise ValueError(f"{where} has texts of up to {longest} tokens: load the encoder with max_length={longest}")
-
-
-def _result(
-    corpus: Corpus[PhraseInContext], setup: str, similarities: np.ndarray, matches: np.ndarray | None = None
-) -> MiningResult:
+def _result(corpus: Corpus[Any], setup: str, cosines: np.ndarray, matches: np.ndarray | None = None) -> MiningResult:
     gold = np.array([row.score for row in corpus])
-    pearson, spearman = (100 * correlate(similarities, gold) for correlate in (metrics.pearson, metrics.spearman))
+    pearson, spearman = (100 * correlate(cosines, gold) for correlate in (metrics.pearson, metrics.spearman))
     found, positive = math.nan, gold >= POSITIVE
     if matches is not None and positive.any():
         true = np.array([(row.start, row.end) for row in corpus])
         shared = (np.minimum(matches[:, 1], true[:, 1]) - np.maximum(matches[:, 0], true[:, 0])).clip(min=0)
         either = (matches[:, 1] - matches[:, 0]) + (true[:, 1] - true[:, 0]) - shared
         found = 100 * float((shared >= OVERLAP * either)[positive].mean())
-    return MiningResult(setup, pearson, spearman, found, similarities, matches, dict(corpus.left_out))
+    return MiningResult(setup, pearson, spearman, found, cosines, matches, dict(corpus.left_out))

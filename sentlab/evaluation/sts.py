@@ -199,9 +199,7 @@ def by_level(cosines: np.ndarray, gold: np.ndarray, scale: tuple[float, float]) 
 def watch_geometry(corpus: Rows, every: int) -> Callable[[int, Any], dict[str, float] | None]:
     """Return an `on_step` for `fit` that measures alignment and uniformity every few steps; `History.seen` holds them.
 
-    Of a name the `dev` split is loaded.
-
-    Source: PT-BERT, Fig. 3 (every 125 steps, on STS-B).
+    Of a name the `dev` split is loaded. Source: PT-BERT, Fig. 3 (every 125 steps, on STS-B).
     """
     pairs = one_corpus(corpus, ScoredPair, split="dev")
 

@@ -1,8 +1,7 @@
 """Masked-language modelling on sentences: the control of every method that also sees new texts.
 
 Devlin et al. (2019), "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", section 3.1.
-There is no objective on the sentence vector. What a method gains over this control comes from its own objective, and
-not from more steps on the same texts.
+There is no objective on the sentence vector. What a method gains over it is not due to more steps on these texts.
 
 Differs from the paper:
   - There is no next-sentence prediction, and a row is one sentence, not a block of text.

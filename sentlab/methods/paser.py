@@ -152,9 +152,8 @@ class PaSeR(nn.Module):
         batch["targets"] = torch.tensor([row + [IGNORE] * (longest - len(row)) for row in labels])  # (B, T)
         special = batch.pop("special")
         if self.mlm:
-            batch["corrupted_ids"], batch["chosen"] = mask_tokens(
-                batch["input_ids"], special, tokenizer.mask_token_id, len(tokenizer)
-            )
+            corrupted = mask_tokens(batch["input_ids"], special, tokenizer.mask_token_id, len(tokenizer))
+            batch["corrupted_ids"], batch["chosen"] = corrupted
         return {name: tensor.to(self.encoder.device) for name, tensor in batch.items()}
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -303,8 +302,7 @@ class PaSeR(nn.Module):
     def _duplicate_and_mask(
         self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase | str]] | None = None
     ) -> tuple[dict[str, Tensor], list[list[tuple[Phrase, list[int]]]]]:
-        """The token ids of s and s~, their masks and the special tokens, (B, L) each. Also each sentence's phrases in
-        text order, with the places of their tokens."""
+        """Ids of s and s~, masks, special tokens, (B, L) each; phrases in text order with their tokens' places."""
         encoded = padded(self.encoder, sentences)
         masked_ids, masked_phrases = [], []
         for number, (sentence, tokens) in enumerate(zip(sentences, encoded.encodings, strict=True)):
@@ -356,9 +354,8 @@ class PhraseDecoder(nn.Module):
         self.positions = nn.Embedding(length, dim)
         self.norm = nn.LayerNorm(dim)
         self.dropout = nn.Dropout(dropout)
-        layer = nn.TransformerDecoderLayer(
-            dim, heads, 4 * dim, dropout, activation="gelu", batch_first=True, norm_first=True
-        )
+        kind: Any = {"activation": "gelu", "batch_first": True, "norm_first": True}
+        layer = nn.TransformerDecoderLayer(dim, heads, 4 * dim, dropout, **kind)
         self.transformer = nn.TransformerDecoder(layer, layers, norm=nn.LayerNorm(dim))
         self.apply(_initialise)
 
@@ -400,7 +397,6 @@ class SupervisedPaSeR(nn.Module):
     Args:
         encoder: trained in place. The paper starts from one that unsupervised PaSeR has trained.
         alpha: weight of the generative loss. The paper searched it and does not report the result.
-        temperature: of the contrastive loss.
         generative: settings of `PaSeR`. Eq. 5 has no masked-LM term.
 
     Source: PaSeR, section 3.3, Eq. 5. The contrastive loss is Eq. 5 of Gao et al. (2021), see `sentlab.methods.simcse`.

@@ -6,8 +6,7 @@ tokens (Eqs. 1 and 2). The sentence then attends to what they found (Eq. 3), whi
 sentence's length and syntax, h is made of m vectors in a fixed order. `PTBERT` is `MoCo` on h (Eqs. 4 and 5).
 
 With keys="pooled", Y is one vector, as in the paper's Fig. 2 and the released code. A softmax over one key is 1, so
-each pseudo token puts out the same Z' = Y W_V. Eq. 3 over m equal keys then gives h = Y W_V W_V for any pseudo tokens.
-Their gradient is exactly zero.
+each token puts out the same Z' = Y W_V. Eq. 3 over m equal keys gives h = Y W_V W_V, and their gradient is zero.
 
 The released code (`released=True`) adds to this variant the heads of the encoder, biases, and dropout on the weights of
 the attention. Then each pseudo token draws its own noise, and Eq. 3 averages it over the m of them. The gradient of the
@@ -16,14 +15,12 @@ pseudo tokens is still zero, but their number sets how much noise two views of a
 Differs from the paper:
   - By default Y is the sequence of a sentence's tokens, with padding masked. This mechanism can have an effect.
     The encoder's pooling then makes one vector of h.
-  - The paper does not say whether the momentum branch has its own pseudo tokens and attention. Here it has, and
-    Eq. 5 moves them like all other weights.
+  - It does not say whether the momentum branch has its own pseudo tokens and attention. Here Eq. 5 moves its own.
   - It reports h in Figure 3 and does not say which vector Tables 3 to 5 score. Here `at_test` chooses the vector.
 
 Differs from the released code:
   - Its momentum branch takes the second step (Eq. 3) with the attention that the gradient trains.
-  - Its momentum encoder is copied before the pre-trained weights are loaded, and so starts at random. With
-    `released=True` it does so here.
+  - Its momentum encoder is copied before the pre-trained weights are loaded: it starts at random, as with `released`.
   - A linear layer and tanh follow h in training there. Here they make the pooled key, as in the paper's Fig. 2.
   - Its candidates are the batch's own and the last four batches of 64, 320 in all. Here it is 256 with the batch's.
   - It is evaluated on the plain [CLS] (`at_test="cls"`), which pseudo tokens never touch.

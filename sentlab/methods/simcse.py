@@ -77,9 +77,8 @@ class SimCSE(nn.Module):
         parts = self.encoder.backbone.modules()
         dropout = any(isinstance(part, nn.Dropout) and part.p > 0 and part.training for part in parts)
         if copies == 2 and self.view is None and not dropout:
-            raise ValueError(
-                "without dropout both copies of a sentence are the same: call sentlab.training.set_dropout and train()"
-            )
+            advice = "call sentlab.training.set_dropout and train()"
+            raise ValueError(f"without dropout both copies of a sentence are the same: {advice}")
         vectors, _ = encode_in_parts(self.encoder, ids, mask)  # each row gets a dropout mask of its own
         h = self.head(vectors)  # (copies * B, D)
         losses = {"contrastive": info_nce(h[:count], own_first(h[count:]), self.temperature)}

@@ -4,11 +4,8 @@ Li and Zhao (2020), "Learning Better Universal Representations from Pre-trained 
 encoder reads both sides of a pair separately. A linear layer and a softmax on features of both vectors classify them:
 
   - `nli`: does a sentence entail another, contradict it or do neither (section 3.2)?
-
   - `pi` (paraphrase identification): is a phrase a paraphrase of another, or one of `negatives` drawn at random?
-
-  - `ptc` (pairwise text classification): are two phrases equivalent, does one entail the other, or are they
-    independent? A phrase may be one word.
+  - `ptc` (pairwise text classification): are two phrases, or words, equivalent, does one entail the other, or neither?
 
 Every batch is of one task, and every second batch is of `nli` (section 3.3). `task_rows` puts the rows in this order.
 
@@ -16,8 +13,7 @@ Differs from the paper:
   - It draws negatives once, from the whole data set. Here they are drawn anew for each batch, from the second sides of
     all pairs. A phrase that is known to be a paraphrase of the target is never drawn.
   - It does not say which pairs of PPDB count as paraphrases in `pi`. Here all rows of the task do.
-  - It builds all pairs first, and a batch has 16 of them. Here a batch of `pi` has B targets, each with its paraphrase
-    and its k negatives: B (1 + k) pairs.
+  - It builds all pairs first, 16 a batch. Here one of `pi` has B targets with a paraphrase and k negatives: B (1 + k).
   - Its optimiser is Adam (0.9, 0.98, 1e-9). `TrainConfig(betas=(0.9, 0.98), eps=1e-9, weight_decay=0)` is that one.
 
 Differs from the released code:

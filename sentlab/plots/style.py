@@ -58,9 +58,8 @@ def canvas(
     rows = -(-count // columns)
     with plt.rc_context(STYLE):
         size = max(4.8, width * columns), height * rows
-        figure, grid = plt.subplots(
-            rows, columns, figsize=size, sharex=sharex, sharey=sharey, squeeze=False, FigureClass=Picture
-        )
+        share: Any = {"sharex": sharex, "sharey": sharey}
+        figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, FigureClass=Picture, **share)
         assert isinstance(figure, Picture)
         for unused in grid.flat[count:]:
             unused.remove()

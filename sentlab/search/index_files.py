@@ -60,6 +60,8 @@ OPEN = frozenset(
     "might must".split()
 )
 
+Words = tuple[int, np.ndarray, np.ndarray]  # a text's number, some words' vectors (w, D), their characters (w, 2)
+
 
 @dataclass(frozen=True)
 class Extent:
@@ -110,9 +112,7 @@ class Manifest:
 class Segment:
     """The files of a segment, read or mapped; `first_text` and `first_word` count all before it in the index."""
 
-    def __init__(
-        self, folder: Path, extent: Extent, manifest: Manifest, first_text: int = 0, first_word: int = 0
-    ) -> None:
+    def __init__(self, folder: Path, extent: Extent, manifest: Manifest, first_text: int = 0, first_word: int = 0):
         self.extent, self.first_text, self.first_word = extent, first_text, first_word
         self.scale, self._place, self._checked = extent.scale, folder / extent.name, False
         self.vectors = self._mapped("vectors", manifest.dtype, extent.words, manifest.dim)
@@ -186,9 +186,7 @@ def writing(folder: Path) -> Iterator[Manifest]:
                     shutil.rmtree(path)
 
 
-def write_segment(
-    folder: Path, texts: list[str], encoded: Iterable[tuple[int, np.ndarray, np.ndarray]], manifest: Manifest
-) -> Extent:
+def write_segment(folder: Path, texts: list[str], encoded: Iterable[Words], manifest: Manifest) -> Extent:
     """Write a segment of texts, of which `encode_words` gives the words, to the disk."""
     place = folder / f"segment-{uuid4().hex}"
     place.mkdir()
@@ -243,9 +241,7 @@ def rounded_inverses(vectors: np.ndarray, first_words: np.ndarray, max_size: int
     return rounded, scale
 
 
-def copy_index(
-    parts: Sequence[tuple[Path, Manifest]], target: Path, copy: Callable[[str, str], object] = shutil.copy2
-) -> None:
+def copy_index(parts: Sequence[tuple[Path, Manifest]], target: Path, copy: Callable = shutil.copy2) -> None:
     """Copy one index, or several that are alike, to a folder that is empty or not there, whole or not at all."""
     with replacing(target) as new:
         new.mkdir()

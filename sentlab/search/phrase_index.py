@@ -29,7 +29,7 @@ from torch.nn import functional as F
 from sentlab.encoder import Encoder
 from sentlab.encoder.inference import own_world, progress_bar, strings, tokenized
 from sentlab.search import index_files as files
-from sentlab.search.index_files import CHUNK, FIRST, LAST, Manifest, Segment, word_kind
+from sentlab.search.index_files import CHUNK, FIRST, LAST, Manifest, Segment, Words, word_kind
 from sentlab.search.shortlist import best_in
 from sentlab.search.spans import check_sizes
 from sentlab.text.words import tight, token_starts, word_boundaries
@@ -297,13 +297,8 @@ def groups(texts: Iterable[str]) -> Iterator[list[str]]:
         yield group
 
 
-def encode_words(
-    encoder: Encoder, texts: list[str], precision: str | None = None
-) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Give of each passage the number of its text, its words' vectors (w, D) and their characters in the text (w, 2).
-
-    A word's vector is the sum of its tokens' vectors. A passage without words is left out.
-    """
+def encode_words(encoder: Encoder, texts: list[str], precision: str | None = None) -> Iterator[Words]:
+    """Give the words of each passage that has some; a word's vector is the sum of its tokens' vectors."""
     places = passages(encoder, texts)
     for first in range(0, len(places), PASSAGES):
         batch = places[first : first + PASSAGES]

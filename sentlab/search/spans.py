@@ -148,9 +148,7 @@ def check_sizes(min_size: int, max_size: int) -> None:
         raise ValueError(f"sizes must be 1 <= min_size <= max_size; they are {min_size} and {max_size}")
 
 
-def _prepared(
-    queries: Any, tokens: Any, min_size: int, max_size: int, boundaries: Any
-) -> tuple[Tensor, Tensor, Tensor | None]:
+def _prepared(queries: Any, tokens: Any, min_size: int, max_size: int, boundaries: Any) -> tuple[Tensor, Tensor, Any]:
     """Check the input; return queries of length 1 (Q, D), what spans are made of (T or W, D), and boundaries."""
     check_sizes(min_size, max_size)
     tokens = _tensor(tokens)

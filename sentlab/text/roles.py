@@ -58,8 +58,7 @@ def label_roles(sentence: str, *, tag: Tagger | None = None) -> tuple[Mapping[st
     and of "wants to buy" only "buy" is found. Nouns behind a verb: the first is the object, be it a recipient ("gave
     the boy a letter") or a time ("left last year"). "Has" before its subject and "'s" for "has" are not seen.
 
-    `tag` is as in `sentlab.text.phrases.chunk_phrases`. Each predicate has a frame, in text order, of those roles that
-    there are, as the sentence spells them.
+    `tag` is as in `chunk_phrases`. Each predicate has a frame, in text order, of its roles as the sentence spells them.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4, with these rules in the place of a trained labeller.
 

@@ -139,9 +139,8 @@ def srl_guided(words: Sequence[str], rng: Random, *, roles: Callable[[str], Sequ
     A sentence without a predicate stays as it is. A word that is in the frames of several predicates is said again.
 
     Args:
-        roles: sentence -> its frames, one for each predicate. A frame maps names of roles to their words. Any of
-            `ROLES` may be absent, but a frame without PRED is no predicate. Other roles, such as ARG2, are left out.
-            Take `sentlab.text.roles.label_roles`.
+        roles: sentence -> its frames, one for each predicate, as `sentlab.text.roles.label_roles` gives them. A frame
+            maps roles to words. Any of `ROLES` but PRED may be absent, and others, such as ARG2, are left out.
 
     Source: PT-BERT (Tan et al. 2022), section 4.4, "SRL-guided augmentation".
     """

@@ -92,8 +92,7 @@ def word_places(text: str) -> np.ndarray:
 def lower_words(text: str) -> list[str]:
     """Split a text into lower-case words: "A well-known dog's 3.5 kg!" is a well known dog 's 3.5 kg.
 
-    A letter and its accent are one character, whether the text composes them or not (NFC). What nobody sees in a word,
-    such as a soft hyphen, goes.
+    A letter and its accent are one character, composed or not (NFC). What nobody sees, such as a soft hyphen, goes.
     """
     seen = re.sub("[\u00ad\u200b\u2060]", "", text.lower())
     return LOWER_WORD.findall(unicodedata.normalize("NFC", seen).replace("’", "'"))

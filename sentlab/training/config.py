@@ -19,10 +19,8 @@ class TrainConfig:
     Args:
         steps: optimiser steps; None takes as many as `epochs` needs.
         epochs: passes over the rows, used where `steps` is None. Of `Tasks`, a small task is read more often than that.
-        batch_size: rows a step, over all processes and accumulated parts together. Several processes must be able to
-            share it equally. They then have the gradients of one process.
-        accumulate: parts that a batch is split into, to save memory. Each part counts by its rows. In-batch negatives
-            see their own part only, of all processes.
+        batch_size: rows a step, of all parts and processes, which share them equally. Gradients are as of one process.
+        accumulate: parts of a batch, to save memory. Each counts by its rows, and its in-batch negatives are its own.
         learning_rate: the peak, reached after `warmup` (a fraction of all steps).
         decay: the last fraction of the steps, in which the rate falls linearly to zero. None: all that follow `warmup`.
         betas, eps, weight_decay: AdamW's. Biases and layer norms are not decayed.

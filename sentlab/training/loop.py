@@ -71,7 +71,6 @@ def fit(
     Args:
         method: one of `sentlab.methods`, or a module like them.
         rows: what `method.collate` takes, in any iterable, a set in sorted order. Of `Tasks`, a batch is of one task.
-        config: see `TrainConfig`.
         dev: encoder -> score, higher is better; must not look at any test set. It is called before the first step too
             where `keep="dev"` or `eval_every` is set. It cannot change the random state or the pooling.
         folder: where `checkpoint.safetensors` and `history.json` go; None: nothing is written.

@@ -24,7 +24,6 @@ def mask_tokens(
     Args:
         input_ids: token ids, (B, L). They are not changed.
         special_mask: (B, L). True (or non-zero) where a token must never be chosen: special tokens and padding.
-        mask_token_id: the id of the mask token.
         vocab_size: random replacements are ids below it. Each is equally likely.
         rate: the probability that a token is chosen, in [0, 1]. Torch's global generator draws each independently.
 
@@ -181,20 +180,18 @@ class Parts:
         return zeros.index_copy(0, self.index, flat).unflatten(0, self.shape)
 
 
-def encode_in_parts(
-    encoder: Encoder, input_ids: Tensor, mask: Tensor, pooling: str | None = None
-) -> tuple[Tensor, Tensor]:
+def encode_in_parts(encoder: Encoder, ids: Tensor, mask: Tensor, pooling: str | None = None) -> tuple[Tensor, Tensor]:
     """Encode a batch, on a CPU in parts, without the encoder's `post`.
 
     Args:
-        input_ids, mask: (B, L). The mask is 0 at padding.
+        ids, mask: (B, L). The mask is 0 at padding.
         pooling: None takes the encoder's own.
 
     Returns:
         The vectors, (B, D), and the last hidden states, (B, L, D), which may be zero at padding.
     """
     parts = Parts(mask.sum(1), mask.shape[1])
-    words = encoder.word_embeddings(parts.flat(input_ids))  # (P, D); one look-up: each gradient is a (V, D) matrix
+    words = encoder.word_embeddings(parts.flat(ids))  # (P, D); one look-up: each gradient is a (V, D) matrix
     vectors, states = [], []
     for part, kept in zip(parts.split(words), parts.split(parts.flat(mask)), strict=True):
         hidden = encoder.hidden_states(part, kept)
