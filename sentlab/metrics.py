@@ -124,7 +124,6 @@ def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float,
     """Run Williams's test of two correlations that share a variable: do systems A and B agree differently with gold X?
 
     Williams (1959); the T2 that Steiger (1980), "Tests for comparing elements of a correlation matrix", recommends.
-
     Of n items, at least 4, the correlations are those of gold with A, of gold with B, and of the two systems. Returns
     (t, two-sided p) with n - 3 degrees of freedom; t is positive where A is the better one.
 

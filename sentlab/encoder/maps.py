@@ -42,10 +42,8 @@ ROUNDING = 1e-5  # a deviation below this share of the vectors' length drowns in
 class Whitening(nn.Module):
     """An affine map to mean 0 and covariance I: y = (x - mu) W with W = U diag(s)^-1/2, its first `dim` columns.
 
-    U and s are the singular vectors and values of the covariance, the largest first.
-
-    Args:
-        dim: K, the directions that are kept, at least 1; None: all, K = D.
+    U and s are the singular vectors and values of the covariance, the largest first. `dim` is K, the directions that
+    are kept, at least 1; None: all, K = D.
 
     Source: Su et al. (2021), Algorithm 1.
 

@@ -19,13 +19,8 @@ from sentlab.encoder.pooling import POOLINGS
 def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None) -> Tensor:
     """Compute the softmax of Eq. 2: how much each query attends to each key.
 
-    Args:
-        queries: (B, N, D), or (N, D) for the same queries in each sentence.
-        keys: (B, M, D).
-        mask: 1 where there is a key, 0 where there is padding, (B, M); None: keys everywhere.
-
-    Returns:
-        (B, N, M); the weights of a query add up to 1, or are all 0 where all keys are padding.
+    Of queries (B, N, D), or (N, D) for the same in each sentence, and keys (B, M, D) come weights (B, N, M). Those of a
+    query add up to 1, or are all 0 where the mask, (B, M), has 0 for all its keys, as for padding. None: 1 everywhere.
 
     Example:
         >>> attention_weights(torch.zeros(1, 2), torch.ones(1, 4, 2)).tolist()  # a query that favours no key

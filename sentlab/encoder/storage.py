@@ -132,10 +132,9 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
         **hub,
     )
     if random := sorted(report["missing_keys"]) + sorted(str(entry[0]) for entry in report["mismatched_keys"]):
-        raise ValueError(
-            f"weights of {place} are missing or of another shape, and would be random: {', '.join(random)}. Take a "
-            "complete checkpoint, or name in its config.json (`architectures`) the class that it was saved from"
-        )
+        advice = "Take a complete checkpoint, or name in its config.json (`architectures`) the class that saved it"
+        what = f"weights of {place} are missing or of another shape, and would be random"
+        raise ValueError(f"{what}: {', '.join(random)}. {advice}")
     require_finite(place, model.named_parameters())
     return model
 

@@ -85,11 +85,8 @@ def nearest(
 ) -> pd.DataFrame:
     """Find the k texts nearest to each query by cosine, to be looked at (PaSeR, Table 6).
 
-    Repeated queries and texts count once, and a query never finds its own text.
-
-    Returns:
-        Rows named by `query` and `rank` (from 1), with the columns `text` and `cosine`. Tables of two encoders go side
-        by side with `pd.concat({"a": ..., "b": ...}, axis=1)`.
+    Repeated queries and texts count once, and a query never finds its own text. Rows are named by `query` and `rank`
+    (from 1), with the columns `text` and `cosine`. `pd.concat({"a": ..., "b": ...}, axis=1)` puts two side by side.
 
     Example:
         >>> nearest(encoder, ["He plays a guitar."], ["The guitar is old.", "It rains."], k=1)  # doctest: +SKIP
@@ -107,8 +104,7 @@ def nearest(
 def top_k(queries: Any, corpus: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Find the k corpus rows (N, D) with the highest cosine to each query (Q, D), best first; of equals the first.
 
-    Returns:
-        Cosines (Q, k), float64 rounded to nine decimals, and the rows they belong to (Q, k).
+    Returns cosines (Q, k), float64 rounded to nine decimals, and the rows they belong to (Q, k).
     """
     queries, corpus = metrics.as_rows(queries), metrics.as_rows(corpus)
     cosines, places = np.empty((len(queries), k)), np.empty((len(queries), k), np.int64)
@@ -124,14 +120,10 @@ def top_k(queries: Any, corpus: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
 def relevant_places(
     queries: Any, corpus: Any, relevant: Sequence[Sequence[int]], ignored: Sequence[Sequence[int]] | None = None
 ) -> list[np.ndarray]:
-    """Find the places, from 1 and ascending, that each query's relevant rows take in its ranking of the corpus.
+    """Find the places, from 1 and ascending, that the relevant rows of each query (Q, D) take in the corpus (N, D).
 
     Of equal cosines, rows that are not relevant come first. Nothing is sorted: we count the rows before a relevant one.
-
-    Args:
-        queries, corpus: (Q, D) and (N, D).
-        relevant: for each query the different rows of the corpus that are relevant.
-        ignored: for each query rows that are left out of its ranking, none of them relevant.
+    `relevant` are different rows for each query, and `ignored` other ones that are left out of its ranking.
     """
     queries, corpus = metrics.as_rows(queries), metrics.as_rows(corpus)
     ignored = ignored or [()] * len(queries)

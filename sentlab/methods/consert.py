@@ -33,11 +33,7 @@ from sentlab.training.processes import own_first
 def nt_xent(u: Tensor, v: Tensor, temperature: float) -> Tensor:
     """Compute the cross entropy of finding a view's other view among the 2B - 1 other vectors, by cosine.
 
-    Args:
-        u, v: the two views of B sentences, (B, D) each.
-
-    Returns:
-        The mean over all 2B views, a float32 scalar in nats.
+    From the two views of B sentences, (B, D) each, comes the mean over all 2B views, a float32 scalar in nats.
 
     Source: ConSERT, Eq. 1; Chen et al. (2020), "SimCLR", Eq. 1.
     """

@@ -37,12 +37,8 @@ from sentlab.training.losses import encode_in_parts
 def tension_loss(first: Tensor, second: Tensor, negatives: Tensor) -> Tensor:
     """Compute the binary cross entropy of B groups of pairs, with the dot products as logits.
 
-    Args:
-        first, second: (B, D), the vectors that the two copies make of the same B sentences.
-        negatives: (B, K), row numbers. They say which other sentences are paired with each sentence.
-
-    Returns:
-        The mean over the B (1 + K) pairs, a float32 scalar in nats.
+    `first` and `second`, (B, D), are the vectors that the two copies make of the same B sentences. `negatives`, (B, K),
+    are the rows that each is paired with otherwise. Returns the mean over B (1 + K) pairs, a float32 scalar in nats.
 
     Source: Carlsson et al. (2021), with the groups of its appendix A.1.
     """
@@ -84,8 +80,7 @@ class ContrastiveTension(nn.Module):
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
         """Tokenise B sentences, and draw negatives of each without repetition from torch's global generator.
 
-        Returns:
-            `input_ids` and `attention_mask`, (B, L), and `negatives`, row numbers (B, K), on the encoder's device.
+        Gives `input_ids` and `attention_mask`, (B, L), and `negatives`, row numbers (B, K), on the encoder's device.
         """
         batch = self.encoder.tokenize(rows)
         number = torch.from_numpy(distinct(rows)[1])  # equal rows have the same

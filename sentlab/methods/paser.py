@@ -75,10 +75,8 @@ def decoding_signal(e: Tensor, e_masked: Tensor, m: float, n: float) -> Tensor:
 def generative_loss(states: Tensor, targets: Tensor, head: nn.Module) -> Tensor:
     """Compute the mean negative log-likelihood of the phrase tokens in nats, with logits at labelled positions only.
 
-    Args:
-        states: the decoder's output at each target position, which depends on the targets before it, (..., D).
-        targets: token ids, `IGNORE` where there is none, (...).
-        head: the masked-LM head, (N, D) -> (N, V) logits.
+    `states`, (..., D), are the decoder's output at each target position, which depends on the targets before it, and
+    `targets`, (...), token ids, `IGNORE` where there is none. The masked-LM head makes (N, V) logits of (N, D).
 
     Source: PaSeR, Eq. 3, averaged over the tokens of the batch.
     """
@@ -137,10 +135,8 @@ class PaSeR(nn.Module):
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
         """Tokenise B sentences, duplicate and mask (3.1.2).
 
-        Returns:
-            `input_ids` and `masked_ids` (B, L) with `attention_mask` and `masked_attention_mask`. `targets` (B, T) are
-            the tokens of each masked phrase with a [SEP] after it, then `IGNORE`. With `mlm` also `corrupted_ids` and
-            `chosen` (B, L).
+        Gives `input_ids`, `masked_ids`, `attention_mask`, `masked_attention_mask`, (B, L), and with `mlm` too
+        `corrupted_ids`, `chosen`. `targets` (B, T): tokens of each masked phrase, a [SEP] after it; then `IGNORE`.
         """
         batch, phrases = self._duplicate_and_mask(rows)
         tokenizer, labels = self.encoder.tokenizer, []
@@ -237,15 +233,11 @@ class PaSeR(nn.Module):
         return results
 
     def beam_search(self, signal: Tensor, wanted: Tensor, beams: int) -> tuple[Tensor, Tensor]:
-        """Search the most likely targets under Eq. 3 with a beam.
+        """Search the most likely targets of a signal (B, 4, D) under Eq. 3 with a beam.
 
-        Args:
-            signal: (B, 4, D).
-            wanted: (B,), how many phrases each sentence has. A hypothesis ends with the [SEP] of its last one.
-
-        Returns:
-            The hypotheses' token ids, (B, K, T), the most likely first and `IGNORE` after their end, and their
-            log-likelihoods, (B, K). A hypothesis that ran out of room is returned unfinished.
+        A hypothesis ends with the [SEP] of the last of a sentence's `wanted` phrases, (B,), or unfinished where it ran
+        out of room. Returns the hypotheses' token ids, (B, K, T), the most likely first and `IGNORE` after their end,
+        and their log-likelihoods, (B, K).
         """
         start, closing = self.encoder.tokenizer.cls_token_id, self.encoder.tokenizer.sep_token_id
         count, device = len(signal), signal.device

@@ -55,9 +55,8 @@ class SimCSE(nn.Module):
     def collate(self, rows: Sequence[Any]) -> dict[str, Tensor]:
         """Tokenise B sentences or triples.
 
-        Returns:
-            `input_ids` and `attention_mask`, (2, B, L) for sentences, each twice, and (3, B, L) for triples: anchors,
-            positives, negatives. With `mlm` also `corrupted_ids` and `chosen`, of the same shape.
+        Gives `input_ids` and `attention_mask`, (2, B, L) for sentences, each twice, and (3, B, L) for triples: anchors,
+        positives, negatives. With `mlm` also `corrupted_ids` and `chosen`, of the same shape.
         """
         if isinstance(rows[0], Triple):
             if self.view is not None:

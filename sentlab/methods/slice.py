@@ -87,10 +87,8 @@ def outside(units: Tensor, size: int) -> Tensor:
 def best_span_similarities(queries: Tensor, tokens: Tensor, units: Tensor, min_size: int, max_size: int) -> Tensor:
     """Compute the similarity of every query of a group to the best span of each of its passages, with a gradient.
 
-    The arguments are those of `find_best_spans`, but tokens may be anything where units are -1.
-
-    Returns:
-        (G, Q, P), (1 + cosine) / 2 in [0, 1]. It is 0 where a passage has no span.
+    The arguments are those of `find_best_spans`, but tokens may be anything where units are -1. The result (G, Q, P) is
+    (1 + cosine) / 2 in [0, 1], or 0 where a passage has no span.
 
     Source: SLICE, section 3.1, sim_true and sim_false.
     """
@@ -144,9 +142,8 @@ class SLICE(nn.Module):
     def collate(self, rows: Sequence[Triple]) -> dict[str, Tensor]:
         """Tokenise B triples.
 
-        Returns:
-            `input_ids`, `attention_mask` and `units` (B, 2, L) of the passages, positive and negative. For the phrases
-            `query_input_ids`, `query_attention_mask` and `query_units` (B, L'). `find_best_spans` explains `units`.
+        Gives `input_ids`, `attention_mask` and `units` (B, 2, L) of the passages, positive and negative. For phrases
+        `query_input_ids`, `query_attention_mask` and `query_units` (B, L'). `find_best_spans` explains `units`.
         """
         queries = self._tokenize([row.anchor for row in rows])
         empty = (queries["units"] < 0).all(dim=1).nonzero()

@@ -60,13 +60,10 @@ def task_rows(**corpora: Sequence[LabelledPair] | Sequence[PhrasePair]) -> Tasks
 
 
 class Negatives:
-    """Draws `count` phrases that are not known to be paraphrases of a target.
+    """Draws `count` phrases that are not known to be paraphrases of a target, of pairs that are, in either direction.
 
-    Args:
-        pairs: rows whose two sides are paraphrases, in either direction. Only second sides are drawn, as a target's
-            partner is one. Otherwise a negative could be known by its form, as a word among phrases.
-
-    Source: Universal, section 3.2; Mikolov et al. (2013).
+    Only second sides are drawn, as a target's partner is one. Otherwise a negative could be known by its form, as a
+    word among phrases. Source: Universal, section 3.2; Mikolov et al. (2013).
     """
 
     def __init__(self, pairs: Sequence[PhrasePair], count: int):
@@ -138,9 +135,8 @@ class Universal(nn.Module):
     def collate(self, rows: Sequence[tuple[str, Any]]) -> dict[str, Tensor]:
         """Tokenise a batch of one task from `task_rows`. The negatives of `pi` come from torch's global generator.
 
-        Returns:
-            `input_ids` and `attention_mask` (N, L) of the N distinct texts, and of the P pairs `first` and `second`,
-            row numbers (P,). Also `labels` (P,), places in `LABELS`; `task` (), the head's. P is B (1 + k) for `pi`.
+        Gives `input_ids` and `attention_mask` (N, L) of the N distinct texts, and of the P pairs `first` and `second`,
+        row numbers (P,). Also `labels` (P,), places in `LABELS`; `task` (), the head's. P is B (1 + k) for `pi`.
         """
         (task,) = {name for name, _ in rows}
         texts: dict[str, int] = {}  # text -> its row

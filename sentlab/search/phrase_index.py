@@ -270,9 +270,8 @@ class PhraseIndex:
 def join(hits: Sequence[Sequence[Sequence[Hit]]], texts: Sequence[int], k: int) -> list[list[Hit]]:
     """Return the best k hits for each phrase of searches in several indexes, which may be on several machines.
 
-    Args:
-        hits: of each index, what `PhraseIndex.search` returns for the same phrases, with the same k or a larger one.
-        texts: the number of texts of each index, `len(index)`. Texts are counted through all of them, as by `merge`.
+    `hits` are what `PhraseIndex.search` returns of each for the same phrases, with the same k or a larger one, and
+    `texts` the lengths of the indexes: texts are counted through all of them, as by `merge`.
     """
     firsts = list(accumulate(texts, initial=0))
     best = []

@@ -38,11 +38,8 @@ def best_in(
 ) -> list[list[tuple[float, int, int]]]:
     """Find each query's k best spans (score, start, end) that do not overlap, by falling score.
 
-    Args:
-        segments: in the order of their places.
-        queries: (Q, D), of length 1 or 0.
-        barred: of each query.
-        starts: places where the spans of each query may begin. None: anywhere.
+    Segments are in the order of their places, and queries (Q, D) of length 1 or 0. `barred` and `starts`, the places
+    where spans may begin, are of each query; None: anywhere.
     """
     shortlist = _Shortlist(queries, barred, k, min_size, max_size)
     for segment in segments:

@@ -104,14 +104,9 @@ def span_scores(query: Any, tokens: Any, *, min_size: int = 1, max_size: int = 2
 
 
 def scored(queries: Tensor, tokens: Tensor, min_size: int, max_size: int) -> Iterator[tuple[slice, int, Tensor]]:
-    """Yield the similarity of every span of a text with every query, a chunk at a time.
+    """Yield the similarity of every span of a text (T, D) with every query (Q, D), of length 1 or 0, by chunks.
 
-    Args:
-        queries: (Q, D), of length 1 or 0.
-        tokens: (T, D).
-
-    Yields:
-        Some queries, the first token of a chunk, and the scores of the spans that start in it (K, q, c), or -inf.
+    Each comes as some queries, the first token of a chunk, and the scores of spans that start in it (K, q, c), or -inf.
     """
     max_size = max(min_size, min(max_size, len(tokens)))
     block = max(1, min(QUERIES, len(queries)))

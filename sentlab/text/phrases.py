@@ -60,7 +60,8 @@ class Phrase:
     score: float
 
 
-def rake_phrases(sentence: str) -> list[Phrase]:
+@lru_cache(maxsize=2**16)  # training reads every sentence once an epoch
+def rake_phrases(sentence: str) -> tuple[Phrase, ...]:
     """Find the phrases of a sentence, most important first.
 
     Phrases never cross punctuation or a stopword, and never overlap. Equal scores are in text order.
@@ -71,12 +72,6 @@ def rake_phrases(sentence: str) -> list[Phrase]:
         >>> [phrase.text for phrase in rake_phrases("The old farmer sold his brown horse at the market.")]
         ['old farmer sold', 'brown horse', 'market']
     """
-    return list(_ranked(sentence))
-
-
-@lru_cache(maxsize=2**16)
-def _ranked(sentence: str) -> tuple[Phrase, ...]:
-    """All phrases of a sentence, cached because training reads every sentence once an epoch."""
     from rake_nltk import Rake  # late, because its imports take a second and draw random numbers
 
     matches = list(PHRASE_TOKEN.finditer(sentence))
@@ -189,12 +184,8 @@ def mask_spans(
 ) -> tuple[list[int], list[list[int]]]:
     """Replace every token that overlaps a phrase by the mask token ("duplicate and mask").
 
-    Args:
-        input_ids: the L token ids of one sentence.
-        offsets: the characters [start, end) of each token. An empty span such as (0, 0) marks a special token.
-
-    Returns:
-        The masked copy, L ids, and for each phrase the positions of its tokens.
+    Of the L token ids of one sentence `offsets` are the characters [start, end); an empty span such as (0, 0) marks a
+    special token. Returns the masked copy, L ids, and for each phrase the positions of its tokens.
 
     Source: PaSeR (Wu and Zhao 2022), section 3.1.2.
     """

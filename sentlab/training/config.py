@@ -71,11 +71,7 @@ class TrainConfig:
 class Tasks(list[Any]):
     """Rows of several tasks, each beside the name of its task: `("nli", LabelledPair(...))`. Each batch is of one task.
 
-    Args:
-        turn: the tasks in their order, over and over; each at least once.
-        corpora: task -> its rows.
-
-    Source: Universal, section 3.3.
+    `turn`: the tasks in their order, over and over; each at least once. Source: Universal, section 3.3.
     """
 
     def __init__(self, turn: Sequence[str], **corpora: Sequence[Any]):

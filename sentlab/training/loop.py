@@ -153,9 +153,7 @@ def train_heads_first(
     return first, fit(method, rows, config, *dev, **options)
 
 
-def _start(
-    method: Any, rows: Sequence[Any], config: TrainConfig, dev: Any, folder: Any, resume: bool, overwrite: bool
-) -> Run:
+def _start(method: Any, rows: Any, config: TrainConfig, dev: Any, folder: Any, resume: bool, overwrite: bool) -> Run:
     """Make the optimiser, seed the random generators, and go on from a checkpoint where `fit` is asked to."""
     from accelerate import PartialState  # slow to import
 

@@ -48,17 +48,10 @@ def corrupt(input_ids: Tensor, tokenizer: Any) -> tuple[Tensor, Tensor]:
 
 
 def head_cross_entropy(head: nn.Module, states: Tensor, labels: Tensor) -> Tensor:
-    """Compute the mean cross entropy, in float32, of the logits that a head makes of states.
+    """Compute the mean cross entropy, in float32, of the logits (N, V) that a head makes of states (N, D).
 
-    In float32 on a CPU, only the logits of a few rows are in memory at a time.
-
-    Args:
-        head: (N, D) -> (N, V) logits, any floating type.
-        states: (N, D).
-        labels: (N,), class ids.
-
-    Returns:
-        A scalar in nats per label; zero with a graph without any. The mean over processes is that over all labels.
+    Labels (N,) are class ids. The scalar is in nats per label; zero with a graph without any. The mean over processes
+    is that over all labels. In float32 on a CPU, only the logits of a few rows are in memory at a time.
     """
     share = share_of_mean(len(labels), states.device)
     if len(labels) == 0:
@@ -113,13 +106,10 @@ def info_nce(anchors: Tensor, candidates: Tensor, temperature: float) -> Tensor:
     """Compute the cross entropy of finding each anchor's own candidate among all of them, by cosine, in float32 always.
 
     Args:
-        anchors: (B, D).
+        anchors: (B, D). The mean over them is a float32 scalar in nats.
         candidates: (C, D) with C >= B. Candidate i is the positive of anchor i and a negative of every other anchor.
             Those from B on (hard negatives) are negatives of all anchors.
         temperature: above 0. Cosines are divided by it.
-
-    Returns:
-        The mean over the anchors, a float32 scalar in nats.
 
     Source: van den Oord et al. (2018), "Contrastive Predictive Coding", Eq. 4, with the similarity of SimCSE, Eq. 1.
 
@@ -137,11 +127,8 @@ def info_nce(anchors: Tensor, candidates: Tensor, temperature: float) -> Tensor:
 class Parts:
     """Which rows of a padded batch are computed together: on a CPU those of like length, elsewhere all.
 
-    A CPU's time grows with the padded tokens. Other devices take one large part faster than several small ones.
-
-    Args:
-        lengths: (B,), how many places of each row count.
-        width: L, the padded length of the batch.
+    A CPU's time grows with the padded tokens. Other devices take one large part faster than several small ones. Of the
+    L places that the batch is wide, `lengths`, (B,), says how many count in each row.
     """
 
     def __init__(self, lengths: Tensor, width: int) -> None:
@@ -181,14 +168,10 @@ class Parts:
 
 
 def encode_in_parts(encoder: Encoder, ids: Tensor, mask: Tensor, pooling: str | None = None) -> tuple[Tensor, Tensor]:
-    """Encode a batch, on a CPU in parts, without the encoder's `post`.
+    """Encode ids and mask, (B, L) each, on a CPU in parts, without the encoder's `post`; the mask is 0 at padding.
 
-    Args:
-        ids, mask: (B, L). The mask is 0 at padding.
-        pooling: None takes the encoder's own.
-
-    Returns:
-        The vectors, (B, D), and the last hidden states, (B, L, D), which may be zero at padding.
+    Returns the vectors, (B, D), of the pooling, None being the encoder's, and the last hidden states, (B, L, D), which
+    may be zero at padding.
     """
     parts = Parts(mask.sum(1), mask.shape[1])
     words = encoder.word_embeddings(parts.flat(ids))  # (P, D); one look-up: each gradient is a (V, D) matrix
