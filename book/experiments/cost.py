@@ -97,9 +97,7 @@ def write_untrained(settings: RunSettings, folder: str) -> None:
     built.save(folder)
 
 
-def encoding(
-    source: dict[str, Any], pooling: str | None, texts: list[str], passes: int, threads: int
-) -> dict[str, float]:
+def encoding(source: Any, pooling: str | None, texts: list[str], passes: int, threads: int) -> dict[str, float]:
     """Measure the sentences a second in the fastest pass, and the MiB at the peak of the first."""
     torch.set_num_threads(threads)
     encoder = load(source)

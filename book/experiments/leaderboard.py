@@ -28,6 +28,8 @@ from experiments.run import RunRecord, RunSettings, fingerprint_now
 from experiments.search import runs_of
 from experiments.significance import Drawn, benjamini_hochberg, estimate, items_of, resample
 
+EVERY = slice(None)  # items
+
 
 class RowSettings(Typed):
     """A recorded encoder. Of a sweep every run counts as a seed."""
@@ -68,10 +70,7 @@ class TestSettings(Typed):
 def settings_of(row: RowSettings, place: Path) -> RunSettings:
     """Return the settings of the first run of a row, with the values that a search has chosen."""
     record = get(row.record, place)
-    if isinstance(record, RunRecord):
-        return record.settings
-    settings: RunSettings = record.planned(row.where)[0]
-    return settings
+    return record.settings if isinstance(record, RunRecord) else record.planned(row.where)[0]
 
 
 def encoders_of(row: RowSettings, place: Path) -> list[RunRecord]:
@@ -106,13 +105,7 @@ def trained_rows(rows: Mapping[str, RowSettings], place: Path) -> dict[str, str]
 
 
 def kept_evaluation(
-    run: RunRecord,
-    pooling: str | None,
-    test: TestSettings,
-    corpus: Corpus[Any],
-    max_length: int,
-    *,
-    chosen: np.ndarray | slice = slice(None),
+    run: RunRecord, pooling: str | None, test: TestSettings, corpus: Corpus[Any], max_length: int, chosen: Any = EVERY
 ) -> Evaluation:
     """Read or compute what an encoder gives chosen items of a test; its rank where the score only counts ranks.
 

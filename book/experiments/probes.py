@@ -119,9 +119,7 @@ def evaluate_identification(
 
 
 @torch.no_grad()
-def _train_head(
-    features: Tensor, targets: Tensor, dev: Tensor, dev_scores: np.ndarray, generator: torch.Generator
-) -> Tensor:
+def _train_head(features: Tensor, targets: Tensor, dev: Tensor, gold: np.ndarray, generator: torch.Generator) -> Tensor:
     """Adam on batches of 64; every 50 epochs Pearson on dev tells whether to keep the weights, and when to stop.
 
     Features are (n, F + 1), the last one 1, and targets (n, 5). Returns the best weights, bias last, (F + 1, 5).
@@ -138,7 +136,7 @@ def _train_head(
                 weights.grad = _gradient(weights, x, y)
                 optimizer.step()
         epochs += EPOCHS_PER_CHECK
-        pearson = metrics.pearson(_predict(weights, dev), dev_scores)
+        pearson = metrics.pearson(_predict(weights, dev), gold)
         if epochs == EPOCHS_PER_CHECK or pearson > highest or math.isnan(highest):
             best, highest = weights.clone(), pearson
         else:

@@ -154,18 +154,14 @@ def scorecard(record: ScorecardRecord) -> ScorecardRecord:
     for claim in settings.claims:
         together.setdefault(tuple(map(str, claim.tests)), []).append(claim)
     pairs: dict[tuple[str, str], tuple[Drawn, Drawn] | None] = {}
+    stayed: dict[tuple[str, str], Side | None] = {}
     for claims in tqdm(together.values(), desc="tests", unit=" sets"):
         drawn = drawn_sides(claims, notes, place, settings)
         for claim in claims:
             for encoder, pair in claim.sides.items():
                 ours, theirs = (drawn.get(str(side)) for side in (pair.ours, pair.theirs))
                 pairs[claim.text, encoder] = (ours, theirs) if ours and theirs else None
-    stayed = {
-        (claim.text, encoder): at_start(claim.sides[encoder], place)
-        for claim in settings.claims
-        for encoder in claim.sides
-        if pairs[claim.text, encoder]
-    }
+                stayed[claim.text, encoder] = at_start(pair, place) if ours and theirs else None
     printed = {claim.text: printed_effect(claim.printed) if claim.printed else None for claim in settings.claims}
     tested = verdicts(settings.claims, printed, pairs, stayed)
     rows = []

@@ -323,9 +323,7 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
         settings = record.settings
         trials = [] if again or record.results is None else record.results.trials
         # those of other common settings, which have changed since, do not count
-        trials = [
-            trial for trial in trials if settings.trial(trial.values, trial.steps).fingerprint == trial.fingerprint
-        ]
+        trials = [one for one in trials if settings.trial(one.values, one.steps).fingerprint == one.fingerprint]
         record.results = SearchResults(trials=trials)
         while left := record.to_try():
             for values, steps in tqdm(left, desc=f"{record.name}: trials", unit=" trials"):

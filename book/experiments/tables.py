@@ -65,12 +65,8 @@ def side_by_side(parts: Mapping[str, pd.DataFrame], caption: str, *, best: Seque
     ]
     starts = [i for i in range(1, table.shape[1]) if table.columns[i][0] != table.columns[i - 1][0]]
     look += [{"selector": f".col{i}", "props": "border-left: 1px solid #8888; padding-left: 0.7em"} for i in starts]
-    number = "{:.1f}".format
-    return (
-        table.style.format(lambda cell: number(cell) if isinstance(cell, float) else cell, na_rep="–")
-        .set_caption(_known(caption))
-        .set_table_styles(look)
-    )
+    styled = table.style.format(lambda cell: f"{cell:.1f}" if isinstance(cell, float) else cell, na_rep="–")
+    return styled.set_caption(_known(caption)).set_table_styles(look)
 
 
 def printed(table: pd.DataFrame, caption: str, absent: Mapping[str, str], *, best: Sequence[str] = ()) -> Any:
@@ -102,11 +98,9 @@ def scorecard(record: ScorecardRecord, paper: str, only: Sequence[str] = ()) -> 
     `paper`: such as `PaSeR`. `only`: texts of claims, or the tables of the paper that they are about; empty: all.
     """
     sides_of = {claim.text: claim.sides for claim in record.settings.claims if claim.paper == paper}
-    results = [
-        claim
-        for claim in claims(record, paper)
-        if not only or claim.text in only or claim.where.removeprefix("control of ") in only
-    ]
+    results = claims(record, paper)
+    if only:
+        results = [each for each in results if {each.text, each.where.removeprefix("control of ")} & {*only}]
     encoders = list(dict.fromkeys(encoder for claim in results for encoder in claim.found))
     at_start = {"ours": "first side", "theirs": "other side", "both": "both sides"}  # which its training did not help
     rows = []

@@ -121,10 +121,7 @@ def sentence_map(record: MapRecord) -> str:
     Hovering, or the arrow keys, shows a point's sentence, a click or Enter its neighbours under each encoder.
     """
     results = record.results
-    rows = [
-        {"label": label, "numbers": map_numbers(record, label), **drawing}
-        for label, drawing in results["drawings"].items()
-    ]
+    rows = [{"label": label, "numbers": map_numbers(record, label), **of} for label, of in results["drawings"].items()]
     data = record.settings.model_dump(include={"topics", "wordings"}) | {"rows": rows}
     return widget("map", data | {name: results[name] for name in ("texts", "topic", "scene")})
 
