@@ -50,8 +50,7 @@ class CostRecord(Record):
 
 def cost(record: CostRecord) -> CostRecord:
     """Measure each row, and write into the record what training and encoding cost."""
-    notes, began, settings, place = Notes(), time.monotonic(), record.settings, record.folder
-    torch.set_num_threads(settings.threads)  # here for the provenance alone
+    notes, settings, place = Notes(record.settings.threads), record.settings, record.folder
     texts = list(dict.fromkeys(pair.text_a for pair in notes.load(settings.corpus, "dev")))
     results: dict[str, Any] = {"training": {}, "encoding": {}}
     pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), max_tasks_per_child=1)
@@ -66,7 +65,7 @@ def cost(record: CostRecord) -> CostRecord:
                 source = there(encoders_of(row, place)[0])
             work = child.submit(encoding, source, row.pooling, texts, settings.passes, settings.threads)
             results["encoding"][name] = work.result()
-    return record.finish(results, notes, began)
+    return record.finish(results, notes)
 
 
 def training(settings: RunSettings, steps: int, threads: int) -> dict[str, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Annotated, Any
@@ -86,7 +85,7 @@ class DropoutRecord(Record):
 
 def dropout(record: DropoutRecord) -> DropoutRecord:
     """Score each encoder at each rate, and write the scores into the record."""
-    notes, began, settings = Notes(), time.monotonic(), record.settings
+    notes, settings = Notes(), record.settings
     corpus = notes.load(settings.corpus, "dev")
     texts = list(dict.fromkeys(pair.text_a for pair in corpus))
     measured: dict[str, Any] = {}
@@ -102,7 +101,7 @@ def dropout(record: DropoutRecord) -> DropoutRecord:
         seeds = settings.seeds if encoder.lm_head is not None else []
         losses = [masked_lm(encoder, texts, seed) for seed in seeds]
         measured[name] = ({"masked_lm": losses} if losses else {}) | {"scores": scores}
-    return record.finish({"encoders": measured}, notes, began)
+    return record.finish({"encoders": measured}, notes)
 
 
 def masked_lm(encoder: Encoder, texts: Sequence[str], seed: int) -> float:

@@ -7,14 +7,12 @@ is the mean. What an encoder gave each item is kept beside its record, so that a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import torch
 from pydantic import Field, PositiveInt, model_validator
 from sentlab.data import Corpus
 from sentlab.evaluation import Evaluation, gold_of
@@ -228,9 +226,7 @@ class LeaderboardRecord(Record):
 
 def leaderboard(record: LeaderboardRecord) -> LeaderboardRecord:
     """Score all rows on all tests, compare them, and write that into the record."""
-    notes, began, settings, place = Notes(), time.monotonic(), record.settings, record.folder
-    if settings.threads:
-        torch.set_num_threads(settings.threads)
+    notes, settings, place = Notes(record.settings.threads), record.settings, record.folder
     runs = {name: (row, encoders_of(row, place)) for name, row in settings.rows.items()}
     tests = {str(test): test for column in settings.columns.values() for test in column}
     scored = {name: score(test, runs, settings.max_length, notes) for name, test in tqdm(tests.items(), desc="tests")}
@@ -242,7 +238,7 @@ def leaderboard(record: LeaderboardRecord) -> LeaderboardRecord:
     for name, column in tqdm(settings.columns.items(), desc="resample", unit=" columns"):
         parts, items = zip(*(scored[str(test)] for test in column), strict=True)
         columns[name] = compare_rows(resample(parts, settings.resamples, random, trained, items=items), settings.beside)
-    return record.finish(LeaderboardResults(columns=columns, tests=scores), notes, began)
+    return record.finish(LeaderboardResults(columns=columns, tests=scores), notes)
 
 
 def compare_rows(drawn: Mapping[str, Drawn], beside: Sequence[str] = ()) -> BoardColumn:

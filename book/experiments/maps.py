@@ -5,7 +5,6 @@ The encoders must be there, as for the costs of a leaderboard. `experiments.widg
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -62,7 +61,7 @@ class Told:
 
 def sentence_map(record: MapRecord) -> MapRecord:
     """Place the sentences under each encoder of a record, and write the results into it."""
-    notes, began, settings = Notes(), time.monotonic(), record.settings
+    notes, settings = Notes(), record.settings
     told = sentences(settings.topics, settings.scenes, settings.wordings, settings.seed)
     topics, scenes_of = [settings.topics.index(one.topic) for one in told], [one.scene for one in told]
     sources = {label: there(encoders_of(row, record.folder)[0]) for label, row in settings.rows.items()}
@@ -86,7 +85,7 @@ def sentence_map(record: MapRecord) -> MapRecord:
             "cosines": cosines[:, :k].T.round(2).tolist(),
         }
     results = {"numbers": numbers, "texts": texts, "topic": topics, "scene": scenes_of, "drawings": drawings}
-    return record.finish(results, notes, began)
+    return record.finish(results, notes)
 
 
 def sentences(topics: Sequence[str], per_topic: int, wordings: int, seed: int = 0) -> list[Told]:

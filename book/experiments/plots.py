@@ -104,9 +104,7 @@ def verdict_counts(counts: pd.DataFrame) -> Picture:
     return figure
 
 
-def topic_planes(
-    planes: Mapping[str, np.ndarray], topics: Sequence[str], scenes: Sequence[int], *, columns: int
-) -> Picture:
+def topic_planes(planes: Mapping[str, Any], topics: Sequence[str], scenes: Sequence[int], *, columns: int) -> Picture:
     """Draw sentences in planes, one panel each: four topics have a colour and a marker, lines join wordings of a scene.
 
     The other topics are small grey dots, without lines.

@@ -122,10 +122,10 @@ class Record(BaseModel):
         sources = re.findall(r'"source":"([^"]+)"', text)
         return list(dict.fromkeys([*names, *(name for source in sources for name in trained_by(source))]))
 
-    def finish(self, results: Any, notes: Notes, began: float) -> Self:
-        """Keep and write what was found since `began` (of `time.monotonic`)."""
+    def finish(self, results: Any, notes: Notes) -> Self:
+        """Keep and write what was found since the notes began."""
         self.results = results
-        self.provenance = notes.provenance(self.command, time.monotonic() - began)
+        self.provenance = notes.provenance(self.command)
         self.save()
         return self
 
@@ -271,10 +271,13 @@ def smallest(array: np.ndarray) -> np.ndarray:
 
 
 class Notes:
-    """Collects what a program has read, for the provenance of its record."""
+    """Collects what a program has read, for the provenance of its record. It begins now, with so many CPU threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, threads: int | None = None) -> None:
         self.data: dict[str, dict[str, Any]] = {}
+        self.began = time.monotonic()
+        if threads:
+            torch.set_num_threads(threads)
 
     def load(self, name: str, split: str) -> Any:
         """Load a corpus, and note what it was."""
@@ -286,7 +289,7 @@ class Notes:
         return corpus
 
     def provenance(
-        self, command: str, seconds: float, *, encoder: Any = None, processes: int = 1, on: Any = None
+        self, command: str, seconds: float | None = None, *, encoder: Any = None, processes: int = 1, on: Any = None
     ) -> Provenance:
         """Return what was noted, with the machine and the time; `on` is the device, the GPU where there is one."""
         on_gpu = torch.cuda.is_available() and torch.device(on or "cuda").type == "cuda"
@@ -296,7 +299,7 @@ class Notes:
             device=f"{processes} x {device}" if processes > 1 else device,
             versions={name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
             date=datetime.now(UTC).date().isoformat(),
-            seconds=round(seconds, 1),
+            seconds=round(time.monotonic() - self.began if seconds is None else seconds, 1),
             data=self.data,
             encoder=encoder,
         )

@@ -244,10 +244,7 @@ def perform(
 
     `folder`: for checkpoints and encoder. `again`: without the checkpoint of an earlier run. `command`: as provenance.
     """
-    notes = Notes()
-    if settings.threads:
-        torch.set_num_threads(settings.threads)
-    began, processes = time.monotonic(), Accelerator()  # which chooses this process's GPU
+    notes, processes = Notes(settings.threads), Accelerator()  # which chooses this process's GPU
     if again and processes.is_main_process:
         for file in [*folder.glob("checkpoint*"), *folder.glob(LAST)]:
             file.unlink()
@@ -278,7 +275,7 @@ def perform(
             set_seed(settings.seed)
             method = build(encoder)
             history, seconds = train(method, corpus, settings, folder, devs, measure_trained, progress)
-            began += seconds - history.seconds  # which counts what came before an interruption
+            notes.began += seconds - history.seconds  # which counts what came before an interruption
             results["training"] = {"dev": history.dev, "geometry": history.seen, "kept_step": history.kept_step}
             if settings.reconstruct:
                 counts = {name: count_reconstructed(method, notes.load(name, "test")) for name in settings.reconstruct}
@@ -298,7 +295,7 @@ def perform(
         command = command.replace("python", f"accelerate launch --num_processes {count}", 1)
     device = getattr(encoder, "device", "cpu")
     start = {"source": settings.encoder.source, "fingerprint": fingerprint, "dim": dim}
-    provenance = notes.provenance(command, time.monotonic() - began, encoder=start, processes=count, on=device)
+    provenance = notes.provenance(command, encoder=start, processes=count, on=device)
     processes.wait_for_everyone()
     return RunResults(**results), provenance
 
@@ -384,15 +381,11 @@ def arguments_of(settings: RunSettings) -> dict[str, Any]:
     """Return the arguments of the settings' method, with functions for the names of views and of kinds of phrases."""
     arguments = dict(settings.method.arguments) if settings.method else {}
     if names := arguments.pop("view", None):
-        with_words: dict[str, views.View] = {
-            "synonym_replacement": partial(views.synonym_replacement, synonyms=views.wordnet_synonyms),
-            "srl_guided": partial(views.srl_guided, roles=roles.label_roles),
-        }
         steps: list[Any] = []
-        for name in names:
-            name, rate = (name, {}) if isinstance(name, str) else (name["name"], {"rate": name["rate"]})
-            view: Any = with_words.get(name) or getattr(views, name)
-            steps.append(partial(view, **rate) if rate else view)
+        for each in names:
+            of_view = {"name": each} if isinstance(each, str) else dict(each)
+            of_view |= {"roles": roles.label_roles} if of_view["name"] == "srl_guided" else {}
+            steps.append(partial(getattr(views, of_view.pop("name")), **of_view))
         arguments["view"] = views.compose(*steps)
     if kinds := arguments.pop("phrases", None):
         arguments["phrases"] = partial(phrases.chunk_phrases, kinds=tuple(kinds))

@@ -10,7 +10,6 @@ a side kept the weights that it began with was not tested.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
-import torch
 from pydantic import Field, PositiveInt
 from tqdm import tqdm
 
@@ -147,9 +145,7 @@ class ScorecardRecord(Record):
 
 def scorecard(record: ScorecardRecord) -> ScorecardRecord:
     """Test every claim on every encoder, and write the verdicts into the record."""
-    notes, began, settings, place = Notes(), time.monotonic(), record.settings, record.folder
-    if settings.threads:
-        torch.set_num_threads(settings.threads)
+    notes, settings, place = Notes(record.settings.threads), record.settings, record.folder
     together: dict[tuple[str, ...], list[Claim]] = {}  # names of tests -> the claims on them
     for claim in settings.claims:
         together.setdefault(tuple(map(str, claim.tests)), []).append(claim)
@@ -169,7 +165,7 @@ def scorecard(record: ScorecardRecord) -> ScorecardRecord:
         about = claim.model_dump(include={"paper", "where", "text", "stand_in", "untested"})
         effect, found = printed[claim.text], {encoder: tested[claim.text, encoder] for encoder in claim.sides}
         rows.append(ClaimResult(**about, printed=None if effect is None else round(effect, 4), found=found))
-    return record.finish(ScorecardResults(claims=rows), notes, began)
+    return record.finish(ScorecardResults(claims=rows), notes)
 
 
 def drawn_sides(claims: Sequence[Claim], notes: Notes, place: Path, settings: ScorecardSettings) -> dict[str, Drawn]:

@@ -80,10 +80,9 @@ class Experiment(Record):
         if stored.at:
             shared = records.get(stored.at, self.folder).run_with(settings)
             return shared and shared.model_copy(update={"sweep": self.name})
-        name = f"{self.name}/{label(stored.values)}"
-        run = RunRecord(settings=settings, results=stored.results, provenance=stored.provenance, name=name)
-        run.folder, run.home, run.sweep = self.folder, self.name, self.name
-        return run
+        place: Any = {"name": f"{self.name}/{label(stored.values)}", "folder": self.folder, "home": self.name}
+        place |= {"sweep": self.name, "results": stored.results, "provenance": stored.provenance}
+        return RunRecord(settings=settings, **place)
 
     def values(self) -> list[dict[str, Any]]:
         """Return the values of each run that its results are of; NotRun where a search has yet to choose them."""

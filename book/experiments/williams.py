@@ -7,7 +7,6 @@ one that is gone, the similarities that a leaderboard has kept beside its record
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -72,10 +71,10 @@ class WilliamsRecord(Record):
 
 def williams_tests(record: WilliamsRecord) -> WilliamsRecord:
     """Score the rows of each table, hold them against the best of it, and write that into the record."""
-    notes, began = Notes(), time.monotonic()
+    notes = Notes()
     corpus = notes.load(record.settings.corpus, "test")
     tables = [williams_table(table, corpus, record.folder) for table in record.settings.tables]
-    return record.finish({"tables": tables}, notes, began)
+    return record.finish({"tables": tables}, notes)
 
 
 def williams_table(table: WilliamsTable, corpus: Corpus[Any], place: Path) -> dict[str, Any]:
