@@ -91,10 +91,9 @@ def hard_pairs(corpus: Corpus[ScoredPair]) -> Corpus[ScoredPair]:
     """Select the positive pairs of unlike length and the negative pairs of like length.
 
     An encoder that takes sentences of one length for similar does worse on these than on all pairs. The paper gives the
-    differences in length, but not the scores from which a pair is positive or negative: both are ours.
-
-    White space separates words. The corpus is named `<name>-hard`, with the others left out as `neither`.
-    Source: PT-BERT, section 3.1 and Tables 1 and 5(c).
+    differences in length, but not the scores from which a pair is positive or negative: both are ours. `POSITIVE` is
+    that of Gao et al. (2021), who leave out pairs of exactly 4. White space separates words. The corpus is named
+    `<name>-hard`, with the others left out as `neither`. Source: PT-BERT, section 3.1 and Tables 1 and 5(c).
     """
 
     def is_hard(pair: ScoredPair) -> bool:

@@ -28,9 +28,8 @@ BATCH = 64
 class UnderDropout:
     """Encodes with dropout on, as a training step does, so that one can see what is left of the vectors.
 
-    An encoder pre-trained without dropout may lose nearly all that it knows, and training then starts from there.
-
-    The encoder is copied. `p`: the probability of dropout, in [0, 1). `seed`: the same one gives the same vectors.
+    An encoder pre-trained without dropout may lose nearly all that it knows, and training then starts from there. A
+    copy of the encoder gets the probability `p` of every dropout, in [0, 1). The same `seed` gives the same vectors.
 
     Example:
         >>> noisy = UnderDropout(sentlab.Encoder.from_pretrained(), 0.1)

@@ -3,9 +3,7 @@
 A chapter computes them in a cell and shows them in its text. Myst-nb formats a number; a text stays as it is:
 
     from experiments.numbers import glue
-
     glue(gain=STS.between("PaSeR", "raw mean").value)       # a cell with the tag remove-cell
-
     PaSeR gains {glue:text}`gain:.1f` points.               # in Markdown, anywhere on the page
 
 The front pages run no code: `{{ paser }}` in index.md is a substitution, and README has marked places, which

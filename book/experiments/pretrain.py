@@ -122,12 +122,9 @@ def tokenise(texts: Sequence[str], tokenizer: BertTokenizer) -> tuple[np.ndarray
 
 
 def prepare(text: Path, work: Path, vocabulary: str, seed: int) -> tuple[BertTokenizer, np.ndarray, np.ndarray]:
-    """Make vocabulary and token ids once, and keep them in `work`.
+    """Make vocabulary and token ids once, and keep them in `work`; a ValueError says if it holds others.
 
     `vocabulary` is a number of pieces, or the saved encoder whose vocabulary to take.
-
-    Raises:
-        ValueError: `work` holds those of other texts or settings.
     """
     done, files = work / "prepared.json", sorted([*text.glob("*.txt"), *text.glob("*.txt.xz")])
     about = {"text": {path.name: path.stat().st_size for path in files}, "vocabulary": vocabulary, "seed": seed}

@@ -201,8 +201,7 @@ def estimate(ours: Drawn, theirs: Drawn | None = None) -> Estimate:
 def benjamini_hochberg(p: Sequence[float | None]) -> list[float | None]:
     """Adjust the p-values of a family so that, of those below 5%, at most 5% are expected to be false alarms.
 
-    None stays None, and does not count.
-    Source: Benjamini and Hochberg (1995), "Controlling the False Discovery Rate".
+    None stays, and does not count. Source: Benjamini and Hochberg (1995), "Controlling the False Discovery Rate".
 
     Example:
         >>> benjamini_hochberg([0.01, None, 0.04])

@@ -71,12 +71,11 @@ def spans(
     weights: bool = True,
     folder: str | Path | None = None,
 ) -> str:
-    """Return a widget that shows the similarity of a phrase with every span of a passage.
+    """Return a widget that shows the similarity of a phrase with every span of a passage, as `spans.span_scores` does.
 
-    The numbers are those of `sentlab.search.spans.span_scores` on whole words.
-
-    `encoders`: label -> encoder. `passage`, `phrase`: shown at the start. `longest`: words of the longest span.
-    `weights`: include the encoders, which a later widget of the page needs no more. `folder`: as in `compare`.
+    `encoders`: label -> encoder. `passage`, `phrase`: shown at the start. `longest`: the most whole words that one can
+    choose. `weights`: include the encoders; a later widget of the page with the same needs them no more. `folder`: as
+    in `compare`.
     """
     rows, included = _packing(encoders, folder)
     data = {"rows": rows, "passage": passage, "phrase": phrase, "longest": longest}

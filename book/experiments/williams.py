@@ -111,9 +111,7 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Pat
 def bm25(corpus: Corpus[Any]) -> np.ndarray:
     """Score the baseline without vectors: Okapi BM25 of each context, asked for the words of its phrase: (n,).
 
-    Frequencies and lengths are those of the corpus's contexts; the paper has them from wikitext-103.
-
-    Source: SLICE, section 5.
+    Frequencies and lengths are those of the corpus's contexts; the paper (SLICE, section 5) takes wikitext-103's.
     """
     scores = okapi(row.context for row in corpus).get_scores
     return np.array([scores(lower_words(row.phrase))[i] for i, row in enumerate(corpus)], np.float64).round(DECIMALS)
@@ -122,8 +120,7 @@ def bm25(corpus: Corpus[Any]) -> np.ndarray:
 def williams(rows: Mapping[str, Any], gold: Any) -> pd.DataFrame:
     """Test the similarities (n,) of each system against the best of them, by Pearson's correlation with gold (n,).
 
-    Returns:
-        By system `pearson` x 100, its `difference` from the best, and Williams's `t` and two-sided `p`.
+    Returns by system `pearson` x 100, its `difference` from the best, and Williams's `t` and two-sided `p`.
     """
     scores = {name: pearson(values, gold) for name, values in rows.items()}
     best = max(scores, key=scores.__getitem__)

@@ -1,9 +1,8 @@
 """The words of the toy world: senses with synonyms, hypernyms and opposites, event frames, and inflected forms.
 
-Everything is read from the files of `experiments/assets/toy`, which are meant to be edited: a sense a line in
-`words.tsv`, the forms of verbs in `verbs.tsv`, and events in `frames.ini`. A sense is named by a letter for its kind
-and its first word: `n/car` (noun), `v/repair` (event), `a/red` (adjective) and `c/in the garden` (circumstance: manner,
-place, time, number); `n/#vehicle` is a heading.
+All is read from `assets/toy`, which is to be edited: a sense a line in `words.tsv`, the forms of verbs in `verbs.tsv`,
+events in `frames.ini`. A sense is named by a letter for its kind and its first word: `n/car` (noun), `v/repair`
+(event), `a/red` (adjective), `c/in the garden` (circumstance: manner, place, time, number); `n/#vehicle` is a heading.
 """
 
 from __future__ import annotations
