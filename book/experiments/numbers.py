@@ -40,14 +40,12 @@ def effects(claims: Mapping[str, str], sign: str = "", *, turned: bool = False) 
     positive effects, too. `turned`: whether the page tells of the claim's second side over its first.
     """
     tested = {claim.text: claim.found.get("tiny") for claim in records.get("scorecard/claims").results.claims}
-    texts = {}
+    texts, side = {}, -1 if turned else 1
     for name, claim in claims.items():
         effect = tested[claim]
-        value, *ends = effect.difference, effect.low, effect.high
-        if turned:
-            value, *ends = -value, -effect.high, -effect.low
-        texts[name] = minus(f"{value:{sign}z.1f}")
-        texts[f"{name}_ci"] = minus(" to ".join(f"{end:z.1f}" for end in ends))
+        low, high = sorted((side * effect.low, side * effect.high))
+        texts[name] = minus(f"{side * effect.difference:{sign}z.1f}")
+        texts[f"{name}_ci"] = minus(f"{low:z.1f} to {high:z.1f}")
     return texts
 
 
@@ -58,8 +56,7 @@ def minus(text: str) -> str:
 
 def spread(values: Any, form: str = ".1f") -> str:
     """Return the least and the largest of some numbers, such as `0.3 to 0.8`, or one where they read alike."""
-    ends = dict.fromkeys(f"{end:{form}}" for end in (min(values), max(values)))
-    return " to ".join(ends)
+    return " to ".join(dict.fromkeys(f"{end:{form}}" for end in (min(values), max(values))))
 
 
 def front() -> dict[str, str]:
