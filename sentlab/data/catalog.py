@@ -295,7 +295,7 @@ def load(name: str, split: str = "test", folder: Folder = None, *, catalog: Cata
     FileNotFoundError that says where was looked and what to do.
 
     - `sts-unlabelled`: the distinct sentences of all seven STS sets, of every split and of unscored pairs too: 89,192
-      with repeats, on which PaSeR (section 4.2) and ConSERT train. They are TEXTS of the test sets, without scores.
+      with repeats, on which PaSeR (section 4.2) and ConSERT train: on TEXTS of the test sets, without their scores.
     - `nli`: SNLI and MNLI as one set, as the Universal paper (section 3.1) trains on them.
     - `nli-triples`: premises of `nli`, each with a hypothesis that follows and one that contradicts it, as SimCSE and
       PaSeR (section 4.2) train on: the i-th of either kind together, so that no pair is used twice.

@@ -117,7 +117,7 @@ class Encoder(nn.Module):
         return encoder.to(device).eval()
 
     def to_sentence_transformer(self) -> SentenceTransformer:
-        """Make a SentenceTransformer, which `mteb.evaluate` takes: a copy without the head, with the same vectors."""
+        """Make a SentenceTransformer as `mteb.evaluate` takes it: same vectors and device, a copy without the head."""
         from sentence_transformers import SentenceTransformer
 
         with tempfile.TemporaryDirectory() as folder:

@@ -37,8 +37,8 @@ from sentlab.training.losses import encode_in_parts
 def tension_loss(first: Tensor, second: Tensor, negatives: Tensor) -> Tensor:
     """Compute the binary cross entropy of B groups of pairs, with the dot products as logits.
 
-    `first` and `second`, (B, D), are the vectors that the two copies make of the same B sentences. `negatives`, (B, K),
-    are the rows that each is paired with otherwise. Returns the mean over B (1 + K) pairs, a float32 scalar in nats.
+    `first` and `second`, (B, D), are what the two copies make of the same B sentences. `negatives`, (B, K), are numbers
+    of the rows that each is paired with, too. Returns the mean over the B (1 + K) pairs, a float32 scalar in nats.
 
     Source: Carlsson et al. (2021), with the groups of its appendix A.1.
     """

@@ -6,7 +6,7 @@ tokens (Eqs. 1 and 2). The sentence then attends to what they found (Eq. 3), whi
 sentence's length and syntax, h is made of m vectors in a fixed order. `PTBERT` is `MoCo` on h (Eqs. 4 and 5).
 
 With keys="pooled", Y is one vector, as in the paper's Fig. 2 and the released code. A softmax over one key is 1, so
-each token puts out the same Z' = Y W_V. Eq. 3 over m equal keys gives h = Y W_V W_V, and their gradient is zero.
+each pseudo token puts out the same Z' = Y W_V. Eq. 3 over m equal keys gives h = Y W_V W_V. Their gradient is zero.
 
 The released code (`released=True`) adds to this variant the heads of the encoder, biases, and dropout on the weights of
 the attention. Then each pseudo token draws its own noise, and Eq. 3 averages it over the m of them. The gradient of the
