@@ -176,10 +176,7 @@ class LeaderboardSettings(Typed):
 
 
 class Apart(Typed):
-    """How much one row is above another, with the 95% interval and p; None where one seed cannot say.
-
-    The method of Benjamini and Hochberg adjusts p for all pairs of a column.
-    """
+    """How much one row is above another, with the 95% interval and adjusted p; None where one seed cannot say."""
 
     value: Number
     low: Number | None = None
@@ -213,10 +210,8 @@ class BoardColumn(Typed):
 
 
 class LeaderboardResults(Typed):
-    """Columns, and test -> row -> the score of each seed."""
-
     columns: dict[str, BoardColumn]
-    tests: dict[str, dict[str, list[Number]]]
+    tests: dict[str, dict[str, list[Number]]]  # test -> row -> the score of each seed
 
 
 class LeaderboardRecord(Record):

@@ -161,7 +161,6 @@ class Benchmark(Record):
 
     @property
     def command(self) -> str:
-        """What fills it."""
         program, out = f"python benchmarks/{self.kind}.py", f"--out book/results/{self.name}.json"
         if self.kind == "speed":
             return f"{program} {out}"

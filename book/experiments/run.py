@@ -175,7 +175,6 @@ class RunRecord(Record):
 
     @property
     def command(self) -> str:
-        """What fills it, in the folder `book`."""
         return records.get(self.home, self.folder).command if self.home else super().command
 
     @property

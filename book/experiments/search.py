@@ -68,7 +68,6 @@ class Experiment(Record):
     runs: list[StoredRun] = Field(default_factory=list)
 
     def content(self) -> dict[str, Any]:
-        """Return what its file holds."""
         runs = [run.model_dump(mode="json", exclude_none=True, exclude_unset=True) for run in self.runs]
         return super().content() | ({"runs": runs} if runs else {})
 
@@ -169,8 +168,6 @@ class SweepSettings(Typed):
 
 
 class SweepRecord(Experiment):
-    """One run with many settings."""
-
     kind: Literal["sweep"] = "sweep"
     settings: SweepSettings
     results: None = None
@@ -243,16 +240,12 @@ class Trial(Typed):
 
 
 class SearchResults(Typed):
-    """What was tried and chosen."""
-
     trials: list[Trial] = Field(default_factory=list)  # in order; those with fewer steps first
     chosen: dict[str, Any] | None = None  # with the best dev score of the runs in full; None while the search goes on
     edges: list[str] = Field(default_factory=list)  # numbers of the chosen setting that are at an end of their grid
 
 
 class SearchRecord(Experiment):
-    """A run whose settings are searched."""
-
     kind: Literal["search"] = "search"
     settings: SearchSettings
     results: SearchResults | None = None
