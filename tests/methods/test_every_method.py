@@ -1,7 +1,8 @@
-"""What training asks of every method: who draws and changes what, padding, parts of a batch, and resuming."""
+"""What training asks of every method: who draws and changes what, padding, parts of a batch, resuming, BERT's size."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from trained import METHODS
+from trained import METHODS, SENTENCES, Make
+from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 import sentlab
 from sentlab import methods
@@ -169,3 +171,53 @@ def test_a_method_made_under_a_map_to_fewer_dimensions_trains_without_it(small_e
     method = methods.MoCo(encoder)
     encoder.post = None
     assert fit(method, METHODS["MoCo"][2], CONFIG, progress=False).kept_step == 5
+
+
+def test_the_loss_of_masked_lm_is_the_mean_over_the_masked_words(make: Make) -> None:
+    method = make(methods.MaskedLM)
+    batch = method.collate(SENTENCES * 3)
+    hidden = method.encoder.hidden_states(batch["corrupted_ids"], batch["attention_mask"])[-1]
+    losses = []
+    for row, place in batch["chosen"].nonzero().tolist():
+        logits = method.encoder.lm_head(hidden[row, place][None])[0]
+        losses.append(-logits.log_softmax(-1)[batch["input_ids"][row, place]].item())
+    assert method.loss(batch)["mlm"].item() == pytest.approx(sum(losses) / len(losses), rel=1e-5)
+    masked = set(batch["input_ids"][batch["chosen"]].tolist())
+    assert masked.isdisjoint(method.encoder.tokenizer.all_special_ids)
+    unchanged = batch["corrupted_ids"] == batch["input_ids"]
+    assert unchanged[~batch["chosen"]].all()
+    assert not unchanged[batch["chosen"]].all()
+
+
+ON_CUDA = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]
+
+
+@pytest.fixture(scope="module")
+def bert_base(small_encoder_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A saved BertForMaskedLM, 12 layers of 768, with a vocabulary of 30,522 pieces."""
+    folder = tmp_path_factory.mktemp("bert-base")
+    pieces = BertTokenizer.from_pretrained(small_encoder_folder).get_vocab()
+    config = BertConfig()
+    pieces |= {f"piece{i}": i for i in range(len(pieces), config.vocab_size)}
+    BertTokenizer(vocab=pieces, do_lower_case=True).save_pretrained(folder)
+    torch.manual_seed(0)
+    BertForMaskedLM(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("device", [pytest.param("cpu", marks=pytest.mark.slow), pytest.param("cuda", marks=ON_CUDA)])
+def test_two_steps_at_the_papers_size(bert_base: Path, name: str, device: str) -> None:
+    pooling, build, rows = METHODS[name]
+    encoder = Encoder.from_pretrained(bert_base, pooling=pooling, device=device)
+    assert (encoder.dim, len(encoder.tokenizer), encoder.backbone.config.num_hidden_layers) == (768, 30522, 12)
+    set_seed(0)
+    method = build(encoder)
+    assert all(weights.device.type == device for weights in method.parameters())
+    layer = encoder.backbone.get_parameter("encoder.layer.0.output.dense.weight")
+    before = layer.detach().clone()
+    history = fit(method, rows, TrainConfig(steps=2, batch_size=4), progress=False)
+    assert history.kept_step == 2
+    assert all(math.isfinite(loss) for losses in history.losses for loss in losses.values())
+    assert not torch.equal(layer, before)
+    assert encoder.encode(["a dog runs", "the king"]).shape == (2, 768)
