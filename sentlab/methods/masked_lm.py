@@ -42,4 +42,8 @@ class MaskedLM(nn.Module):
         assert self.encoder.lm_head is not None, "this encoder's checkpoint has no masked-LM head"
         return {"mlm": masked_lm_loss(self.encoder.lm_head, hidden, batch["input_ids"], batch["chosen"])}
 
+    def counts(self, batch: dict[str, Tensor]) -> dict[str, int]:
+        """Count the masked tokens, over which `mlm` is a mean."""
+        return {"mlm": int(batch["chosen"].sum())}
+
     def after_step(self) -> None: ...  # nothing changes between steps

@@ -185,6 +185,11 @@ class PaSeR(nn.Module):
         assert self.encoder.lm_head is not None
         return self.encoder.lm_head
 
+    def counts(self, batch: dict[str, Tensor]) -> dict[str, int]:
+        """Count the tokens over which each loss is a mean."""
+        counts = {"generative": int((batch["targets"] != IGNORE).sum())}
+        return counts | ({"mlm": int(batch["chosen"].sum())} if self.mlm else {})
+
     def after_step(self) -> None: ...  # nothing changes between steps
 
     def reconstruct(
@@ -425,5 +430,9 @@ class SupervisedPaSeR(nn.Module):
             "contrastive": info_nce(h[:count], own_first(h[count:]), self.temperature),
             "generative": self.alpha * self.generative.loss(premises)["generative"],
         }
+
+    def counts(self, batch: dict[str, Tensor]) -> dict[str, int]:
+        """Count the tokens over which `generative` is a mean."""
+        return self.generative.counts({"targets": batch[f"{PREMISES}targets"]})
 
     def after_step(self) -> None: ...  # nothing changes between steps

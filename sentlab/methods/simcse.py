@@ -86,6 +86,10 @@ class SimCSE(nn.Module):
             losses["mlm"] = self.mlm * masked_lm_loss(self.encoder.lm_head, hidden, ids, batch["chosen"].flatten(0, 1))
         return losses
 
+    def counts(self, batch: dict[str, Tensor]) -> dict[str, int]:
+        """Count the masked tokens, over which `mlm` is a mean."""
+        return {"mlm": int(batch["chosen"].sum())} if self.mlm else {}
+
     def after_step(self) -> None: ...  # nothing changes between steps
 
 

@@ -1,7 +1,8 @@
 """A single training loop for all methods. It runs on one or several processes and resumes after interruption.
 
 A method is a torch module with `encoder`, `collate(rows)` -> batch, `loss(batch)` -> named, already weighted losses,
-and `after_step()`. `fit` minimises the sum of the named losses. There is no base class.
+and `after_step()`. `fit` minimises the sum of the named losses. There is no base class. Where a loss is a mean over
+something that rows have more or less of, such as tokens, `counts(batch)` says over how many, by the loss's name.
 """
 
 from __future__ import annotations
@@ -189,16 +190,18 @@ def _take_step(run: Run, rows: Sequence[Any]) -> Any:
     parts = np.array_split(mine, min(config.accumulate, len(mine)))
     bfloat16 = run.history.settings["arithmetic"] == "bfloat16"
     total: dict[str, Tensor] = {}
-    for part in parts:
-        share = len(part) / len(mine)
+    batches = [method.collate([rows[int(i)] for i in part]) for part in parts]
+    counts = [method.counts(batch) for batch in batches] if len(parts) > 1 and hasattr(method, "counts") else []
+    for i, (part, batch) in enumerate(zip(parts, batches, strict=True)):
+        of_rows, own = len(part) / len(mine), counts[i] if counts else {}
+        share = {name: count / max(1, sum(other[name] for other in counts)) for name, count in own.items()}
         waits = isinstance(module, DistributedDataParallel) and part is not parts[-1]  # for the last part's gradients
         with module.no_sync() if waits else contextlib.nullcontext():
-            batch = method.collate([rows[int(i)] for i in part])
             with torch.autocast(method.encoder.device.type, torch.bfloat16, enabled=bfloat16):
-                losses = module(batch)
-            (share * sum(losses.values())).backward()
+                losses = {name: share.get(name, of_rows) * value for name, value in module(batch).items()}
+            sum(losses.values()).backward()
         for name, value in losses.items():
-            total[name] = total.get(name, 0.0) + share * value.detach().float()
+            total[name] = total.get(name, 0.0) + value.detach().float()
     if processes > 1:  # each has the losses of its own rows
         dist.all_reduce(sums := torch.stack([*total.values()]))
         total = dict(zip(total, sums / processes, strict=True))

@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from sentlab.encoder import Encoder
-from sentlab.training import TrainConfig, fit, randomness
+from sentlab.methods import MaskedLM, PaSeR
+from sentlab.training import TrainConfig, fit, randomness, set_seed
 from sentlab.training.config import Tasks
 from sentlab.training.loop import as_rows, batch_indices, schedule
 from sentlab.training.randomness import dropout_of, set_dropout
@@ -305,3 +307,20 @@ def test_each_task_goes_through_its_own_rows_without_a_gap() -> None:
     assert [earlier for first, _, earlier in places if first == 10] == list(range(10))
     with pytest.raises(ValueError, match="needs rows and a turn"):
         Tasks(("a",), a=[1], b=[2])
+
+
+@pytest.mark.parametrize("make", [partial(PaSeR, decoder_layers=1), MaskedLM])
+def test_a_mean_over_tokens_is_the_same_in_parts(make: Any) -> None:
+    rows = ["the old king reads a long letter in the old house by the sea", "a dog", "Two cats swim", "It is."]
+    losses = []
+    for accumulate in (1, 2):
+        set_seed(0)
+        method = make(Encoder.from_pretrained("tiny", device="cpu"))
+        whole = method.collate(rows)
+        halves = [{name: x[..., i : i + 2, :] if x.ndim > 1 else x for name, x in whole.items()} for i in (0, 2)]
+        batches = iter([whole] if accumulate == 1 else halves)
+        method.collate = lambda _, batches=batches: next(batches)
+        set_dropout(method, 0.0)
+        losses.append(fit(method, rows, config(batch_size=4, steps=1, accumulate=accumulate), progress=False).losses[0])
+    for name in {"generative", "mlm"} & losses[0].keys():
+        assert losses[0][name] == pytest.approx(losses[1][name], rel=1e-4), name
