@@ -1,15 +1,21 @@
-"""What the speed programs share: contestants take turns, and a missed goal is an exit status."""
+"""The programs beside the book: what the speed programs share, the torture of files, and the library that is mined."""
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import os
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import side_by_side
+import torch
 import torture
+from experiments import records
+
+from sentlab import data
 
 
 @pytest.mark.parametrize(("last", "status"), [(True, 0), (False, 1)])
@@ -50,3 +56,25 @@ def test_damaged_files_and_full_disks_end_in_an_error_that_names_them() -> None:
 
 def test_processes_share_an_index_and_threads_an_encoder() -> None:
     assert broken(torture.share(minutes=0.05, processes=3, threads=4, rounds=30)) == []
+
+
+@pytest.fixture
+def library(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    for name in ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.setenv(name, "")  # what the program sets is undone at the end
+    monkeypatch.setattr(torch, "set_num_threads", lambda _: None)
+    return importlib.import_module("library")
+
+
+def test_the_ways_are_measured_and_agree(library: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "book.txt").write_text("\n\n".join(data.load("toy-sentences", "train")[:60]), encoding="utf-8")
+    monkeypatch.setattr(library, "NGRAM_WORDS", 40)
+    monkeypatch.setattr(library, "CHUNK", 70)  # the best span is found across chunks
+    monkeypatch.setattr(library, "alone", library.measure)  # a process takes seconds to start
+    out = tmp_path / "results" / "mined.json"
+    assert library.main(["--text", str(tmp_path / "book.txt"), "--words", "1200", "--out", str(out)]) == 0
+    record = records.get("mined", out.parent)
+    assert str(tmp_path) not in out.read_text()
+    ways = record.results["ways"]
+    assert ways["span vectors"]["spans"] == ways["index"]["spans"]
+    assert ways["span vectors"]["same best"] == len(record.settings["phrases"])

@@ -164,11 +164,15 @@ def test_a_failure_is_one_line_and_status_1(
     assert sorted(Path().rglob("*")) == before
 
 
-def test_a_folder_that_is_no_encoder_is_not_overwritten(files: str) -> None:
+@pytest.mark.parametrize("name", ["diary.txt", "modules.json"])
+def test_a_folder_that_is_no_encoder_is_refused_before_the_work(
+    files: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("mine").mkdir()
-    Path("mine/diary.txt").write_text("dear diary")
+    Path("mine", name).write_text("[]")
     assert main(["train", "texts.txt", "--out", "mine", "--steps", "1", "--encoder", files, "--quiet"]) == 1
-    assert [path.name for path in Path("mine").iterdir()] == ["diary.txt"]
+    assert name in capsys.readouterr().err
+    assert [path.name for path in Path("mine").iterdir()] == [name]
     assert not Path("mine.training").exists()
 
 
@@ -221,13 +225,3 @@ def test_a_console_without_a_letter_gets_another(files: str) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "caf??" in ended.stdout
     assert cli.one_line("b\u200dc\u202ed") == "b\u200dc\ufffdd"  # a joiner stays, what turns text around goes
-
-
-def test_train_refuses_before_the_work_what_it_could_not_save(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    texts = tmp_path / "texts.txt"
-    texts.write_text("a cat\na dog\n")
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "modules.json").write_text("[]")
-    assert main(["train", str(texts), "--out", str(tmp_path / "mine")]) == 1
-    assert "modules.json" in capsys.readouterr().err
-    assert not (tmp_path / "mine.training").exists()

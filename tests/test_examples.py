@@ -16,9 +16,7 @@ import sentlab
 from sentlab import data
 
 PACKAGE = Path(sentlab.__file__).parent
-ELSEWHERE = {  # module -> why its examples do not run by themselves
-    "sentlab.data.tables": "they read files of the user",
-}
+ELSEWHERE = {"sentlab.data.tables"}  # whose examples read files of the user
 
 
 @pytest.fixture(scope="module")

@@ -12,16 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from experiments import records
-from experiments.maps import (
-    Told,
-    held,
-    kept,
-    neighbours,
-    project,
-    sentence_map,
-    sentences,
-    turned,
-)
+from experiments.maps import Told, held, kept, neighbours, project, sentence_map, sentences, turned
 from experiments.toy import Scene, scenes
 from experiments.toy.lexicon import PLURALS, SENSES
 from experiments.widgets import map_numbers

@@ -1,18 +1,21 @@
-"""Widgets in a browser without a network: typing, sliding, clicking and keys, and the numbers of the package."""
+"""Widgets and the encoders inside them, in a browser without a network: what a reader does, the package's numbers."""
 
 from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from browser import Browser
 from experiments import records, widgets
-from experiments.widgets import rounded
+from experiments.widgets import ASSETS, export, name_in, packed, rounded
 
+from sentlab import data
 from sentlab.encoder import Encoder
 from sentlab.methods import PaSeR
 from sentlab.metrics import cosine_similarity, spearman
@@ -24,6 +27,19 @@ from sentlab.training import set_seed
 RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 PASSAGE = "We had booked a double room. The staff weren't friendly, but the breakfast was excellent and the bed soft."
 DONE = "document.querySelector('.sentlab-widget').dataset.done"
+TEXTS = [
+    "A man is playing a guitar.",
+    "  Don't stop -- it's 3.14% (or so)!  ",
+    "Crème brûlée in Zürich, naïve façade",
+    "东京 is 東京, and 서울 is not",
+    "emoji 😀 and a\u200bzero-width \u00ad soft hyphen",
+    "tab\tand\nnewline\u00a0no-break space",
+    "x" * 101,
+    "supercalifragilisticexpialidocious antidisestablishmentarianism",
+    "İstanbul ẞtraße ΌΣΟΣ «quoted» — dash … ellipsis “curly”",
+    "word " * 80,
+    "",
+]
 
 
 def slide_to(browser: Browser, value: float) -> None:
@@ -34,18 +50,29 @@ def slide_to(browser: Browser, value: float) -> None:
 
 
 @pytest.fixture(scope="module")
-def encoder() -> Encoder:
-    return rounded(Encoder.from_pretrained("tiny"))
+def tiny() -> Encoder:
+    return Encoder.from_pretrained("tiny")
 
 
 @pytest.fixture(scope="module")
-def paser() -> PaSeR:
+def encoder(tiny: Encoder) -> Encoder:
+    return rounded(tiny)
+
+
+@pytest.fixture(scope="module")
+def exact_paser() -> PaSeR:
+    """With a decoder that is not trained, but says many words."""
     set_seed(0)
-    method = PaSeR(Encoder.from_pretrained("tiny", pooling="cls"), decoder_layers=2, m=1.0, n=1.0)
+    method = PaSeR(Encoder.from_pretrained("tiny", pooling="cls"), decoder_layers=2, m=1.0, n=1.0).eval()
     with torch.no_grad():
         for weight in method.decoder.parameters():
             weight.add_(0.3 * torch.randn_like(weight))
-    return rounded(method)
+    return method
+
+
+@pytest.fixture(scope="module")
+def paser(exact_paser: PaSeR) -> PaSeR:
+    return rounded(exact_paser)
 
 
 def show(browser: Browser, folder: Path, content: str, *, width: int = 1000, until: str = DONE) -> None:
@@ -225,3 +252,90 @@ def test_nothing_is_wider_than_the_page(
     browser.wait("[...document.querySelectorAll('.sentlab-widget')].every(node => node.dataset.done)")
     assert browser.get("document.documentElement.scrollWidth") <= width
     assert browser.problems == []
+
+
+def show_encoder(browser: Browser, folder: Path, encoder: Encoder | PaSeR) -> None:
+    """A page with the encoder as `encoder`."""
+    script = export(encoder, folder / "weights.js", "mine")
+    assert name_in(script) == "mine"
+    assert script.stat().st_size < 5e6  # bytes, with the vocabulary and all
+    source = (ASSETS / "encoder.js").read_text(encoding="utf-8")
+    start = """const own = sentlabEncoder({}); const { mine } = sentlabEncoders;
+    const encoder = new (mine.config.decoder ? own.PhraseReader : own.Encoder)(mine);"""
+    (folder / "encoder.js").write_text(f"{source}\n{start}", encoding="utf-8")
+    (folder / "page.html").write_text(
+        '<meta charset="utf-8"><script src="weights.js"></script><script src="encoder.js"></script>', encoding="utf-8"
+    )
+    browser.open(folder / "page.html", until="typeof encoder === 'object'")
+
+
+def in_page(browser: Browser, texts: Sequence[str], expression: str) -> Any:
+    return json.loads(browser.get(f"JSON.stringify({json.dumps(list(texts))}.map(text => {expression}))"))
+
+
+def test_token_ids_are_those_of_the_tokenizer(browser: Browser, tiny: Encoder, tmp_path: Path) -> None:
+    show_encoder(browser, tmp_path, tiny)
+    expected = tiny.tokenizer(TEXTS, truncation=True, max_length=tiny.max_length)["input_ids"]
+    assert in_page(browser, TEXTS, "encoder.tokenize(text).ids") == expected
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_vectors_are_those_of_the_same_weights(browser: Browser, tiny: Encoder, tmp_path: Path, pooling: str) -> None:
+    show_encoder(browser, tmp_path, tiny)
+    own = rounded(tiny)
+    own.pooling = pooling
+    expected = own.encode(TEXTS, progress=False)
+    found = np.array(in_page(browser, TEXTS, f"[...encoder.encode(text, '{pooling}')]"))
+    assert found == pytest.approx(np.asarray(expected), abs=2e-4)
+    tokens, _ = own.encode_tokens([TEXTS[1]])[0]
+    (vectors,) = in_page(browser, [TEXTS[1]], "[...encoder.encodeTokens(text).vectors]")
+    assert np.reshape(vectors, tokens.shape) == pytest.approx(np.asarray(tokens), abs=2e-4)
+
+
+@pytest.mark.realdata
+def test_int8_keeps_the_quality_of_real_sentences(
+    browser: Browser, tiny: Encoder, tmp_path: Path, real_data: Path
+) -> None:
+    show_encoder(browser, tmp_path, tiny)
+    pairs = data.load("stsb", "dev", real_data)[:250]
+    texts = [text for pair in pairs for text in (pair.text_a, pair.text_b)]
+    expected = tiny.tokenizer(texts, truncation=True, max_length=tiny.max_length)["input_ids"]
+    assert in_page(browser, texts, "encoder.tokenize(text).ids") == expected
+    found, whole = np.array(in_page(browser, texts, "[...encoder.encode(text)]")), tiny.encode(texts, progress=False)
+    assert cosine_similarity(found, np.asarray(rounded(tiny).encode(texts, progress=False))).min() > 0.9999
+    gold = [pair.score for pair in pairs]
+    in_int8, in_float = (
+        100 * spearman(cosine_similarity(vectors[0::2], vectors[1::2]), gold) for vectors in (found, np.asarray(whole))
+    )
+    assert in_int8 == pytest.approx(in_float, abs=0.3)
+
+
+def test_the_decoder_says_what_paser_says(browser: Browser, exact_paser: PaSeR, tmp_path: Path) -> None:
+    own = rounded(exact_paser)
+    assert isinstance(own, PaSeR)
+    show_encoder(browser, tmp_path, exact_paser)
+    text = "The old farmer sold his brown horse to a kind teacher."
+    phrases = [Phrase(word, text.index(word), text.index(word) + len(word), 1.0) for word in ("brown horse", "teacher")]
+    (said,) = own.reconstruct([text], [phrases])
+    places = [[phrase.start, phrase.end] for phrase in phrases]
+    (found,) = in_page(browser, [text], f"encoder.read(text, {json.dumps(places)})")
+    expected = [own.encoder.tokenizer.tokenize(words) for _, words in said]
+    assert [[best[0][0] for best in row if best[0][0]] for row in found] == expected
+    assert len({best[0][0] for row in found for best in row}) > 3  # not one word again and again
+
+
+@pytest.mark.parametrize("setting", [{"pooling": "first_last"}, {"prompts": {"a": "a: "}, "default_prompt_name": "a"}])
+def test_an_encoder_that_the_page_cannot_compute_is_refused(tiny: Encoder, setting: dict[str, Any]) -> None:
+    other = copy.deepcopy(tiny)
+    for name, value in setting.items():
+        setattr(other, name, value)
+    with pytest.raises(ValueError, match="page"):
+        packed(other)
+
+
+def test_rounded_weights_are_within_half_a_scale(tiny: Encoder) -> None:
+    exact, near = (dict(model.backbone.named_parameters()) for model in (tiny, rounded(tiny)))
+    for name, weight in exact.items():
+        if weight.ndim == 2 and "position" not in name and "token_type" not in name:
+            scale = weight.abs().max(dim=1, keepdim=True).values / 127
+            assert ((near[name] - weight).abs() <= 0.5001 * scale).all(), name

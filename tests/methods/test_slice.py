@@ -1,12 +1,15 @@
-"""SLICE: the loss against loops over all spans, the gradient against the full maximum's, passages without a span."""
+"""SLICE: the loss against loops over all spans, the gradient against the full maximum's, and its controls."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
 import torch
 import torch.nn.functional as F
+from experiments import run
+from experiments.controls import StartEnd, WholePassage
 from torch import Tensor
 from trained import Make
 
@@ -15,6 +18,7 @@ from sentlab.encoder import Encoder
 from sentlab.methods import SLICE
 from sentlab.methods.slice import best_span_similarities, find_best_spans
 from sentlab.text.words import word_boundaries
+from sentlab.training import TrainConfig, fit
 
 TRIPLES = [
     Triple("a dog runs", "in the old village an animal is running by the river, slowly", "a teacher sleeps"),
@@ -211,3 +215,46 @@ def test_a_word_of_training_is_a_word_of_the_search() -> None:
     assert len(edges) - 1 < len(offsets)  # "don't" is one of them
     inside = units[units >= 0].tolist()
     assert [inside.index(word) for word in range(len(edges) - 1)] == edges[:-1].tolist()
+
+
+def test_first_and_last_tokens_have_the_value_and_the_gradient_of_the_full_maximum(make: Make) -> None:
+    method = make(StartEnd, "mean", max_size=3)
+    queries, tokens, units = random_groups()
+    queries = torch.cat([queries, queries.flip(-1)], dim=-1).detach().requires_grad_()
+    tokens.requires_grad_()
+    fast = method.similarities(queries, tokens, units)  # (G, Q, P)
+    slow = torch.zeros_like(fast)
+    for g, q, p in itertools.product(*map(range, fast.shape)):
+        words = [(units[g, p] == word).nonzero().flatten().tolist() for word in range(int(units[g, p].max()) + 1)]
+        spans = [words[i : i + size] for size in (1, 2, 3) for i in range(len(words) - size + 1)]
+        ends = [torch.cat([tokens[g, p, span[0][0]], tokens[g, p, span[-1][-1]]]) for span in spans]
+        slow[g, q, p] = ((1 + F.cosine_similarity(queries[g, q], torch.stack(ends), dim=-1)) / 2).max()
+    torch.testing.assert_close(fast, slow)
+    weights = torch.randn_like(fast)
+    gradients = [torch.autograd.grad((weights * x).sum(), (queries, tokens)) for x in (fast, slow)]
+    torch.testing.assert_close(*gradients)
+
+
+def test_whole_passages_are_the_longest_spans(make: Make) -> None:
+    """A passage of n words has one span of n words, and that is all that SLICE sees where nothing shorter counts."""
+    method = make(WholePassage, "mean")
+    batch = method.collate([Triple(TRIPLES[0].anchor, TRIPLES[0].positive, TRIPLES[0].positive)])
+    assert method.loss(batch)["contrastive"].item() == pytest.approx(math.log(2), abs=1e-5)
+    queries, tokens, _ = random_groups()
+    units = torch.arange(9).expand(2, 4, 9)
+    longest = make(SLICE, "mean", min_size=9, max_size=9).similarities(queries, tokens, units)
+    torch.testing.assert_close(method.similarities(queries, tokens, units), longest)
+    changed, padded = tokens.clone(), units.clone()
+    padded[..., 7:] = -1
+    changed[..., 7:, :] = 99.0  # padding has no effect
+    torch.testing.assert_close(*(method.similarities(queries, x, padded) for x in (tokens, changed)))
+    assert (method.similarities(queries, tokens, torch.full_like(units, -1)) == 0).all()
+
+
+@pytest.mark.parametrize("kind", [StartEnd, WholePassage])
+def test_controls_train_and_records_name_them(make: Make, kind: type[SLICE]) -> None:
+    assert run.METHODS[kind.__name__] is kind
+    method = make(kind, "mean", in_batch=True)
+    before = method.loss(method.collate(TRIPLES[::2]))["contrastive"].item()
+    fit(method, TRIPLES[::2], TrainConfig(steps=8, batch_size=2, learning_rate=2e-3), progress=False)
+    assert method.eval().loss(method.collate(TRIPLES[::2]))["contrastive"].item() < before

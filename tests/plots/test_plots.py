@@ -63,9 +63,8 @@ def test_labels_of_points_that_lie_together_stand_apart() -> None:
     names = [f"encoder {i}" for i in range(13)]
     near = np.random.default_rng(0).normal(scale=0.02, size=(12, 2))
     found = {name: geometry(0, alignment=0.2 + x, uniformity=-2 + y) for name, (x, y) in zip(names, near, strict=False)}
-    found |= {
-        "encoder 12": geometry(0, alignment=0.9, uniformity=-0.1)
-    }  # in the corner, where its label would stick out
+    # in the corner, where its label would stick out
+    found |= {"encoder 12": geometry(0, alignment=0.9, uniformity=-0.1)}
     figure = plots.alignment_uniformity(found, dict.fromkeys(names, 50.0), "Spearman × 100")
     figure.canvas.draw()
     axes = figure.axes[0]
@@ -82,10 +81,7 @@ def test_a_trajectory_has_an_arrow_a_step_from_a_ring_to_a_dot_with_a_name() -> 
     ]
     axes = plots.trajectory({"MoCo": rows, "raw": [{"step": 0, "alignment": 0.1, "uniformity": -1.0}]}).axes[0]
     arrows, ends, none, alone = axes.collections
-    assert arrows.get_offsets().tolist() == [
-        [-1.0, 0.0],
-        [-2.0, 0.1],
-    ]  # each step once, in order
+    assert arrows.get_offsets().tolist() == [[-1.0, 0.0], [-2.0, 0.1]]  # each step once, in order
     assert [arrows.U.tolist(), arrows.V.tolist()] == [[-1.0, -1.0], pytest.approx([0.1, 0.3])]
     assert arrows.get_facecolor().tolist() == ends.get_edgecolor().tolist() == [[*plots.PALETTE[0], 1.0]]
     assert ends.get_offsets().tolist() == [[-1.0, 0.0], [-3.0, 0.4]]

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 import torch
 
-import sentlab
 from sentlab.encoder import Encoder
 from sentlab.search import Hit, PhraseIndex, join, phrase_index
 from sentlab.search.phrase_index import encode_words, passages
@@ -308,12 +307,3 @@ def test_candidates_are_scored_as_a_search_does(encoder: Encoder) -> None:
     _, nearest = engine.search(index.phrase_vectors(PHRASES), 5)
     around = nearest[:, :, None] + np.arange(-3, 3)
     assert index.search(PHRASES, 1, starts=around.reshape(4, -1)) == index.search(PHRASES, 1)
-
-
-def test_spans_and_metrics_have_short_names() -> None:
-    from sentlab.metrics import spearman
-    from sentlab.spans import best_spans
-
-    assert best_spans is sentlab.spans.best_spans is sentlab.search.spans.best_spans
-    assert spearman is sentlab.metrics.spearman is sentlab.metrics.spearman
-    assert best_spans(np.eye(2), np.eye(2)).start.tolist() == [0, 1]

@@ -15,7 +15,6 @@ from trained import EIGHT
 
 import sentlab
 from sentlab.methods import PTBERT, MoCo, PaSeR, SimCSE, Universal
-from sentlab.spans import best_spans
 from sentlab.training import fit
 
 CONFIG = sentlab.TrainConfig(steps=2, batch_size=4, learning_rate=1e-3)
@@ -60,7 +59,7 @@ def test_search_and_similarity_are_the_same_in_any_world(world: Callable[[], Abs
         index = sentlab.PhraseIndex(encoder)
         index.add(["", *EIGHT])
         found = index.search(["the old king"], k=3)
-        spans = best_spans(torch.ones(1, 3), torch.arange(12, dtype=torch.float32).view(4, 3) / 7)
+        spans = sentlab.spans.best_spans(torch.ones(1, 3), torch.arange(12, dtype=torch.float32).view(4, 3) / 7)
         return [found, [float(x) for x in spans], encoder.similarity(vectors, vectors).tolist()]
 
     usual = answers()
