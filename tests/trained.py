@@ -24,6 +24,7 @@ SENTENCES = [
 EIGHT = [*SENTENCES, "He is not in it.", "the king reads a letter", "a child eats bread by the road", "who runs?"]
 TRIPLES = [Triple(SENTENCES[i], SENTENCES[i - 1], SENTENCES[i - 2]) for i in range(4)]
 PAIRS = [LabelledPair(SENTENCES[i], SENTENCES[i - 1], "neutral") for i in range(4)]
+FILLED = {"targets": -100, "units": -1, "query_units": -1}  # what padding holds, where it is not 0
 PHRASES = [PhrasePair(a, b, "equivalence", 1.0) for a, b in (("a big dog", "a dog"), ("the king", "a king"))]
 
 # name -> pooling of the encoder, encoder -> method, rows

@@ -61,7 +61,6 @@ def test_bundled_encoders_load(name: str, width: int) -> None:
     encoder = Encoder.from_pretrained(name, device="cpu")
     assert encoder.encode(["the old dog"]).shape == (1, width)
     assert encoder.lm_head is not None
-    assert encoder.backbone.config.hidden_dropout_prob == 0.02  # what training should use
 
 
 @pytest.mark.parametrize("source", ["./runs/encoder", "~/no-such-encoder", Path("runs/encoder")])
@@ -124,8 +123,7 @@ def test_decoders_are_refused(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("switch", ["is_decoder", "add_cross_attention"])
 def test_an_encoder_that_is_set_up_to_decode_is_refused(folder: Path, switch: str) -> None:
     """It would read each token without those behind it."""
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {switch: True}))
+    change(folder / "config.json", **{switch: True})
     with pytest.raises(ValueError, match=switch):
         Encoder.from_pretrained(folder)
 

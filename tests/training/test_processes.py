@@ -13,8 +13,7 @@ import shared_batch
 import torch
 from shared_batch import CASES, TRAINED, gradients, in_float64, make
 from torch import Tensor
-
-FILLED = {"targets": -100, "units": -1, "query_units": -1}  # what padding holds, where it is not 0
+from trained import FILLED
 
 
 @pytest.fixture(scope="module")
