@@ -43,7 +43,7 @@ class Page:
             rows.append(
                 {
                     "paper": item["paper"],
-                    "item": f'<a href="{item["chapter"]}.ipynb">{item["item"]}</a>: {marked(item["what"])}',
+                    "item": f'<a href="{item["chapter"]}.html">{item["item"]}</a>: {marked(item["what"])}',
                     "how": ", ".join(["executed"] * item.get("executed", False) + ["recorded"] * bool(there)),
                     "encoder": item.get("encoder", "tiny"),
                     "missing": "; ".join(filter(None, [runs, marked(item.get("missing", ""))])) or "nothing",

@@ -157,8 +157,9 @@ def train_heads_first(
 def _start(method: Any, rows: Any, config: TrainConfig, dev: Any, folder: Any, resume: bool, overwrite: bool) -> Run:
     """Make the optimiser, seed the random generators, and go on from a checkpoint where `fit` is asked to."""
     from accelerate import PartialState  # slow to import
+    from accelerate.utils import parse_flag_from_env
 
-    processes = PartialState()  # those of a launcher, or this one alone
+    processes = PartialState(cpu=parse_flag_from_env("ACCELERATE_USE_CPU"))  # those of a launcher, or this one alone
     settings = {"method": type(method).__name__, **asdict(config), "rows": len(rows)}
     usual = "bfloat16" if method.encoder.device.type == "cuda" else "float32"
     settings["steps"] = config.steps_over(len(rows))
