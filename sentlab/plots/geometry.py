@@ -23,7 +23,7 @@ def cosine_by_gold(geometries: Mapping[str, Geometry | np.ndarray], gold: Sequen
     to the right. All densities have the same height, and all panels one scale of cosines.
 
     Args:
-        geometries: encoder -> what `sentlab.evaluation.sts.geometry` measures; or its cosines of n pairs (`sentlab.pair_cosines`).
+        geometries: encoder -> what sentlab.geometry measures; or its cosines of n pairs (`sentlab.pair_cosines`).
         gold: n scores, for cosines. Five levels of equal width cut their range, whatever their scale is.
     """
     scale = (0.0, float(LEVELS)) if gold is None else (float(np.min(gold)), float(np.max(gold)))
