@@ -160,7 +160,7 @@ def ship() -> list[str]:
     wanted: set[str] = set()
     for page in pages.glob("*.html"):
         text = page.read_text(encoding="utf-8")
-        wanted |= set(re.findall(r"(?:encoders|trained)/\w+\.js", text))
+        wanted |= set(re.findall(r"(?:encoders|trained)/\w+\.js\b", text))
         notebook, built = (
             f'href="records.{end}#record-' for end in ("ipynb", "html")
         )
