@@ -39,6 +39,8 @@ def test_notebooks_are_valid_and_hold_no_outputs() -> None:
         nbformat.validate(notebook)
         code = [cell for cell in notebook.cells if cell.cell_type == "code"]
         assert not any(cell.outputs or cell.execution_count is not None for cell in code), path.name
+        hidden = [cell.metadata for cell in code if "hide-input" in cell.metadata.get("tags", [])]
+        assert all(each.get("jupyter", {}).get("source_hidden") for each in hidden), path.name  # in JupyterLab, too
 
 
 def test_chapters_are_those_of_both_contents() -> None:
