@@ -8,6 +8,7 @@
 - `sts12-hard` .. `sts16-hard`, `toy-sts-hard`: the pairs whose lengths mislead.
 - `stsb-context`: `stsb` with the second texts set into passages. `triples-in-context`: such triples of `stsb` train
   from a gold of 4 on, and of entailments of `nli` dev. `triples-in-context-bm25`: negatives are of BM25's first 100.
+- `sts12-context` .. `sts16-context`, `sick-context`: larger tests of such triples, without the pairs of `stsb`.
 - `men-halves`: `men` in two, to choose settings on words: every second pair is `dev`, the others `test`.
 """
 
@@ -272,6 +273,19 @@ def _triples(split: str, folder: Folder, mined: int | None = None) -> Corpus[Tri
     return triples_in_context(load("stsb", "train", folder), load("nli", "dev", folder), mined=mined)
 
 
+def _larger_context(name: str, split: str, folder: Folder) -> Corpus[PhraseInContext]:
+    """Set pairs into passages, but none of `stsb`, of which some were trained on and some have chosen settings."""
+
+    def key(pair: ScoredPair) -> frozenset[str]:
+        return frozenset(map(_plain, (pair.text_a, pair.text_b)))
+
+    seen = {key(pair) for part in ("train", "dev") for pair in load("stsb", part, folder)}
+    pairs = load(name, split, folder)
+    rows = tuple(pair for pair in pairs if key(pair) not in seen)
+    left_out = added_up(pairs.left_out, {"pair of stsb train or dev": len(pairs) - len(rows)})
+    return stsb_in_context(replace(pairs, rows=rows, left_out=left_out))
+
+
 def _of(name: str, make: Callable[[Corpus[Any]], Corpus[Any]]) -> Callable[[str, Folder], Corpus[Any]]:
     """Make a corpus of the same split of another."""
     return lambda split, folder: make(load(name, split, folder))
@@ -306,6 +320,10 @@ ALL: dict[str, Entry] = {
     "stsb-context": Joined(("train", "dev", "test"), PhraseInContext, "stsb", _of("stsb", stsb_in_context)),
     "triples-in-context": Joined(_TRAIN_ONLY, Triple, "stsb and nli", _triples),
     "triples-in-context-bm25": Joined(_TRAIN_ONLY, Triple, "stsb and nli", partial(_triples, mined=CANDIDATES)),
+    **{
+        f"{name}-context": Joined(("test",), PhraseInContext, f"{name} and stsb", partial(_larger_context, name))
+        for name in (*YEARS, "sick")
+    },
     "men-halves": Joined(("dev", "test"), WordPair, "men", _men_halves),
     **{f"{name}-hard": Joined(("test",), ScoredPair, name, _of(name, hard_pairs)) for name in (*YEARS, "toy-sts")},
 }

@@ -190,3 +190,13 @@ def test_public_pairs_in_context(real_data: Path) -> None:
         match = row.context[row.start : row.end]
         assert match[1:] in (pair.text_b[1:], pair.text_b[1:-1].rstrip())
         assert match[0].lower() == pair.text_b[0].lower()
+
+
+@pytest.mark.realdata
+def test_larger_contexts_hold_no_pair_that_stsb_trains_or_chooses_with(real_data: Path) -> None:
+    contexts, stsb = corpora.load("sts16-context", "test", real_data), corpora.load("stsb", "train", real_data)
+    left_out = contexts.left_out["pair of stsb train or dev"]
+    assert len(contexts) == 1186 - left_out > 900
+    pairs = {(pair.text_a, pair.text_b) for pair in corpora.load("sts16", "test", real_data)}
+    assert len(pairs & {(pair.text_a, pair.text_b) for pair in stsb}) > 100
+    assert not {(row.phrase, row.score) for row in contexts} & {(pair.text_a, pair.score) for pair in stsb}
