@@ -24,13 +24,12 @@ PLACE = re.compile(r"(<!-- number:(\w+) -->).*?(<!-- -->)")
 
 
 def glue(**numbers: Any) -> None:
-    """Name numbers that the text of a notebook shows, and print them for readers of the notebook."""
+    """Name numbers that the text of a notebook shows, in the book and in JupyterLab (`_lab`)."""
     from myst_nb import glue as keep  # only the book needs it
 
     for name, value in numbers.items():
         value = value.item() if hasattr(value, "item") else value  # of NumPy's numbers the page would show the type
         keep(name, value, display=False)
-        print(f"{name}: {value}")
 
 
 def effects(claims: Mapping[str, str], sign: str = "", *, turned: bool = False) -> dict[str, str]:
