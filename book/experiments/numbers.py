@@ -73,10 +73,8 @@ def front() -> dict[str, str]:
         "paser_gain": f"{gain.difference:.1f}",
         "paser_gain_interval": f"{gain.low:.1f} to {gain.high:.1f}",
         "common_words": f"{tests.rows['common words'].score:.1f}",
-        "consert": f"{tests.rows['ConSERT'].score:.1f}",
         "paser_gain_captions": f"{texts.between('PaSeR, captions and NLI', 'raw mean').value:.1f}",
         "paser_gain_wikipedia": f"{texts.between('PaSeR, Wikipedia', 'raw mean').value:.1f}",
-        "whitening_loss_wikipedia": f"{texts.between('raw mean', 'whitening, Wikipedia').value:.1f}",
         "paser_in_page": f"{runs.values(runs.runs('page/paser')).mean():.1f}",
     }
 

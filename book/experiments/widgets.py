@@ -23,6 +23,7 @@ import torch
 from sentlab.encoder import Encoder
 from sentlab.files import replacing
 from sentlab.methods import PaSeR
+from sentlab.metrics import cosine_similarity
 from torch import Tensor
 
 from experiments.maps import MapRecord
@@ -34,7 +35,7 @@ PARTS |= {"output": "attention.output.dense", "norm1": "attention.output.LayerNo
 PARTS |= {"up": "intermediate.dense", "down": "output.dense", "norm2": "output.LayerNorm"}
 WITHOUT = "This picture needs JavaScript, which is off in this browser."
 PAIRS = (
-    ("paraphrase", "A man is playing a guitar.", "Someone plays the guitar."),
+    ("paraphrase", "The farmer sold his old brown horse.", "An aged horse was sold by a farmer."),
     ("negation", "The film was good.", "The film was not good."),
     ("word order", "The dog bit the man.", "The man bit the dog."),
     ("one word", "A woman is slicing an onion.", "A woman is slicing a potato."),
@@ -50,14 +51,18 @@ def compare(
 ) -> str:
     """Return a widget that shows the cosine of two sentences under several vectors, updated while one types.
 
-    `rows`: label -> encoder, or the path of its script (`export`), and pooling (`cls` or `mean`). Rows that share an
-    encoder share its weights. `pairs`: label, first and second sentence of each example; the first is shown at the
-    start. `folder`: beside the page. The first encoder is included, and the others are scripts in that folder, which
-    the page fetches when a reader begins. None includes all of them, 2.3 MB for each encoder of the size of `tiny`.
+    `rows`: label -> encoder, or the path of a script (`export`) of an encoder like `tiny`, and pooling (`cls` or
+    `mean`). Rows that share an encoder share its weights. `pairs`: label, first and second sentence of each example;
+    the first is shown at the start, with cosines that are computed here. `folder`: beside the page. The first encoder
+    is included, and the others are scripts in that folder, which the page fetches when a reader changes something.
+    None includes all of them, 2.3 MB for each encoder of the size of `tiny`.
     """
     lines, included = _packing({label: model for label, (model, _) in rows.items()}, folder)
-    for line, (_, pooling) in zip(lines, rows.values(), strict=True):
-        line["pooling"] = pooling
+    for line, (model, pooling) in zip(lines, rows.values(), strict=True):
+        own: Any = in_script(model) if isinstance(model, str | Path) else rounded(model)
+        own.pooling = pooling
+        cosine = cosine_similarity(*own.encode(pairs[0][1:], progress=False)[:, None])[0]
+        line |= {"pooling": pooling, "value": round(float(cosine), 4)}
     examples = [dict(zip(("label", "first", "second"), pair, strict=True)) for pair in pairs]
     return widget("compare", {"rows": lines, "pairs": examples}, included)
 
@@ -165,9 +170,9 @@ def widget(kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR]
 
 def _packing(
     models: Mapping[str, Any], folder: str | Path | None, *, first: bool = True
-) -> tuple[list[dict[str, str]], list[Encoder | PaSeR]]:
+) -> tuple[list[dict[str, Any]], list[Encoder | PaSeR]]:
     """What each row says of its model, and the models to include: all, or with a folder the first at most."""
-    rows: list[dict[str, str]] = []
+    rows: list[dict[str, Any]] = []
     included: dict[str, Encoder | PaSeR] = {}
     for label, model in models.items():
         if isinstance(model, str | Path):
@@ -216,6 +221,14 @@ def name_in(script: str | Path) -> str:
     return str(json.JSONDecoder().raw_decode(text, text.index("[") + 1)[0])
 
 
+def in_script(script: str | Path) -> Encoder:
+    """Return the encoder, of the shape of `tiny`, that a script of `export` holds."""
+    text = Path(script).read_text(encoding="utf-8")
+    file, _ = json.JSONDecoder().raw_decode(text, text.index("] = ") + 4)
+    encoder: Encoder = _filled(Encoder.from_pretrained("tiny", max_length=file["config"]["max_length"]), file)
+    return encoder
+
+
 def packed(model: Encoder | PaSeR) -> dict[str, Any]:
     """Pack what the script holds: `config`, `vocabulary`, `tensors` [name, rows, columns], and their numbers in base64.
 
@@ -228,6 +241,7 @@ def packed(model: Encoder | PaSeR) -> dict[str, Any]:
     about: dict[str, Any] = {"width": config.hidden_size, "layers": layers, "heads": heads, "epsilon": epsilon}
     about |= {"max_length": encoder.max_length, "pooling": encoder.pooling}
     about |= {name: getattr(encoder.tokenizer, f"{name}_token_id") for name in ("cls", "sep", "unk", "mask")}
+    about["added"] = list(encoder.tokenizer.get_added_vocab())
     tensors = _tensors(model)
     if isinstance(model, PaSeR):
         blocks: Any = model.decoder.transformer.layers
@@ -294,21 +308,22 @@ def quantised(matrix: Tensor) -> tuple[np.ndarray, np.ndarray]:
 
 def rounded(model: Encoder | PaSeR) -> Encoder | PaSeR:
     """Return a copy with the weights that its script holds: what the page computes, but for the last digits."""
-    copied = copy.deepcopy(model)
-    backbone = (copied.encoder if isinstance(copied, PaSeR) else copied).backbone
+    return _filled(copy.deepcopy(model), packed(model))
 
-    def through_int8(matrix: Tensor) -> Tensor:
-        values, scales = quantised(matrix)
-        return torch.from_numpy(values.astype(np.float32) * scales[:, None])
 
+def _filled(model: Any, file: Mapping[str, Any]) -> Any:
+    """Return a model with the weights that a script of its shape holds."""
+    tensors, encoder = _tensors(model), model.encoder if isinstance(model, PaSeR) else model
+    embeddings = encoder.backbone.embeddings
+    small, large = (np.frombuffer(base64.b64decode(file[key]), t) for key, t in (("small", "<f4"), ("large", "i1")))
     with torch.no_grad():
-        for name, tensor in _tensors(copied).items():
-            if tensor.ndim == 2 and name != "embeddings.position":  # which is the sum of two tables
-                tensor.copy_(through_int8(tensor))
-        names = (f"embeddings.{name}_embeddings.weight" for name in ("position", "token_type"))
-        places, kinds = map(backbone.get_parameter, names)
-        places.copy_(through_int8(places + kinds[0]) - kinds[0])
-    return copied
+        for name, rows, columns in file["tensors"]:
+            (numbers, small), (matrix, large) = np.split(small, [rows]), np.split(large, [rows * columns])
+            weight = matrix.reshape(rows, columns) * numbers[:, None] if columns else numbers
+            tensors[name].copy_(torch.from_numpy(weight.copy()))
+        places = tensors["embeddings.position"] - embeddings.token_type_embeddings.weight[0]  # there they are summed
+        embeddings.position_embeddings.weight[: len(places)].copy_(places)
+    return model
 
 
 def refuse_what_the_page_cannot_compute(encoder: Encoder) -> None:
@@ -316,6 +331,7 @@ def refuse_what_the_page_cannot_compute(encoder: Encoder) -> None:
     config: Any = encoder.backbone.config
     rules: Any = json.loads(encoder.tokenizer.backend_tokenizer.to_str())
     normalizer = rules["normalizer"] or {}
+    flags = [flag for token in rules["added_tokens"] for name, flag in token.items() if name not in ("id", "special")]
     uncased = normalizer.get("lowercase") and normalizer.get("strip_accents") is not False
     needs = {
         "the architecture bert": config.model_type == "bert",
@@ -324,6 +340,7 @@ def refuse_what_the_page_cannot_compute(encoder: Encoder) -> None:
         "vectors that nothing changes after pooling (post)": encoder.post is None,
         "no prompt": not encoder.prompt,
         "a WordPiece tokenizer, uncased and without accents": rules["model"]["type"] == "WordPiece" and uncased,
+        "added tokens that match as they are": True not in flags,
         "ids without gaps": sorted(encoder.tokenizer.get_vocab().values()) == [*range(len(encoder.tokenizer))],
     }
     if missing := [need for need, met in needs.items() if not met]:

@@ -101,6 +101,15 @@ def test_pages_load_nothing_from_the_network_and_describe_their_images(pages: di
     assert [f"{path.name}: {place}" for path, page in pages.items() for place in (*page.loaded, *page.mute)] == []
 
 
+def test_figures_are_numbered_from_one_on_every_page(pages: dict[Path, Page]) -> None:
+    counts = {}
+    for path in pages:
+        numbers = re.findall(r"caption-number\">Fig\. (\d+)", path.read_text(encoding="utf-8"))
+        assert numbers == [str(1 + i) for i in range(len(numbers))], path.name
+        counts[path.stem] = len(numbers)
+    assert counts["scorecard"] > 3
+
+
 def test_pages_lead_nowhere_dead(pages: dict[Path, Page]) -> None:
     dead = []
     for path, page in pages.items():

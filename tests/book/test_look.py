@@ -117,7 +117,7 @@ def test_the_first_page_compares_two_sentences_under_six_encoders(chapters: list
     browser.open(page, until="document.querySelector('.sentlab-widget').dataset.done")
     labels = browser.texts(".sw-bars > span:nth-child(3n + 1)")
     assert labels == ["raw [CLS]", "raw mean", "SimCSE", "MoCo", "PaSeR", "Universal"]
-    assert [text == "–" for text in browser.texts(".sw-bars .sw-number")] == [False, False, True, True, True, True]
+    assert all(0.5 < float(text) <= 1 for text in browser.texts(".sw-bars .sw-number"))  # of two paraphrases
     browser.click(*browser.centre("input[aria-label='first sentence']"))
     browser.wait("![...document.querySelectorAll('.sw-bars .sw-number')].some(node => node.textContent === '–')")
     assert len(set(browser.texts(".sw-bars .sw-number"))) > 2

@@ -104,42 +104,38 @@ const sentlabWidgets = (() => {
 
   // ---- two sentences ----------------------------------------------------------------------------------------------------
 
-  /** data: rows [{label, encoder, pooling, file}], pairs [{label, first, second}]. */
+  const EMPTY = "–"; // where a sentence has no words
+
+  /** data: rows [{label, encoder, pooling, file, value}], pairs [{label, first, second}]; values are of the first pair. */
   function compare(root, { rows, pairs }) {
     const first = make("input", { type: "text", "aria-label": "first sentence", value: pairs[0].first });
     const second = make("input", { type: "text", "aria-label": "second sentence", value: pairs[0].second });
     const choose = make("select", { class: "sw-wide", "aria-label": "example" });
     pairs.forEach((pair, i) => choose.append(make("option", { value: i }, pair.label)));
     const bars = make("div", { class: "sw-bars", "aria-live": "polite" });
-    const cells = rows.map(({ label, file }) => {
-      const fill = make("i");
-      const value = make("span", { class: "sw-number" }, file ? "–" : "…");
-      bars.append(make("span", {}, label), make("span", { class: "sw-bar" }, fill), value);
-      return { fill, value };
+    const cells = rows.map(({ label, value }) => {
+      const cell = { fill: make("i"), value: make("span", { class: "sw-number" }) };
+      bars.append(make("span", {}, label), make("span", { class: "sw-bar" }, cell.fill), cell.value);
+      fill(cell, value);
+      return cell;
     });
+
+    function fill(cell, value) {
+      cell.fill.style.width = `${100 * Math.max(0, value)}%`;
+      cell.value.textContent = Number.isFinite(value) ? shown(value) : EMPTY;
+    }
+
     let asked = 0;
-    let used = false; // encoders in files are fetched when a reader begins
     const update = telling(root, async () => {
       const mine = ++asked;
       const texts = [first.value, second.value];
+      const empty = texts.some((text) => !text.trim());
       await Promise.all(rows.map(async (row, i) => {
-        if (row.file && !used) return;
-        const [u, v] = await ask(row, { texts, pooling: row.pooling });
-        if (mine !== asked) return; // another key was pressed
-        const value = cosine(u, v);
-        cells[i].fill.style.width = `${100 * Math.max(0, value)}%`;
-        cells[i].value.textContent = shown(value);
+        const [u, v] = empty ? [] : await ask(row, { texts, pooling: row.pooling });
+        if (mine === asked) fill(cells[i], empty ? NaN : cosine(u, v)); // no other key was pressed
       }));
       if (mine === asked) root.dataset.done = asked;
     });
-    const use = () => {
-      if (!used && rows.some((row) => row.file)) {
-        used = true;
-        update();
-      }
-    };
-    root.addEventListener("focusin", use);
-    root.addEventListener("pointerdown", use);
     choose.addEventListener("change", () => {
       const pair = pairs[Number(choose.value)];
       [first.value, second.value] = [pair.first, pair.second];
@@ -148,28 +144,64 @@ const sentlabWidgets = (() => {
     [first, second].forEach((input) => input.addEventListener("input", later(update)));
     root.append(labelled("Example", choose), labelled("First sentence", first), labelled("Second sentence", second), bars);
     root.append(make("p", { class: "sw-muted" }, "Cosine of the two vectors; 1 is the same direction."));
-    if (rows.some((row) => row.file)) {
-      root.append(make("p", { class: "sw-muted" }, "–: this encoder loads when you click into a sentence or choose an example."));
-    }
-    update();
+    root.dataset.done = asked; // an encoder loads when a reader changes something
   }
 
   // ---- spans --------------------------------------------------------------------------------------------------------------
 
-  /** Words of a text as [start, end): runs of letters and digits, and single marks. */
+  /** What SPAN_WORD of `sentlab.text.words` matches; what is left are single marks, with all that belongs to them. */
+  function spanWord() {
+    const sa = "\\u0e01-\\u0e3a\\u0e40-\\u0e4e\\u0e81-\\u0ebd\\u0ec0-\\u0ece\\u0edc-\\u0edf\\u1000-\\u103f\\u1050-\\u108f\\u109a-\\u109f" +
+      "\\u1780-\\u17d3\\u17d7\\u17dc\\u17dd\\u1950-\\u19c9\\u19de-\\u19df\\u1a20-\\u1a7c\\u1aa0-\\u1aad\\ua9e0-\\ua9ef\\ua9fa-\\ua9fe" +
+      "\\uaa60-\\uaac2\\uaadb-\\uaadf\\u{11700}-\\u{1172b}\\u{1173a}\\u{1173b}\\u{1173f}-\\u{11746}"; // Thai, Lao, Khmer, Burmese
+    const kana = "\\p{sc=Kana}\\u3031-\\u3035\\u309b\\u309c\\u30a0\\u30fc\\uff70";
+    const unspaced = `\\p{sc=Han}\\p{sc=Hiragana}${kana}${sa}`;
+    const word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}";
+    const format = "\\xad\\u061c\\u180e\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb" +
+      "\\u{13430}-\\u{1343f}\\u{1bca0}-\\u{1bca3}\\u{1d173}-\\u{1d17a}\\u{e0001}";
+    const run = `[[${word}\\p{N}]--[\\p{M}${unspaced}]][[${word}\\p{N}${format}\\u200b]--[${unspaced}]]*`;
+    // Without spaces, up to the next of Unicode's word boundaries: marks stay with their character, Katakana together.
+    const mark = "\\p{M}\\u200c\\u200d\\uff9e\\uff9f";
+    const iterated = "\\u3005\\u303b\\u{16fe3}";
+    const letter = `[[${word}]--[${kana}${sa}${mark}\\p{sc=Hiragana}\\p{Pc}\\p{Ideographic}]]`;
+    const katakana = `[${kana}][[[${kana}]&&[${word}]]${mark}]*`;
+    const tail = `(?:\\p{Pc}[\\p{Pc}${mark}]*(?:${letter}[${letter}${mark}]*|${katakana})?)*`;
+    const hanging = `[[${mark}]&&[${sa}]][${mark}]*`; // a vowel sign or a tone without its letter
+    const letters = `[${letter}${mark}]*${tail}`;
+    const behind = `(?<=[${letter}\\p{Pc}\\u02c2-\\u02ff][${mark}${format}\\p{Grapheme_Extend}]*)${hanging}(?:(?<=\\p{Pc}[${mark}]*)${katakana}${tail}|${letters})`;
+    const first = `(?<=^[${mark}${format}\\p{Grapheme_Extend}]*)${hanging}(?:${katakana}${tail}|${letter}${letters}|${tail}[${unspaced}]?[${mark}]*)`;
+    const chain = `${katakana}${tail}|[${iterated}]${letters}|${first}|${behind}|[${unspaced}][${mark}]*`;
+    const odd = "[\\u02c2-\\u02ff\\u055a-\\u055e\\u058a\\u05f3\\u0600-\\u0605\\u066b\\u06dd\\u070f\\u202f\\ua708-\\ua721\\ua789\\ua78a]";
+    const more = `[${format}\\p{Grapheme_Extend}\\p{EMod}]|(?<=[${kana}][${mark}]*)[[${kana}]--[${word}]]|(?<=[${letter}\\p{Pc}][${mark}]*)(?:${odd}|['‘’.:·][${mark}${format}]*${letter})`;
+    return new RegExp(`${run}(?:['’]${run})*|(?=(${chain}))\\1(?!${more})`, "yv");
+  }
+
+  let pattern = null;
+
+  /** Words of a text as [start, end), those of `sentlab.text.words.word_places`. */
   function wordsOf(text) {
-    const found = text.matchAll(/[\p{L}\p{N}_][\p{L}\p{N}\p{M}_]*(?:['’][\p{L}\p{N}_][\p{L}\p{N}\p{M}_]*)*|[^\s\p{L}\p{N}_]/gu);
-    return [...found].map((one) => [one.index, one.index + one[0].length]);
+    pattern ??= spanWord();
+    const graphemes = new Intl.Segmenter().segment(text);
+    const found = [];
+    for (let start = 0, end = 0; start < text.length; start = end) {
+      pattern.lastIndex = start;
+      const { index, segment } = graphemes.containing(start);
+      end = pattern.test(text) ? pattern.lastIndex : index + segment.length;
+      if (/[\t-\r\x1c-\x20\x85\p{Z}]/u.test(text[start])) end = start + 1;
+      else found.push([start, start + text.slice(start, end).replace(/[\t-\r\x1c-\x20\x85\p{Z}]+$/u, "").length]);
+    }
+    return found;
   }
 
   /** The sum of the vectors of each word's pieces: Float64Array (W, D), for the words that have pieces. */
   function wordSums({ vectors, places }, words) {
     const width = vectors.length / places.length;
-    const kept = words.filter(([start, end]) => places.some(([from]) => from >= start && from < end));
+    const kept = words.filter(([start, end]) => places.some(([from]) => from >= start && from < end)).map((word) => [...word]);
     const sums = new Float64Array(kept.length * width);
-    places.forEach(([from], t) => {
-      const word = kept.findIndex(([start, end]) => from >= start && from < end);
-      if (word >= 0) for (let i = 0; i < width; i++) sums[word * width + i] += vectors[t * width + i];
+    places.forEach(([from, to], t) => {
+      const word = kept.findLastIndex(([start]) => from >= start);
+      kept[word][1] = Math.max(kept[word][1], to); // a typed [MASK] is one token
+      for (let i = 0; i < width; i++) sums[word * width + i] += vectors[t * width + i];
     });
     return { sums, kept, width };
   }
@@ -251,8 +283,16 @@ const sentlabWidgets = (() => {
         [content, wanted.value].map((tokenized) => ask(row, { tokens: tokenized }))
       );
       if (mine !== asked) return;
+      if (!tokens.places.length || !query.places.length) {
+        held = null;
+        map.replaceChildren();
+        lit.textContent = content;
+        told.textContent = EMPTY;
+        root.dataset.done = mine;
+        return;
+      }
       const { sums, kept, width } = wordSums(tokens, wordsOf(content));
-      const vector = new Float64Array(width || 1);
+      const vector = new Float64Array(width);
       query.vectors.forEach((value, i) => { vector[i % width] += value; });
       held = { text: content, kept, scores: spanScores(vector, sums, width, Number(range.input.value)) };
       draw();
@@ -393,13 +433,18 @@ const sentlabWidgets = (() => {
         ask({ encoder }, { texts: Array(COPIES).fill(own.value), pooling, p }),
       ]);
       if (mine !== asked) return;
+      root.dataset.done = mine;
+      if (!own.value.trim()) {
+        out.replaceChildren();
+        told.textContent = EMPTY;
+        return;
+      }
       const copies = noisy.map((vector) => cosine(plain[0], vector));
       const rest = far.map((vector) => cosine(plain[0], vector));
       out.replaceChildren(dots([["the same sentence, with dropout", copies, "#d55e00"], ["other sentences, without", rest, "var(--sw-accent)"]]));
       const middle = copies.slice().sort((a, b) => a - b)[COPIES / 2];
       const nearer = rest.filter((value) => value > middle).length;
       told.textContent = `The median copy has ${shown(middle)}. Nearer to the sentence than that: ${nearer} of ${rest.length} other sentences.`;
-      root.dataset.done = mine;
     });
 
     function dots(lines) {
@@ -466,16 +511,16 @@ const sentlabWidgets = (() => {
       const answers = await ask(rows[Number(range.input.value)], { read: text, phrases: wanted });
       if (mine !== asked) return;
       told.replaceChildren(...wanted.map(([start, end], i) => answer(text.slice(start, end), answers[i])));
-      if (!wanted.length) told.append(make("p", { class: "sw-muted" }, "Choose a word to mask."));
+      if (!wanted.length) told.append(make("p", { class: "sw-muted" }, text.trim() ? "Choose a word to mask." : EMPTY));
       root.dataset.done = mine;
     });
 
-    /** What is hidden and what is said for it, with the best pieces of each place and their probabilities. */
-    function answer(hidden, places) {
+    /** A masked phrase and what is generated for it, with the best pieces of each place and their probabilities. */
+    function answer(masked, places) {
       const said = places.map(([[piece]]) => piece).join(" ").replaceAll(" ##", "").trim() || "(nothing)";
       const columns = places.map((best) => make("ol", {}, ...best.map(([piece, share]) =>
         make("li", { style: `--share: ${Math.round(100 * share)}%` }, piece || "(end)", " ", make("span", { class: "sw-number" }, shown(share))))));
-      const lead = make("p", {}, `“${hidden}” is hidden. The decoder says: `, make("b", { class: "sw-said" }, said));
+      const lead = make("p", {}, `“${masked}” is masked. The decoder generates: `, make("b", { class: "sw-said" }, said));
       return make("div", {}, lead, make("div", { class: "sw-places" }, ...columns));
     }
 
@@ -484,7 +529,7 @@ const sentlabWidgets = (() => {
     root.append(make("p", { class: "sw-muted" }, "Words side by side are one phrase. A list per place: the five likeliest pieces and their probabilities."));
     press();
     if (rows.some((row) => row.file)) {
-      const start = make("button", { type: "button" }, "Ask the decoder");
+      const start = make("button", { type: "button" }, "Generate");
       start.addEventListener("click", update);
       told.append(start);
     } else update();
