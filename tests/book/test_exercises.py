@@ -21,16 +21,18 @@ YOUR_DATA = BOOK / "your-data.ipynb"
 BLOCK = re.compile(r"^[ ]*```python\n(.*?)^[ ]*```", re.M | re.S)
 
 
-def solutions(cell: nbformat.NotebookNode) -> list[str]:
-    if cell.cell_type != "markdown":
-        return []
-    _, exercises, solved = cell.source.partition("Exercise")
-    return [dedent(block) for block in BLOCK.findall(solved)] if exercises else []
+def solutions(notebook: nbformat.NotebookNode) -> list[list[str]]:
+    """For each cell, its blocks of Python, from the heading of the exercises on: code may stand between exercises."""
+    found, exercises = [], ""
+    for cell in notebook.cells:
+        text = cell.source if cell.cell_type == "markdown" else ""
+        if not exercises:
+            _, exercises, text = text.partition("Exercise")
+        found.append([dedent(block) for block in BLOCK.findall(text)])
+    return found
 
 
-CHAPTERS = [
-    path.stem for path in sorted(BOOK.glob("*.ipynb")) if any(map(solutions, nbformat.read(path, as_version=4).cells))
-]
+CHAPTERS = [path.stem for path in sorted(BOOK.glob("*.ipynb")) if any(solutions(nbformat.read(path, as_version=4)))]
 
 
 @pytest.mark.slow
@@ -38,8 +40,8 @@ CHAPTERS = [
 def test_solutions_run_after_their_chapter(chapter: str) -> None:
     notebook = nbformat.read(BOOK / f"{chapter}.ipynb", as_version=4)
     cells = []
-    for cell in notebook.cells:
-        cells += [cell, *map(nbformat.v4.new_code_cell, solutions(cell))]
+    for cell, solved in zip(notebook.cells, solutions(notebook), strict=True):
+        cells += [cell, *map(nbformat.v4.new_code_cell, solved)]
     notebook.cells = cells
     NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(BOOK)}}).execute()
 
