@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from sentlab.plots import *  # noqa: F403  a chapter needs one name for all pictures
 from sentlab.plots.style import GREY, PALETTE, Picture, canvas
 
@@ -18,6 +19,7 @@ from experiments.scorecard import NOT_RUN, SIGNIFICANT, UNTESTED, VERDICTS, Clai
 LOOKS: Any = [{"color": colour, "marker": marker} for colour, marker in zip(PALETTE, "o^sDv", strict=False)]
 BELOW: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}  # a legend below the panels
 COLOURED = 4  # topics, the first ones
+MATTERS = 1.5  # points: a smaller difference would not make one choose a method
 # the colours of the verdicts of a scorecard, with a contrast of 4.5 to white, also when the dark page inverts them
 COLOURS = dict(zip(VERDICTS, "#00704d #2b6cb0 #5a5a5a #8a6d00 #b8431c #ffffff #a3a3a3".split(), strict=True))
 
@@ -48,7 +50,8 @@ def leaderboard(columns: Mapping[str, BoardColumn], score: str, beside: Sequence
 def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
     """Draw one claim per row: the effect here with its 95% interval, in the colour of its verdict, and the paper's.
 
-    Claims are grouped by verdict, the largest effect first. Those without a difference on the encoder are left out.
+    Claims are grouped by verdict, the largest effect first. Those without a difference on the encoder are left out. A
+    grey band behind each shows which differences are too small to matter.
     """
     tested = [(claim, claim.found[encoder]) for claim in claims if encoder in claim.found]
     rows = [(claim, effect) for claim, effect in tested if effect.difference is not None]
@@ -57,6 +60,8 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
         beside = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 10}
         for place, (claim, effect) in enumerate(rows):
             colour = GREY if effect.verdict == UNTESTED else COLOURS[effect.verdict]
+            axes.barh(place, 2 * MATTERS, 0.44, left=-MATTERS, color="0.92", zorder=0)
+            axes.plot([0, 0], [place - 0.22, place + 0.42], color=GREY, lw=1, zorder=1)  # clear of the texts
             axes.text(0, place - 0.42, claim.text, bbox={"color": "white", "pad": 0.5}, zorder=1.5, **beside)
             if effect.low is not None:
                 axes.plot([effect.low, effect.high], [place] * 2, color=colour, lw=2, zorder=2)
@@ -64,14 +69,14 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
             axes.scatter(effect.difference, place, s=38, color=face, ec=colour, zorder=3)
             if claim.printed is not None:
                 axes.scatter(claim.printed, place, s=44, marker="D", color="white", ec=GREY, zorder=2)
-        axes.axvline(0, color=GREY, lw=1, zorder=1)
         axes.set(xlabel="difference of the scores × 100, 95% interval", ylim=(len(rows) - 0.6, -0.75), yticks=[])
         axes.spines["left"].set_visible(False)
         axes.grid(axis="x", alpha=0.3)
         marks = verdict_marks(effect.verdict for _, effect in rows)
         if any(claim.printed is not None for claim, _ in rows):
             marks.append(Line2D([], [], color="white", marker="D", mec=GREY, ls="", label="in the paper"))
-        axes.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+        marks.append(Patch(color="0.92", label=f"within {MATTERS} points"))
+        axes.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     return figure
 
 
