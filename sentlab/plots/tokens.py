@@ -44,4 +44,5 @@ def span_map(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
             axes.set(xlabel="first word of the span" if axes is panels[-1] else "", ylabel="words")
             axes.tick_params(labelsize=10)
             axes.tick_params(axis="x", rotation=90)
+            axes.tick_params(axis="y", rotation=0)
     return figure

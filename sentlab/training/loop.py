@@ -140,10 +140,10 @@ def fit(
 def train_heads_first(
     method: Any, rows: Iterable[Any], config: TrainConfig, *dev: Any, heads: TrainConfig | None = None, **options: Any
 ) -> tuple[History, History]:
-    """Train the layers of `method` outside its encoder, as random ones harm it, then all; return both histories.
+    """Probe, then fine-tune (LP-FT): train the layers outside the encoder, then all; return both histories.
 
-    The arguments are those of `fit` for the second training, and `heads`, the config of the first one, which has no
-    dev. None: `config` with a learning rate of 0.01. `sentlab.methods.Universal` has an example.
+    Random layers would harm the encoder (Kumar et al. 2022). The arguments are those of `fit` for the second training,
+    and `heads`, the config of the first, which has no dev. None: `config` with a learning rate of 0.01.
     """
     rows, heads = as_rows(rows), replace(heads or replace(config, learning_rate=1e-2), keep="last", eval_every=None)
     method.encoder.requires_grad_(False)
