@@ -113,7 +113,7 @@ def scorecard(record: ScorecardRecord, paper: str, only: Sequence[str] = ()) -> 
             sides, test = sides_of[claim.text].get(encoder), claim.found.get(encoder)
             if sides and test and test.verdict != NOT_RUN and test.difference is not None:
                 effect = linked(f"{test.difference:+.1f}", sides.ours.record)
-                effect += "" if test.low is None else f" [{test.low:+.1f}, {test.high:+.1f}]"
+                effect += "" if test.low is None else f" [{test.low:+.1f},\u00a0{test.high:+.1f}]"
             if sides or claim.untested:
                 kept = f" ({at_start[test.at_start]} at step 0)" if test and test.at_start else ""
                 verdict = claim.verdict(encoder) + kept

@@ -197,7 +197,7 @@ sentlabWidgets.map ??= (() => {
       const head = make("tr", {}, ...["same scene", "topic", "neighbour", "cosine"].map((name) => make("th", { scope: "col" }, name)));
       const lines = found.map((i, rank) => {
         const alike = same(pinned, i);
-        const sign = make("td", {}, alike ? make("span", { role: "img", "aria-label": "says the same" }, "✓") : "");
+        const sign = make("td", {}, alike ? make("span", { role: "img", "aria-label": "another wording" }, "✓") : "");
         const about = make("td", {}, icon(topic[i]), make("span", { class: "sl-hidden" }, data.topics[topic[i]]));
         const cosine = make("td", {}, each.cosines[rank][pinned].toFixed(2));
         return make("tr", { class: alike ? "sl-same" : "" }, sign, about, make("td", {}, sentence(i)), cosine);
@@ -213,7 +213,7 @@ sentlabWidgets.map ??= (() => {
       const others = all.filter((i) => i !== pinned && same(i, pinned));
       below.append(
         make("div", { class: "sl-head" }, make("p", {}, icon(topic[pinned]), make("b", {}, quoted(pinned))), close),
-        make("p", {}, `✓ says the same: ${others.map(quoted).join(", ")}. The nearest neighbours under each method:`),
+        make("p", {}, `✓ other wordings: ${others.map(quoted).join(", ")}. The nearest neighbours under each method:`),
         make("div", { class: "sl-cards" }, ...rows.map(card)),
       );
       mark();
