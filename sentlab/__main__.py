@@ -1,3 +1,10 @@
-from sentlab.cli import main
+import sys
 
-raise SystemExit(main())
+try:
+    from sentlab.cli import main
+
+    status = main()
+except KeyboardInterrupt:  # while `main` is imported
+    print("sentlab: interrupted", file=sys.stderr)
+    status = 130
+raise SystemExit(status)

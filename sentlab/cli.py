@@ -3,11 +3,12 @@
     python -m sentlab train texts.txt --learning-rate 1e-4 --out my-encoder
     python -m sentlab evaluate judged.tsv --columns first,second,rating --scale 1 7 --encoder my-encoder
     python -m sentlab encode reviews.csv --columns review --encoder my-encoder --out vectors.npy
+
     python -m sentlab index novels.txt --out novels.index
     python -m sentlab search novels.index "a walk by the sea" "an old king"
 
 Each command explains its options: python -m sentlab train --help. What it writes loads in Python. Exit status: 0; 1 for
-a failure, with one line that names the file or the argument; 2 for invalid arguments.
+a failure, with one line that names the file or the argument; 2 for invalid arguments; 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import tempfile
 import warnings
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +28,11 @@ import pandas as pd
 from safetensors import SafetensorError
 
 import sentlab  # whose names bring torch, which takes seconds, when they are first used
-from sentlab.files import replacing, write_json
+from sentlab.files import optional, replacing, write_json
 
 METHODS = {n.lower(): n for n in "SimCSE MoCo PaSeR PTBERT ConSERT ContrastiveTension SupervisedPaSeR SLICE".split()}
 CHECKPOINT_EVERY = 100  # steps
-FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, SafetensorError)
+FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, MemoryError, SafetensorError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # of a console that cannot write all letters
-    args = parser().parse_args(arguments)
+    given, commands = list(sys.argv[1:] if arguments is None else arguments), parser()
+    refuse_typo(commands, given, [run.__name__ for run in (train, encode, evaluate, index, search)])
+    args, rest = commands.parse_known_args(given)
+    if rest and (args.command not in ("search", "evaluate") or any(word.startswith("-") for word in rest)):
+        commands.error(f"unrecognized arguments: {' '.join(rest)}")
+    getattr(args, "phrase", getattr(args, "files", [])).extend(rest)  # which may also follow an option
     command = f"sentlab {args.command}"
     try:
         with warnings.catch_warnings():
@@ -50,14 +57,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         resumes = args.command == "train" and Path(f"{args.out}.training/checkpoint.safetensors").exists()
         hint = "; run the same command to resume from its last checkpoint" if resumes else ""
         print(f"{command}: interrupted{hint}", file=sys.stderr)
-        return 1
+        return 130
     except BrokenPipeError:  # of `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except FAILURES as error:
-        print(f"{command}: error: {one_line(error).replace('overwrite=True', '--again')}", file=sys.stderr)
+        why = (one_line(error) or type(error).__name__).replace("overwrite=True", "--again")
+        print(f"{command}: error: {why}", file=sys.stderr)
         return 1
     return 0
+
+
+def refuse_typo(parser: ArgumentParser, arguments: Sequence[str], commands: Sequence[str]) -> None:
+    """End with status 2 where the first argument is no command, and name the nearest one."""
+    if arguments and arguments[0] not in commands and not arguments[0].startswith("-"):
+        near = get_close_matches(arguments[0], commands, 1) or commands
+        parser.error(f"no such command: {arguments[0]!r}; did you mean {' or '.join(near)}?")
 
 
 def parser() -> ArgumentParser:
@@ -114,7 +129,7 @@ def parser() -> ArgumentParser:
     option("--phrases", metavar="FILE", help="read phrases from a file, in the formats of `index`")
     option("-k", type=int, default=5, metavar="N", help="hits per phrase; default: 5")
     option("--all-spans", action="store_true", help='also spans with ragged edges, such as "of a king,"')
-    option("--out", type=Path, metavar="FILE", help=".csv, .jsonl or .parquet instead of the terminal")
+    option("--out", type=Path, metavar="FILE", help=".csv, .json, .jsonl or .parquet instead of the terminal")
     return parser
 
 
@@ -194,7 +209,7 @@ def index(args: Namespace) -> None:
 
 
 def search(args: Namespace) -> None:
-    check_out(args.out, ".csv", ".jsonl", ".parquet")
+    check_out(args.out, ".csv", ".json", ".jsonl", ".parquet")
     more = read(args, args.phrases, "texts", args.columns) if args.phrases else ()
     phrases = list(dict.fromkeys([*args.phrase, *more]))
     phrase_index = sentlab.PhraseIndex.load(args.index, sentlab.Encoder.from_pretrained(args.encoder))
@@ -218,17 +233,17 @@ def check_out(out: Path | None, *endings: str) -> None:
     if endings and (out.suffix not in endings or out.is_dir()):
         raise ValueError(f"--out {out} must be a file that ends in {' or '.join(endings)}")
     if out.suffix == ".parquet":
-        import pyarrow  # noqa: F401  which pandas would miss only after the work
+        optional("pyarrow", "'sentlab[hub]'")  # which pandas would miss only after the work
     out.parent.mkdir(parents=True, exist_ok=True)
-    tempfile.TemporaryDirectory(prefix=f".{out.name}", dir=out.parent).cleanup()
+    tempfile.TemporaryDirectory(dir=out.parent).cleanup()
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
     with replacing(path) as temporary:
         if path.suffix == ".csv":
             table.to_csv(temporary, index=False, lineterminator="\r\n")  # so that a lone "\r" in a field is quoted
-        elif path.suffix == ".jsonl":
-            table.to_json(temporary, orient="records", lines=True, force_ascii=False)
+        elif path.suffix in (".json", ".jsonl"):
+            table.to_json(temporary, orient="records", lines=path.suffix == ".jsonl", force_ascii=False)
         else:
             table.to_parquet(temporary)
 

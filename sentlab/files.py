@@ -13,6 +13,8 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,7 @@ def replacing(path: str | Path, *, full: bool = False) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     clear(target)
-    stage = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".new", dir=target.parent))
+    stage = Path(tempfile.mkdtemp(prefix=_stem(target), suffix=".new", dir=target.parent))
     new = stage / Path(path).name
     with FileLock(stage / "alive"):
         try:
@@ -56,9 +58,14 @@ def _remove(stage: Path, target: Path) -> None:
 
 def clear(path: Path) -> None:
     """Remove what killed processes have left of writing `path`, and bring back a folder that they put aside."""
-    for stage in path.parent.glob(f".{glob.escape(path.name)}.*.new"):
+    for stage in path.parent.glob(f"{glob.escape(_stem(path))}*.new"):
         with suppress(OSError), FileLock(stage / "alive", timeout=0):  # a Timeout is an OSError: some process writes
             _remove(stage, path)
+
+
+def _stem(path: Path) -> str:
+    """The beginning of what is written beside `path`; of a name near the 255 bytes that systems allow, a hash."""
+    return f".{path.name if len(name := os.fsencode(path.name)) < 240 else sha256(name).hexdigest()}."
 
 
 def to_disk(path: Path) -> None:
@@ -75,3 +82,11 @@ def write_json(path: str | Path, value: Any) -> None:
     """Write `value` as indented JSON, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def optional(package: str, advice: str) -> Any:
+    """Import a package that sentlab does not depend on; where it is missing, say what to install."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{error}: pip install {advice}") from error

@@ -21,6 +21,7 @@ from sentlab.encoder import Encoder
 from sentlab.evaluation import pair_cosines
 from sentlab.methods import SimCSE
 
+ROOT = Path(sentlab.__file__).parents[1]
 TEXTS = ["a man plays the guitar", "the old dog runs in the garden", "bread", "who is it?", "a boy reads the book"]
 PAIRS = [("a man plays", "a boy plays", 3), ("bread", "the dog", 0), ("water", "a river", 4), ("a cat", "a dog", 2)]
 
@@ -112,7 +113,7 @@ def test_an_interrupted_index_keeps_what_it_has_and_says_where_to_go_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sentlab.PhraseIndex, "add", interrupted)
-    assert main(["index", "texts.txt", "--out", "my.index", "--encoder", files, "--quiet"]) == 1
+    assert main(["index", "texts.txt", "--out", "my.index", "--encoder", files, "--quiet"]) == 130
     assert "2 of the 5 texts of texts.txt, the first ones: add the other 3 with --add" in capsys.readouterr().out
     assert len(sentlab.PhraseIndex.load("my.index", Encoder.from_pretrained(files))) == 2
 
@@ -198,7 +199,7 @@ def test_an_interrupted_training_goes_on_by_the_same_command(
 
     with monkeypatch.context() as patched:
         patched.setattr(SimCSE, "after_step", kill)
-        assert main([*command, "twice"]) == 1
+        assert main([*command, "twice"]) == 130
     assert "run the same command to resume from its last checkpoint" in capsys.readouterr().err
     assert not Path("twice").exists()
     assert main([*command[:2], *command[4:], "twice"]) == 1  # a checkpoint of other settings
@@ -208,10 +209,14 @@ def test_an_interrupted_training_goes_on_by_the_same_command(
     assert [path.name for path in Path("twice.training").iterdir()] == ["history.json"]
 
 
+def started(command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    variables = os.environ | {"PYTHONPATH": str(ROOT)} | environment
+    line = f"{sys.executable} -m sentlab {command}"
+    return subprocess.run(["bash", "-c", line], env=variables, capture_output=True, text=True)
+
+
 def test_a_closed_stdout_has_no_traceback(files: str) -> None:
-    command = f"{sys.executable} -m sentlab evaluate pairs.csv --quiet --encoder {files} | true"
-    environment = os.environ | {"PYTHONPATH": str(Path(sentlab.__file__).parents[1])}
-    ended = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
+    ended = started(f"evaluate pairs.csv --quiet --encoder {files} | true")
     assert "Traceback" not in ended.stderr
     assert "Exception" not in ended.stderr
 
@@ -219,9 +224,47 @@ def test_a_closed_stdout_has_no_traceback(files: str) -> None:
 def test_a_console_without_a_letter_gets_another(files: str) -> None:
     Path("cafes.txt").write_text("the caf\u00e9\u200c and the b\u00e4r", encoding="utf-8")
     assert main(["index", "cafes.txt", "--out", "cafes.index", "--encoder", files]) == 0
-    command = [sys.executable, "-m", "sentlab", "search", "cafes.index", "the", "--encoder", files]
-    environment = os.environ | {"PYTHONPATH": str(Path(sentlab.__file__).parents[1]), "PYTHONIOENCODING": "ascii"}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True)
+    ended = started(f"search cafes.index the --encoder {files}", PYTHONIOENCODING="ascii")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "caf??" in ended.stdout
     assert cli.one_line("b\u200dc\u202ed") == "b\u200dc\ufffdd"  # a joiner stays, what turns text around goes
+
+
+def test_a_training_says_how_many_texts_it_reads(files: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("seven.txt").write_text("\n".join(f"the old dog and {text}" for text in [*TEXTS, "a cat", "a book"]))
+    for size, told in (("4", "1 steps on 4 of 7 texts"), ("7", "1 steps on 7 texts")):
+        command = ["train", "seven.txt", "--out", f"of-{size}", "--batch-size", size, "--encoder", files, "--quiet"]
+        assert main(command) == 0
+        assert told in capsys.readouterr().out
+
+
+def test_a_typo_is_named_and_phrases_may_follow_an_option(files: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["encodee", "texts.txt"])
+    assert "no such command: 'encodee'; did you mean encode?" in capsys.readouterr().err
+    shared = ["--encoder", files, "--quiet"]
+    assert main(["index", "texts.txt", "--out", "my.index", *shared]) == 0
+    assert main(["search", "--out", "hits.json", "my.index", *shared, "bread", "-k", "1", "the old dog"]) == 0
+    assert [hit["words"] for hit in json.loads(Path("hits.json").read_text())] == ["bread", "the old dog"]
+    with pytest.raises(SystemExit, match="2"):
+        main(["search", "my.index", "bread", "--loud"])
+
+
+def test_a_missing_package_and_missing_memory_are_named(
+    files: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("pyarrow", "sentence_transformers"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert main(["encode", "texts.txt", "--out", "v.parquet", "--encoder", files]) == 1
+    assert "pip install 'sentlab[hub]'" in capsys.readouterr().err
+    with pytest.raises(ImportError, match="pip install sentence-transformers"):
+        Encoder.from_pretrained(files).to_sentence_transformer()
+    monkeypatch.setattr(Encoder, "encode", lambda *_, **__: [0] * sys.maxsize)
+    assert main(["encode", "texts.txt", "--out", "v.npy", "--encoder", files]) == 1
+    assert capsys.readouterr().err == "sentlab encode: error: MemoryError\n"
+
+
+def test_an_interrupt_while_python_imports_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "pandas.py").write_text("raise KeyboardInterrupt")  # as a key that is pressed at that moment
+    ended = started("encode texts.txt", PYTHONPATH=f"{tmp_path}:{ROOT}")
+    assert (ended.returncode, ended.stderr) == (130, "sentlab: interrupted\n")

@@ -91,8 +91,9 @@ def test_what_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_what_a_killed_process_left_goes_and_what_a_living_one_writes_stays(tmp_path: Path) -> None:
-    path = tmp_path / "file"
+@pytest.mark.parametrize("name", ["file", "n" * 241, "é" * 127], ids=len)  # of up to 255 bytes, as systems allow
+def test_what_a_killed_process_left_goes_and_what_a_living_one_writes_stays(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
 
     def half() -> None:
         with replacing(path) as new:

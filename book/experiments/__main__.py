@@ -3,8 +3,8 @@
     python -m experiments KIND NAME ... [--again]
     python -m experiments results [--list]
     python -m experiments page --encoder my-encoder --out my-encoder.html
-    python -m experiments gpu --text FOLDER    (what ten minutes on a GPU can do; gpu --help)
-    accelerate launch --num_processes 4 -m experiments run NAME ...    (on several GPUs)
+    python -m experiments gpu --text FOLDER    (on a GPU; gpu --help)
+    accelerate launch --num_processes 4 -m experiments run NAME ...    (on several)
 
 Start these in the folder `book`. NAME is such as `tiny-sts/simcse`: its file, book/results/tiny-sts/simcse.json, begins
 with `kind` and `settings`. A record that holds results is left alone unless you add --again, which trains afresh.
@@ -25,7 +25,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from sentlab.cli import FAILURES, one_line
+from sentlab.cli import FAILURES, one_line, refuse_typo
 from sentlab.encoder import Encoder
 from sentlab.files import replacing
 from tqdm import tqdm
@@ -117,6 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="of results: only list the records, and run nothing")
     parser.add_argument("--encoder", default="tiny", help="of page: the encoder")
     parser.add_argument("--out", type=Path, help="of page: the file, .js or .html")
+    refuse_typo(parser, arguments, [*PROGRAMS, "results", "page", "gpu"])
     chosen = parser.parse_intermixed_args(arguments)  # --again before the names, or after them
     if chosen.kind == "page":
         if chosen.out is None:

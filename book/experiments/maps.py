@@ -141,6 +141,8 @@ def project(vectors: np.ndarray, umap: Mapping[str, Any], seed: int = 0) -> tupl
 
     The second result is the share of the variance that PCA's plane has; `umap` are arguments of `umap.UMAP`.
     """
+    if len(vectors) < 4:
+        raise ValueError(f"a plane of {len(vectors)} sentences says nothing, and UMAP has none: take 4 or more")
     from umap import UMAP  # here, because it takes a while to import
 
     unit = vectors.astype(np.float64) / np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -200,7 +200,7 @@ def get(name: str, place: str | Path | None = None) -> Any:
 
 
 def record_class(kind: str) -> Any:
-    """Import the module of a kind's program, and return the class of its records."""
+    """Import the module of the program for this kind, and return the class of its records."""
     module = KINDS[kind][0].split(".")[0]
     return getattr(import_module(f"experiments.{module}"), f"{kind.title()}Record") if module else Benchmark
 

@@ -61,7 +61,7 @@ class PublicSet:
     Args:
         row: its type of row.
         published: split -> the number of rows that its authors give (0: not known).
-        layouts: files, "one + another" with {} for the split -> their reader; each file may be packed (.gz, .xz).
+        layouts: files, "one + another" with {} for the split -> their reader. Each file may be packed (.gz, .xz).
         origin: where one gets the files.
         hub: where it is on the hub. None for a set that must be in a folder.
         stems: split -> what {} is, where it is not the split.
@@ -271,19 +271,17 @@ def _toy(name: str, split: str, _: Folder) -> Corpus[Any]:
 
 Entry = PublicSet | Joined
 Catalog = Mapping[str, Entry]
+# fmt: off
 CATALOG: dict[str, Entry] = {
     **PUBLIC,
     "sts-unlabelled": Joined(("train",), str, "the seven STS sets", _unlabelled),
-    "nli": Joined(
-        ("train", "dev"),
-        rows.LabelledPair,
-        "SNLI and MNLI",
-        lambda *of: chained("nli", load("snli", *of), load("mnli", *of)),
-    ),
+    "nli": Joined(("train", "dev"), rows.LabelledPair, "SNLI and MNLI",
+        lambda *of: chained("nli", load("snli", *of), load("mnli", *of))),
     "nli-triples": Joined(("train", "dev"), rows.Triple, "SNLI and MNLI", _nli_triples),
     "ppdb": Joined(("train", "test"), rows.PhrasePair, "ppdb-phrasal", _ppdb),
     **{name: Joined(("train", "dev", "test"), row, "toy world", partial(_toy, name)) for name, row in toy.ROWS.items()},
 }
+# fmt: on
 
 
 def load(name: str, split: str = "test", folder: Folder = None, *, catalog: Catalog = CATALOG) -> Corpus[Any]:

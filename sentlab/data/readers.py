@@ -19,7 +19,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -96,20 +96,24 @@ def csv_records(path: str | Path, names: Sequence[str], separator: str = ",", *,
     """Yield some columns of CSV with a header row, stripped, and where each record begins; blank lines are skipped.
 
     pandas.read_csv would fill up short records, rename a second column of one name, and tell no line. Without `quotes`
-    a quote is plain text. A quoted field with a tab and a line break in a .tsv warns: rows may have been joined.
+    a quote is plain text. A quoted field with a tab and a line break in a .tsv warns: rows may have been joined. The
+    first line may be `sep=;`, as Excel takes it.
     """
     csv.field_size_limit(2**31 - 1)  # characters, where the csv module would take 131,072
     quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
-    records = csv.reader(_whole_lines(path), delimiter=separator, strict=True, quoting=quoting)
+    lines = _whole_lines(path)
+    told = re.fullmatch("sep=(.)\\s*", first := next(lines, ""))
+    separator, lines, skipped = (told[1], lines, 1) if told else (separator, chain([first], lines), 0)
+    records = csv.reader(lines, delimiter=separator, strict=True, quoting=quoting)
     plain = "if quotes are plain text in this file, pass quotes=False (--no-quotes)"
-    line = 1
+    line = 1 + skipped
     try:
         header = [name.strip() for name in next(records, [])]
         if unfit := [name for name in names if header.count(name) != 1]:
-            raise ValueError(f"{path}:1: expected one column {unfit[0]} in the header row, found {header}")
-        line = records.line_num + 1
+            raise ValueError(f"{path}:{line}: expected one column {unfit[0]} between {separator!r}, found {header}")
+        line = records.line_num + 1 + skipped
         for record in records:
-            where, line = f"{path}:{line}", records.line_num + 1
+            where, line = f"{path}:{line}", records.line_num + 1 + skipped
             if record and len(record) != len(header):
                 raise ValueError(f"{where}: expected {len(header)} columns, found {len(record)}")
             if separator == "\t" and any("\t" in field and "\n" in field for field in record):
@@ -127,7 +131,7 @@ def json_records(*paths: str | Path, names: Sequence[str]) -> Items:
         for n, line in enumerate(lines_of(path), 1):
             if line.strip():
                 try:
-                    item = json.loads(line)
+                    item = json.loads(line, parse_int=float)  # an int may have no more than 4,300 digits
                     yield [item.get(name) for name in names], f"{path}:{n}"
                 except (ValueError, AttributeError, RecursionError) as error:
                     raise ValueError(f"{path}:{n}: expected a JSON object with {', '.join(names)} ({error})") from error
@@ -145,7 +149,7 @@ def lines_together(*paths: str | Path) -> Items:
 def number(text: Any, low: float, high: float) -> float:
     """Parse a number on its scale. One outside is an error too, for then a column is mistaken."""
     if not low <= (value := float(text)) <= high:
-        raise ValueError(f"expected a number from {low:g} to {high:g}, found {text!r}")
+        raise ValueError(f"expected a number from {low:g} to {high:g}, found {text!r:.60}")
     return value
 
 

@@ -146,6 +146,13 @@ def added_up(*left_out: Mapping[str, int]) -> dict[str, int]:
     return dict(sum(map(Counter, left_out), Counter[str]()))
 
 
+def refuse_table(values: Any, what: str) -> None:
+    """Refuse a table, a string or a mapping where rows are wanted: its parts are columns, letters or keys."""
+    if isinstance(values, str | Mapping) or hasattr(values, "columns"):
+        advice = "a list, such as [text] or list(table['text']), of columns list(zip(table['a'], table['b']))"
+        raise TypeError(f"{what} is a {type(values).__name__}: pass {advice}")
+
+
 POSITIVE = 4.0  # from this gold score on, two texts count as saying the same; Gao et al. (2021) begin above it
 SCALES: dict[type, tuple[float, float]] = {ScoredPair: (0.0, 5.0), PhraseInContext: (0.0, 5.0), PhrasePair: (0.0, 1.0)}
 FINITE = (-1.7e308, 1.7e308)  # of the other kinds with a score

@@ -92,7 +92,7 @@ def _rows(items: Items, kind: str, names: Sequence[str], scale: tuple[float, flo
         try:
             score = readers.number(values[2], low, high)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"column {names[2]!r}: {error}; give its scale if it has another") from error
+            raise ValueError(f"column {names[2]!r}: {error}; write 4.5 for 4,5, and give its scale") from error
         return ScoredPair(texts[0], texts[1], 5 * (score - low) / (high - low))
 
     return readers.rows_of(items, row)

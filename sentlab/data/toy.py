@@ -19,16 +19,10 @@ from sentlab.data.rows import Corpus
 
 WORLD = Path(__file__).resolve().parents[1] / "assets" / "toy-world.jsonl.xz"  # a line a corpus and split
 ROWS: dict[str, type] = {
-    "toy-sentences": str,
-    "toy-sts": rows.ScoredPair,
-    "toy-nli": rows.Triple,
-    "toy-nli-pairs": rows.LabelledPair,
-    "toy-phrases": rows.PhrasePair,
-    "toy-words": rows.WordPair,
-    "toy-duplicates": rows.DuplicateQuestion,
-    "toy-reranking": rows.RankingQuery,
-    "toy-contexts": rows.PhraseInContext,
-}
+    "toy-sentences": str, "toy-sts": rows.ScoredPair, "toy-nli": rows.Triple, "toy-nli-pairs": rows.LabelledPair,
+    "toy-phrases": rows.PhrasePair, "toy-words": rows.WordPair, "toy-duplicates": rows.DuplicateQuestion,
+    "toy-reranking": rows.RankingQuery, "toy-contexts": rows.PhraseInContext,
+}  # fmt: skip
 NAMES = tuple(ROWS)
 
 

@@ -18,6 +18,7 @@ from sentlab.encoder.inference import TokenBatch, computed, distinct
 from sentlab.encoder.maps import Flow, Whitening
 from sentlab.encoder.pooling import POOLINGS
 from sentlab.encoder.pseudo_tokens import PseudoTokens
+from sentlab.files import optional
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -50,20 +51,13 @@ class Encoder(nn.Module):
     similarity_fn_name = "cosine"  # one of the names that those evaluators ask for
 
     def __init__(
-        self,
-        model: PreTrainedModel,
-        tokenizer: PreTrainedTokenizerBase,
-        pooling: str,
-        max_length: int,
-        post: Whitening | Flow | None = None,
-        pseudo: PseudoTokens | None = None,
-        *,
-        normalize: bool = False,
-        prompts: dict[str, str] | None = None,
-        default_prompt_name: str | None = None,
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, pooling: str, max_length: int,
+        post: Whitening | Flow | None = None, pseudo: PseudoTokens | None = None, *, normalize: bool = False,
+        prompts: dict[str, str] | None = None, default_prompt_name: str | None = None,
         trainings: Sequence[dict[str, Any]] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
+        storage.check_match(model, tokenizer)
         tokenizer.padding_side = "right"  # the first column is [CLS]'s, and a part of a batch keeps the first columns
         tokenizer.truncation_side = "right"
         tokenizer.pad_token = tokenizer.pad_token or tokenizer.unk_token  # any will do: the mask hides it
@@ -118,11 +112,10 @@ class Encoder(nn.Module):
 
     def to_sentence_transformer(self) -> SentenceTransformer:
         """Make a SentenceTransformer as `mteb.evaluate` takes it: same vectors and device, a copy without the head."""
-        from sentence_transformers import SentenceTransformer
-
+        transformers = optional("sentence_transformers", "sentence-transformers")
         with tempfile.TemporaryDirectory() as folder:
             self.save(folder)
-            return SentenceTransformer(folder, device=str(self.device))
+            return cast("SentenceTransformer", transformers.SentenceTransformer(folder, device=str(self.device)))
 
     def save(self, folder: str | Path) -> None:
         """Write a folder that `from_pretrained` and `sentence_transformers.SentenceTransformer` load.
@@ -160,6 +153,15 @@ class Encoder(nn.Module):
         names = HEAD_MODULES.get(self.model.config.model_type) or [n for n in rest if list(rest[n].parameters())]
         return rest[names[0]] if len(names) == 1 else nn.Sequential(*(rest[name] for name in names))
 
+    def require(self, *tokens: str) -> nn.Module:
+        """Return the masked-LM head. A ValueError says if it is missing, or a special token, such as "mask"."""
+        missing = [f"{name} token" for name in tokens if getattr(self.tokenizer, f"{name}_token") is None]
+        if (head := self.lm_head) is None or missing:
+            raise ValueError(
+                f"this encoder has no {' and no '.join(missing) or 'masked-LM head'}, which the method needs"
+            )
+        return head
+
     @property
     def word_embeddings(self) -> nn.Embedding:
         """The backbone's input word embeddings, (V, D) in BERT."""
@@ -195,12 +197,8 @@ class Encoder(nn.Module):
 
     def hidden_states(self, input_ids: Tensor, attention_mask: Tensor) -> tuple[Tensor, ...]:
         """Return the embedding output, then each layer's, (B, L, D), of ids (B, L) or word embeddings (B, L, D)."""
-        return self.backbone(
-            **{"input_ids" if input_ids.ndim == 2 else "inputs_embeds": input_ids},
-            attention_mask=attention_mask,
-            output_hidden_states=True,
-            return_dict=True,
-        ).hidden_states
+        given = {"input_ids" if input_ids.ndim == 2 else "inputs_embeds": input_ids, "attention_mask": attention_mask}
+        return self.backbone(**given, output_hidden_states=True, return_dict=True).hidden_states
 
     def pool(self, hidden_states: tuple[Tensor, ...], attention_mask: Tensor, pooling: str | None = None) -> Tensor:
         """Pool what `hidden_states` gives, with a mask (B, L), to (B, D); None: by the encoder's pooling."""
@@ -218,22 +216,12 @@ class Encoder(nn.Module):
             return self.post(pooled.float())
 
     def encode(
-        self,
-        texts: str | Iterable[str],
-        *,
-        normalize: bool | None = None,
-        tokens_per_batch: int | None = None,
-        progress: bool | None = None,
-        precision: str | None = None,
-        prompt: str | None = None,
-        prompt_name: str | None = None,
-        truncate_dim: int | None = None,
-        normalize_embeddings: bool = False,
-        batch_size: int | None = None,
-        show_progress_bar: bool | None = None,
-        convert_to_numpy: bool = True,
+        self, texts: str | Iterable[str], *, normalize: bool | None = None, tokens_per_batch: int | None = None,
+        progress: bool | None = None, precision: str | None = None, prompt: str | None = None,
+        prompt_name: str | None = None, truncate_dim: int | None = None, normalize_embeddings: bool = False,
+        batch_size: int | None = None, show_progress_bar: bool | None = None, convert_to_numpy: bool = True,
         convert_to_tensor: bool = False,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Encode n texts: float32 (n, D), in their order. No gradient, no dropout, and no state changes.
 
         Args:
@@ -243,7 +231,7 @@ class Encoder(nn.Module):
             tokens_per_batch: padded tokens in a batch; a longer text makes a batch alone.
             progress: show a bar. None shows one after three seconds. TQDM_DISABLE=1 in the environment hides every bar.
             precision: "float32" or "bfloat16"; None: bfloat16 on CUDA, else float32. "bfloat16" is faster where a CPU
-                has AMX. With AVX512-BF16 alone it can be slower, and on other CPUs it is: measure it.
+                has AMX. With AVX512-BF16 alone it can be slower: measure it. On other CPUs it is slower.
             prompt: words to put before each text; None: those that `prompt_name` names, else the attribute `prompt`.
             truncate_dim: keep so many dimensions, before vectors are scaled.
 

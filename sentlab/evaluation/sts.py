@@ -14,7 +14,7 @@ import pandas as pd
 from sentlab import data, metrics
 from sentlab.data.rows import POSITIVE, Corpus, PhrasePair, ScoredPair, WordPair, WordPairInContext, check_rows
 from sentlab.encoder import Encoder
-from sentlab.encoder.inference import distinct
+from sentlab.encoder.inference import distinct, refuse_table
 
 Rows = str | Corpus[Any] | Iterable[Any]  # the name of a corpus, a corpus, or plain rows
 Aggregation = Literal["all", "mean", "wmean"]
@@ -86,7 +86,7 @@ class Correlations:
         return self.table().to_string(float_format="{:.2f}".format)
 
     def _repr_html_(self) -> str:
-        return self.table().to_html(float_format="{:,.2f}".format)
+        return self.table().to_html(float_format="{:,.2f}".format, classes="mathjax_ignore")  # a name may hold "$"
 
 
 def evaluate_sts(
@@ -106,7 +106,7 @@ def evaluate_sts(
     Args:
         encoder: anything with `.encode(list of n texts)` -> (n, D). It is called once, on all distinct sentences.
         tasks: a name, whose `test` split is loaded, a corpus of ScoredPair rows, or a list of such rows or of tuples
-            (text_a, text_b, score); or a list of names and corpora. None: the tasks sts12 .. sts16, stsb and sick.
+            (text_a, text_b, score). Or a list of names and corpora. None: the tasks sts12 .. sts16, stsb and sick.
         folder: where the public files are; see `sentlab.data.load`.
         aggregation: of sub-sets (STS12 to STS16). `all`: one correlation over the pairs of all together; `mean`: the
             mean of their correlations; `wmean`: the same, weighted by their numbers of pairs.
@@ -188,7 +188,7 @@ def geometry(encoder: TextEncoder, corpus: Rows, *, progress: bool | None = None
 
 
 def by_level(cosines: np.ndarray, gold: np.ndarray, scale: tuple[float, float]) -> tuple[list[float], list[float], Any]:
-    """Return `mean`, `variance` and `counts` of a `Geometry`, for a gold whose scale is cut into equal levels."""
+    """Return `mean`, `variance` and `counts` of a `Geometry`; equal levels cut the gold's scale."""
     low, high = scale
     level = np.minimum(((gold - low) * (LEVELS / (high - low))).astype(int), LEVELS - 1)
     parts = [cosines[level == i] for i in range(LEVELS)]
@@ -217,6 +217,7 @@ def one_corpus(rows: Rows, *kinds: type, split: str = "test", folder: str | Path
     if isinstance(rows, str):
         rows = data.load(rows, split, folder)
     if not isinstance(rows, Corpus):
+        refuse_table(rows, "rows")
         if ScoredPair in kinds:
             rows = (ScoredPair(*row) if isinstance(row, tuple) and len(row) == 3 else row for row in rows)
         rows = Corpus("rows", "test", tuple(rows), "given as rows")
@@ -226,6 +227,7 @@ def one_corpus(rows: Rows, *kinds: type, split: str = "test", folder: str | Path
 
 def _several(tasks: Any, folder: str | Path | None) -> dict[str, Corpus[Any]]:
     """A mapping name -> corpus of what `one_corpus` takes, or of a list of names and corpora."""
+    refuse_table(() if isinstance(tasks, str) else tasks, "tasks")
     parts = [tasks] if isinstance(tasks, str | Corpus) else list(tasks)
     if not any(isinstance(part, str | Corpus) for part in parts):
         parts = [parts]  # plain rows

@@ -28,6 +28,7 @@ class MaskedLM(nn.Module):
 
     def __init__(self, encoder: Encoder):
         super().__init__()
+        encoder.require("mask")
         self.encoder = encoder
 
     def collate(self, rows: Sequence[str]) -> dict[str, Tensor]:
@@ -39,8 +40,7 @@ class MaskedLM(nn.Module):
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return `mlm`, in nats per masked token."""
         _, hidden = encode_in_parts(self.encoder, batch["corrupted_ids"], batch["attention_mask"])
-        assert self.encoder.lm_head is not None, "this encoder's checkpoint has no masked-LM head"
-        return {"mlm": masked_lm_loss(self.encoder.lm_head, hidden, batch["input_ids"], batch["chosen"])}
+        return {"mlm": masked_lm_loss(self.encoder.require(), hidden, batch["input_ids"], batch["chosen"])}
 
     def counts(self, batch: dict[str, Tensor]) -> dict[str, int]:
         """Count the masked tokens, over which `mlm` is a mean."""

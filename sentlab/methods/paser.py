@@ -119,8 +119,7 @@ class PaSeR(nn.Module):
         mlm: bool = True,
     ):
         super().__init__()
-        if encoder.lm_head is None:
-            raise ValueError("this encoder's checkpoint has no masked-LM head, which the decoder needs to say words")
+        encoder.require("mask", "cls", "sep")
         if top_phrases < 1:  # the decoder would learn nothing, in silence
             raise ValueError(f"top_phrases must be at least 1; it is {top_phrases}")
         config = encoder.backbone.config
@@ -157,9 +156,9 @@ class PaSeR(nn.Module):
         e, e_masked, hidden = self._encode(batch)  # E_s (B, D), E_s~ (B, D), tokens of the corrupted copy (B, L, D)
         signal = decoding_signal(e, e_masked, self.m, self.n)  # Eq. 2, (B, 4, D)
         states = self._decode(signal, batch["targets"])  # (B, T, D)
-        losses = {"generative": generative_loss(states, batch["targets"], self._head)}  # Eq. 3
+        losses = {"generative": generative_loss(states, batch["targets"], self.encoder.require())}  # Eq. 3
         if self.mlm:
-            losses["mlm"] = masked_lm_loss(self._head, hidden, batch["input_ids"], batch["chosen"])
+            losses["mlm"] = masked_lm_loss(self.encoder.require(), hidden, batch["input_ids"], batch["chosen"])
         return losses
 
     def _encode(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
@@ -179,11 +178,6 @@ class PaSeR(nn.Module):
         inputs = F.pad(before, (1, 0), value=tokenizer.cls_token_id)  # [CLS] or the target before each place, (B, T)
         words = parts.split(self.encoder.word_embeddings(parts.flat(inputs)))
         return parts.places([self.decoder(signal[r], part) for r, part in zip(parts.rows, words, strict=True)])
-
-    @property
-    def _head(self) -> nn.Module:
-        assert self.encoder.lm_head is not None
-        return self.encoder.lm_head
 
     def counts(self, batch: dict[str, Tensor]) -> dict[str, int]:
         """Count the tokens over which each loss is a mean."""
@@ -254,7 +248,7 @@ class PaSeR(nn.Module):
         while (left > 0).any() and tokens.shape[1] <= self.decoder.positions.num_embeddings:
             inputs = self.encoder.word_embeddings(tokens.masked_fill(tokens == IGNORE, closing))
             last = self.decoder(memory, inputs)[:, -1]  # (B * K, D)
-            log_p = self._head(last).float().log_softmax(-1).view(count, beams, -1)  # (B, K, V)
+            log_p = self.encoder.require()(last).float().log_softmax(-1).view(count, beams, -1)  # (B, K, V)
             ended = left <= 0
             log_p = log_p.masked_fill(ended.unsqueeze(-1), -torch.inf)
             log_p[..., closing] = torch.where(ended, 0.0, log_p[..., closing])  # what has ended goes on unchanged

@@ -46,8 +46,8 @@ class SimCSE(nn.Module):
 
     def __init__(self, encoder: Encoder, *, temperature: float = 0.05, mlm: float = 0.0, view: View | None = None):
         super().__init__()
-        if mlm and encoder.lm_head is None:
-            raise ValueError("this encoder's checkpoint has no masked-LM head: pass mlm=0, or one that has a head")
+        if mlm:
+            encoder.require("mask")
         self.encoder, self.temperature, self.mlm, self.view = encoder, temperature, mlm, view
         self.head = cls_head(encoder)
         self.to(encoder.device)
@@ -81,9 +81,11 @@ class SimCSE(nn.Module):
         vectors, _ = encode_in_parts(self.encoder, ids, mask)  # each row gets a dropout mask of its own
         h = self.head(vectors)  # (copies * B, D)
         losses = {"contrastive": info_nce(h[:count], own_first(h[count:]), self.temperature)}
-        if self.encoder.lm_head is not None and self.mlm:
+        if self.mlm:
             _, hidden = encode_in_parts(self.encoder, batch["corrupted_ids"].flatten(0, 1), mask)
-            losses["mlm"] = self.mlm * masked_lm_loss(self.encoder.lm_head, hidden, ids, batch["chosen"].flatten(0, 1))
+            losses["mlm"] = self.mlm * masked_lm_loss(
+                self.encoder.require(), hidden, ids, batch["chosen"].flatten(0, 1)
+            )
         return losses
 
     def counts(self, batch: dict[str, Tensor]) -> dict[str, int]:

@@ -18,16 +18,10 @@ GREY = "#737373"  # for what is shown beside the subject of a figure
 RANKS = "Blues"  # from low to high: low is the colour of the page
 SCALE = sns.color_palette("blend:#440154,#31688e,#1f8f80", as_cmap=True)  # of marks, from low to high
 STYLE: Any = {
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-    "figure.dpi": 110,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": "medium",
-    "axes.titlelocation": "left",
+    "figure.facecolor": "white", "savefig.facecolor": "white", "figure.dpi": 110, "font.size": 11,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": "medium", "axes.titlelocation": "left",
     "legend.frameon": False,
-    "font.size": 11,
-}
+}  # fmt: skip
 SVG: Any = {"svg.fonttype": "none", "svg.hashsalt": "sentlab"}  # text as text; the same bytes for the same figure
 
 

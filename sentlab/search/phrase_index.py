@@ -153,8 +153,8 @@ class PhraseIndex:
             k: hits a phrase, or fewer where nothing is left that does not overlap.
             trim: compare only spans that begin and end as a phrase does: not "of a king,", but "king". No span has
                 punctuation or one of some English words (`index_files.word_kind`) at an edge where the phrase has none.
-            starts: for each phrase, the words at which its hits may begin, counted from 0 through the whole index; None
-                is any word. This scores the candidates of another library exactly, see `span_vectors`.
+            starts: for each phrase, where its hits may begin, in words counted from 0 through the index. None is any
+                word. This scores the candidates of another library exactly, see `span_vectors`.
 
         Returns:
             For each phrase its hits by falling similarity, of equals the first text's first.
@@ -328,6 +328,8 @@ def passages(encoder: Encoder, texts: list[str]) -> list[tuple[int, int, int]]:
         again: list[tuple[int, int, int]] = []
         for (number, start, end), text, encoding in zip(places, cut, encodings, strict=True):
             cuts = _cuts(text, np.array(encoding.offsets), room) if len(encoding) > room else []
+            if len(encoding) > room and not cuts:
+                raise ValueError(f"{text!r:.60} has more than {room} tokens, all that max_length leaves: raise it")
             parts = [(number, a, b) for a, b in pairwise([start, *(start + place for place in cuts), end])]
             # cut off from its neighbours a passage may have a token more, so it is measured again
             (whole if len(parts) == 1 else again).extend(parts)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import contextlib
 import math
 import time
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,7 +25,7 @@ from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
 from sentlab.encoder import Encoder
-from sentlab.encoder.inference import own_world
+from sentlab.encoder.inference import own_world, refuse_table
 from sentlab.training import checkpoint, randomness
 from sentlab.training.checkpoint import Run
 from sentlab.training.config import History, Tasks, TrainConfig
@@ -75,8 +77,8 @@ def fit(
         dev: encoder -> score, higher is better; must not look at any test set. It is called before the first step too
             where `keep="dev"` or `eval_every` is set. It cannot change the random state or the pooling.
         folder: where `checkpoint.safetensors` and `history.json` go; None: nothing is written.
-        resume: go on from the folder's checkpoint if it has one; weights end bit-identical on CPU. The method must be
-            made anew, by the same lines.
+        resume: go on from the folder's checkpoint if it has one. On a CPU, with as many threads, weights end
+            bit-identical. The method must be made anew, by the same lines.
         overwrite: remove the folder's checkpoint and train afresh.
         progress: show a progress bar with the losses.
         on_step: called with (step, method) after each step, to watch it. It must change nothing. What it returns, if
@@ -95,6 +97,8 @@ def fit(
         raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
     if dev is None and config.keep == "dev":
         raise ValueError("keep='dev' needs a dev function: pass dev=, or keep='last'")
+    if hasattr(method, "temperature") or getattr(method, "in_batch", False):
+        _warn_of_repeats(rows, config.batch_size)
     run = _start(method, rows, config, dev, folder, resume, overwrite)
     history, began = run.history, time.monotonic() - run.history.seconds
     first = run.step == 0 and (config.eval_every or config.keep == "dev")
@@ -217,13 +221,22 @@ def _take_step(run: Run, rows: Sequence[Any]) -> Any:
 
 def as_rows(rows: Iterable[Any]) -> Sequence[Any]:
     """Return the rows as something with a length that takes whole numbers as indices."""
-    if isinstance(rows, str | Mapping) or hasattr(rows, "columns"):  # whose parts are letters, or names of columns
-        raise TypeError(f"rows is a {type(rows).__name__}: pass a list of texts, such as list(table['text'])")
+    refuse_table(rows, "rows")
     if isinstance(rows, set | frozenset):
         rows = sorted(rows, key=repr)  # a set's own order changes from one process to the next
     if not hasattr(rows, "__len__") or not hasattr(rows, "__getitem__") or hasattr(rows, "iloc"):
         rows = list(rows)
     return cast("Sequence[Any]", rows)
+
+
+def _warn_of_repeats(rows: Sequence[Any], size: int) -> None:
+    """Warn where a batch, whose rows are negatives of each other, holds on average a pair of equal texts or more."""
+    columns = zip(*((getattr(row, "anchor", row), getattr(row, "positive", row)) for row in rows), strict=True)
+    counts = (Counter(map(repr, column)).values() for column in columns)  # a method of yours may take other rows
+    pairs = max((sum(count * (count - 1) / 2 for count in each) for each in counts), default=0.0)
+    if (expected := pairs * min(size / len(rows), 1.0) ** 2) >= 1:
+        what = f"texts repeat, so that a batch holds about {expected:.0f} pairs of equal ones"
+        warnings.warn(f"{what}, which count as negatives of each other: leave repeats out", stacklevel=5)
 
 
 def _adamw(method: nn.Module, config: TrainConfig) -> torch.optim.AdamW:

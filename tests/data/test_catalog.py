@@ -190,21 +190,12 @@ def test_toy_corpora_need_no_folder_and_are_listed(hub):
 
 
 COUNTS = {
-    "sts12": {"test": 3108},
-    "sts13": {"test": 1500},
-    "sts14": {"test": 3750},
-    "sts15": {"test": 3000},
-    "sts16": {"test": 1186},
-    "stsb": {"train": 5749, "dev": 1500, "test": 1379},
-    "sick": {"train": 4500, "dev": 500, "test": 4927},
-    "snli": {"dev": 9842, "test": 9824},
-    "mnli": {"dev": 19647},
-    "simlex": {"test": 999},
-    "ws353-sim": {"test": 203},
-    "ws353-rel": {"test": 252},
-    "men": {"test": 3000},
+    "sts12": {"test": 3108}, "sts13": {"test": 1500}, "sts14": {"test": 3750}, "sts15": {"test": 3000},
+    "sts16": {"test": 1186}, "stsb": {"train": 5749, "dev": 1500, "test": 1379},
+    "sick": {"train": 4500, "dev": 500, "test": 4927}, "snli": {"dev": 9842, "test": 9824}, "mnli": {"dev": 19647},
+    "simlex": {"test": 999}, "ws353-sim": {"test": 203}, "ws353-rel": {"test": 252}, "men": {"test": 3000},
     "scws": {"test": 2003},
-}
+}  # fmt: skip
 
 
 @pytest.mark.realdata
@@ -234,15 +225,10 @@ def test_public_unlabelled_texts_are_the_89192_of_the_papers(real_data, monkeypa
 
 def test_triples_pair_entailments_with_contradictions_of_the_same_premise(tmp_path: Path) -> None:
     rows = [
-        ("p", "yes 1", "entailment"),
-        ("p", "no 1", "contradiction"),
-        ("q", "alone", "entailment"),
-        ("p", "maybe", "neutral"),
-        ("p", "yes 2", "entailment"),
-        ("p", "no 2", "contradiction"),
-        ("p", "yes 3", "entailment"),
-        ("p", "nobody knows", "-"),
-    ]
+        ("p", "yes 1", "entailment"), ("p", "no 1", "contradiction"), ("q", "alone", "entailment"),
+        ("p", "maybe", "neutral"), ("p", "yes 2", "entailment"), ("p", "no 2", "contradiction"),
+        ("p", "yes 3", "entailment"), ("p", "nobody knows", "-"),
+    ]  # fmt: skip
     (tmp_path / "SNLI").mkdir()
     for column, name in enumerate(("s1", "s2", "labels")):
         (tmp_path / "SNLI" / f"{name}.dev").write_text("".join(f"{row[column]}\n" for row in rows))

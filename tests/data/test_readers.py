@@ -192,13 +192,9 @@ def test_ppdb_relations_scores_and_what_is_left_out(tmp_path: Path) -> None:
     assert read.rows[1] == PhrasePair("the results", "the outcome", "entailment", 0.25)
     assert [row.score for row in read.rows] == pytest.approx([0.52, 0.25, 0.001, math.nan, math.nan, 0.25], nan_ok=True)
     assert read.left_out == {
-        "labelled Exclusion": 1,
-        "labelled OtherRelated": 1,
-        "nonterminal": 2,
-        "more than 6 words": 1,
-        "equal but for case": 1,
-        "blank phrase": 1,
-    }
+        "labelled Exclusion": 1, "labelled OtherRelated": 1, "nonterminal": 2, "more than 6 words": 1,
+        "equal but for case": 1, "blank phrase": 1,
+    }  # fmt: skip
 
 
 def test_slice_rows_mark_the_paraphrase_in_its_passage(tmp_path: Path) -> None:

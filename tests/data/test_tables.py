@@ -111,6 +111,18 @@ def test_plain_quotes_of_a_tsv_that_merge_rows_are_told(tmp_path: Path) -> None:
 
 
 def test_a_field_of_any_length_is_read(tmp_path: Path) -> None:
+    (tmp_path / "long.jsonl").write_text(f'{{"text": "a", "n": {"9" * 5000}}}')
+    assert from_file(tmp_path / "long.jsonl").rows == ("a",)
     text = "a long story. " * 20_000
     (tmp_path / "long.csv").write_text(f'text\n"{text}"\nshort\n')
     assert [len(row) for row in from_file(tmp_path / "long.csv")] == [len(text.strip()), 5]
+
+
+def test_what_spreadsheets_write_is_read_or_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbfsep=;\r\ntext_a;text_b;score\r\na, b;c;4.5\r\nd;e;4,5\r\n")
+    assert from_file(tmp_path / "a.csv", columns="text_a").rows == ("a, b", "d")
+    with pytest.raises(ValueError, match=r"a\.csv:4: column 'score': .*4\.5 for 4,5"):
+        from_file(tmp_path / "a.csv", "pairs")
+    (tmp_path / "b.csv").write_text("text;n\na;1\n")
+    with pytest.raises(ValueError, match="between ','"):
+        from_file(tmp_path / "b.csv")

@@ -124,6 +124,13 @@ def test_a_cut_warns_if_nobody_chose_the_length(small_encoder_folder: Path, tmp_
         assert not caught(lambda each=each: each.encode([LONG]))  # type: ignore[misc]
 
 
+def test_a_padding_side_that_is_set_later_changes_nothing(encoder: Encoder) -> None:
+    expected = encoder.tokenize(TEXTS)
+    other = copy.deepcopy(encoder)
+    other.tokenizer.padding_side = "left"
+    assert all(torch.equal(other.tokenize(TEXTS)[name], expected[name]) for name in expected)
+
+
 def test_what_is_no_list_of_strings_is_refused(encoder: Encoder) -> None:
     """Its letters, columns or numbers would be encoded in silence."""
     for wrong in ("the dog", ["the dog", None], {"text": ["dog"]}, pd.DataFrame({"text": ["a"]})):

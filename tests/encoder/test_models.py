@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from tokenizers.trainers import BpeTrainer, UnigramTrainer, WordPieceTrainer
 from trained import METHODS, SENTENCES
 from transformers import PreTrainedTokenizerFast
 
-from sentlab import TrainConfig, fit
+from sentlab import PhraseIndex, TrainConfig, fit
 from sentlab.encoder import Encoder
 
 TEXTS = ["a man plays the guitar", "", "who is the old teacher in the city?", "Two  dogs, réd!", "the dog runs " * 20]
@@ -141,3 +142,13 @@ def test_a_model_with_its_head_and_without(folder: Path, tmp_path: Path) -> None
         else:
             assert encoder.lm_head is not None
             torch.testing.assert_close(encoder.lm_head(states[-1]), expected.logits)
+
+
+def test_an_index_refuses_a_max_length_that_would_lose_words(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """This tokenizer begins each part of a word with a token of its own."""
+    folder = model_folder("DebertaV2", tmp_path_factory.getbasetemp())
+    for length, lost in ((3, True), (8, False)):
+        index = PhraseIndex(Encoder.from_pretrained(folder, pooling="mean", max_length=length, device="cpu"))
+        with pytest.raises(ValueError, match="more than 1 tokens") if lost else nullcontext():
+            index.add([TEXTS[2], TEXTS[4]], progress=False)
+        assert index.word_count == (0 if lost else 69)

@@ -14,6 +14,7 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import Any
 
+import model2vec
 import numpy as np
 import pytest
 import torch
@@ -120,12 +121,31 @@ def test_decoders_are_refused(kind: str, tmp_path: Path) -> None:
         Encoder.from_pretrained(tmp_path)
 
 
-@pytest.mark.parametrize("switch", ["is_decoder", "add_cross_attention"])
-def test_an_encoder_that_is_set_up_to_decode_is_refused(folder: Path, switch: str) -> None:
-    """It would read each token without those behind it."""
-    change(folder / "config.json", **{switch: True})
-    with pytest.raises(ValueError, match=switch):
+QUANTISED = {"quant_method": "awq", "bits": 4}
+
+
+@pytest.mark.parametrize("switch", ["is_decoder", "add_cross_attention", "quantization_config"])
+def test_an_encoder_that_is_set_up_to_decode_or_quantised_is_refused(folder: Path, switch: str) -> None:
+    """A decoder would read each token without those behind it."""
+    change(folder / "config.json", **{switch: QUANTISED if switch == "quantization_config" else True})
+    with pytest.raises(ValueError, match=f"with {switch};"):
         Encoder.from_pretrained(folder)
+
+
+def test_static_encoders_wrong_settings_and_other_tokenizers_are_named(folder: Path, encoder: Encoder) -> None:
+    tokenizer = copy.deepcopy(encoder.tokenizer)
+    static = model2vec.StaticModel(np.ones((len(tokenizer), 4)), tokenizer.backend_tokenizer)
+    static.save_pretrained(folder / "static")
+    tokenizer.add_tokens(["abracadabra"])
+    change(folder / "config.json", hidden_size="32")
+    for named, make in {
+        "a static encoder": lambda: Encoder.from_pretrained(folder / "static"),
+        "hidden_size": lambda: Encoder.from_pretrained(folder),
+        f"ids to {len(encoder.tokenizer)}, and the model only": lambda: Encoder(encoder.model, tokenizer, "mean", 8),
+        "tells where tokens are": lambda: Encoder(encoder.model, transformers.CanineTokenizer(), "mean", 8),
+    }.items():
+        with pytest.raises(ValueError, match=named):
+            make()
 
 
 # no code, no pickle

@@ -26,15 +26,9 @@ def corpus(name: str, *rows: tuple[str, str, float, str]) -> Corpus[ScoredPair]:
 
 # within each sub-set the order is perfect (x) or two of four are swapped (y); together the sub-sets disagree
 TWO = corpus(
-    "two",
-    ("0", "10", 5.0, "x"),
-    ("0", "20", 4.0, "x"),
-    ("0", "30", 3.0, "x"),
-    ("0", "1", 2.0, "y"),
-    ("0", "2", 1.5, "y"),
-    ("0", "3", 0.5, "y"),
-    ("0", "4", 1.0, "y"),
-)
+    "two", ("0", "10", 5.0, "x"), ("0", "20", 4.0, "x"), ("0", "30", 3.0, "x"),
+    ("0", "1", 2.0, "y"), ("0", "2", 1.5, "y"), ("0", "3", 0.5, "y"), ("0", "4", 1.0, "y"),
+)  # fmt: skip
 
 
 def test_rows_come_as_a_corpus_a_list_or_a_list_of_corpora():
@@ -156,6 +150,16 @@ def test_geometry_by_hand() -> None:
     assert math.isnan(found.mean[1])
     assert found.counts[4][-1] == 1  # cosine 1 is in the last bin
     assert found.counts[0][50] == 1  # cosine 0 opens the upper half
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_table_is_refused_and_its_columns_will_do(library: str) -> None:
+    table = pytest.importorskip(library).DataFrame({"a": ["0", "0"], "b": ["90", "0"], "score": [1.0, 5.0]})
+    for measure in (evaluate_sts, pair_cosines):
+        with pytest.raises(TypeError, match="DataFrame"):
+            measure(Angles(), table)
+    rows = list(zip(table["a"], table["b"], table["score"], strict=True))
+    assert pair_cosines(Angles(), rows).round(6).tolist() == [0.0, 1.0]
 
 
 def test_plain_tuples_are_pairs() -> None:

@@ -125,6 +125,11 @@ def test_planes_are_centred_and_pca_is_that_of_the_directions() -> None:
     assert share == pytest.approx(pca.explained_variance_ratio_.sum())
 
 
+def test_too_few_sentences_for_a_plane_are_said() -> None:
+    with pytest.raises(ValueError, match="a plane of 3 sentences"):
+        project(np.eye(3, dtype=np.float32), {"n_neighbors": 15})
+
+
 def settings() -> dict[str, Any]:
     rows = {"raw [CLS]": {"record": "raw"}, "raw mean": {"record": "raw", "pooling": "mean"}}
     asked = {"rows": rows, "topics": TOPICS, "scenes": 2, "wordings": 3, "seed": 3, "neighbours": 4}

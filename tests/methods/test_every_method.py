@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 import sentlab
 from sentlab import methods
+from sentlab.data import Triple
 from sentlab.encoder import Encoder
 from sentlab.encoder.maps import Whitening
 from sentlab.training import TrainConfig, fit, set_dropout, set_seed
@@ -187,6 +190,29 @@ def test_the_loss_of_masked_lm_is_the_mean_over_the_masked_words(make: Make) -> 
     unchanged = batch["corrupted_ids"] == batch["input_ids"]
     assert unchanged[~batch["chosen"]].all()
     assert not unchanged[batch["chosen"]].all()
+
+
+def test_what_a_method_needs_of_the_encoder_is_said_when_it_is_made(make: Make) -> None:
+    for kind in (methods.MaskedLM, methods.PaSeR, methods.SupervisedPaSeR, partial(methods.SimCSE, mlm=0.1)):
+        without = make(methods.MoCo).encoder
+        without.tokenizer.mask_token = None
+        with pytest.raises(ValueError, match="no mask token"):
+            kind(without)
+        without = make(methods.MoCo).encoder
+        without.model = without.backbone
+        with pytest.raises(ValueError, match="no masked-LM head"):
+            kind(without)
+
+
+def test_equal_texts_in_a_batch_are_told(make: Make) -> None:
+    triples = [Triple(f"the {word} dog", "a dog runs", f"a {word}") for word in ("old", "red", "big", "small")]
+    once = [Triple(row.anchor, f"{row.anchor} runs", row.negative) for row in triples]
+    for kind, rows, told in (
+        (methods.SimCSE, triples, True), (methods.SimCSE, once, False), (methods.MoCo, ["a dog"] * 3, True),
+        (methods.SLICE, triples, False), (partial(methods.SLICE, in_batch=True), triples, True),
+    ):  # fmt: skip
+        with pytest.warns(UserWarning, match="negatives of each other") if told else nullcontext():
+            fit(make(kind, pooling="mean"), rows, CONFIG, progress=False)
 
 
 ON_CUDA = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")]
