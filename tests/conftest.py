@@ -44,13 +44,9 @@ def small_encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     BertTokenizer(vocab=vocabulary, do_lower_case=True).save_pretrained(folder)
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
+        vocab_size=len(vocabulary), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
         max_position_embeddings=128,
-    )
+    )  # fmt: skip
     BertForMaskedLM(config).save_pretrained(folder)
     return folder
 

@@ -24,11 +24,9 @@ def names() -> dict[str, Any]:
     """What the examples take for granted."""
     phrases = [row for row in data.load("toy-phrases", "train") if row.relation != "independent"]
     rows = {
-        "sentences": data.load("toy-sentences", "train")[:64],
-        "pairs": data.load("toy-sts", "dev")[:50],
-        "triples": data.load("toy-nli", "train")[:32],
-        "paraphrases": phrases[:64],
-    }
+        "sentences": data.load("toy-sentences", "train")[:64], "pairs": data.load("toy-sts", "dev")[:50],
+        "triples": data.load("toy-nli", "train")[:32], "paraphrases": phrases[:64],
+    }  # fmt: skip
     return rows | {"sentlab": sentlab, "np": np, "torch": torch, "Random": Random}
 
 

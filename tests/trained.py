@@ -16,11 +16,9 @@ from sentlab.text.views import random_swap
 
 Make = Callable[..., Any]  # the fixture `make` of tests/methods
 SENTENCES = [
-    "A young girl plays the guitar in a small village.",
-    "Two dogs are running",
-    "the old farmer sees a red car and the market by the river",
-    "The doctor reads a letter to the sad king!",
-]
+    "A young girl plays the guitar in a small village.", "Two dogs are running",
+    "the old farmer sees a red car and the market by the river", "The doctor reads a letter to the sad king!",
+]  # fmt: skip
 EIGHT = [*SENTENCES, "He is not in it.", "the king reads a letter", "a child eats bread by the road", "who runs?"]
 TRIPLES = [Triple(SENTENCES[i], SENTENCES[i - 1], SENTENCES[i - 2]) for i in range(4)]
 PAIRS = [LabelledPair(SENTENCES[i], SENTENCES[i - 1], "neutral") for i in range(4)]

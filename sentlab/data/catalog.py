@@ -265,10 +265,6 @@ class Joined(NamedTuple):
         return self.make(split, folder)
 
 
-def _toy(name: str, split: str, _: Folder) -> Corpus[Any]:
-    return toy.load(name, split)
-
-
 Entry = PublicSet | Joined
 Catalog = Mapping[str, Entry]
 # fmt: off
@@ -279,7 +275,8 @@ CATALOG: dict[str, Entry] = {
         lambda *of: chained("nli", load("snli", *of), load("mnli", *of))),
     "nli-triples": Joined(("train", "dev"), rows.Triple, "SNLI and MNLI", _nli_triples),
     "ppdb": Joined(("train", "test"), rows.PhrasePair, "ppdb-phrasal", _ppdb),
-    **{name: Joined(("train", "dev", "test"), row, "toy world", partial(_toy, name)) for name, row in toy.ROWS.items()},
+    **{name: Joined(("train", "dev", "test"), row, "toy world", partial(toy.load, name))
+       for name, row in toy.ROWS.items()},
 }
 # fmt: on
 

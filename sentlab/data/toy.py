@@ -26,8 +26,8 @@ ROWS: dict[str, type] = {
 NAMES = tuple(ROWS)
 
 
-def load(name: str, split: str = "test", *, size: int | None = None) -> Corpus[Any]:
-    """Load a corpus of the toy world: its rows, or the first `size` of them."""
+def load(name: str, split: str = "test", folder: Any = None, *, size: int | None = None) -> Corpus[Any]:
+    """Load a corpus of the toy world: its rows, or the first `size` of them. No folder is read."""
     corpus = _whole(name, split)
     if size is not None and not 0 < size <= len(corpus):
         raise ValueError(f"{name} has {len(corpus)} rows in {split!r}; size must be from 1 to that, not {size}")

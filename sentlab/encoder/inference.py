@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -43,8 +44,8 @@ def strings(texts: Iterable[str]) -> Iterator[str]:
     """Yield each of the texts; a TypeError where they are something else, whose parts would be encoded in silence."""
     refuse_table(texts, "texts")
     for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string: {text!r:.60}")
+        if not isinstance(text, str) or (not text.isascii() and re.search("[\ud800-\udfff]", text)):
+            raise TypeError(f"texts[{i}] is {type(text).__name__}, not a string of whole characters: {text!r:.60}")
         yield text
 
 

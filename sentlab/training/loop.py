@@ -97,9 +97,9 @@ def fit(
         raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
     if dev is None and config.keep == "dev":
         raise ValueError("keep='dev' needs a dev function: pass dev=, or keep='last'")
+    run = _start(method, rows, config, dev, folder, resume, overwrite)
     if hasattr(method, "temperature") or getattr(method, "in_batch", False):
         _warn_of_repeats(rows, config.batch_size)
-    run = _start(method, rows, config, dev, folder, resume, overwrite)
     history, began = run.history, time.monotonic() - run.history.seconds
     first = run.step == 0 and (config.eval_every or config.keep == "dev")
     unscored = run.step == run.steps and run.steps not in [point["step"] for point in history.dev]  # as its dev failed
@@ -233,7 +233,7 @@ def _warn_of_repeats(rows: Sequence[Any], size: int) -> None:
     """Warn where a batch, whose rows are negatives of each other, holds on average a pair of equal texts or more."""
     columns = zip(*((getattr(row, "anchor", row), getattr(row, "positive", row)) for row in rows), strict=True)
     counts = (Counter(map(repr, column)).values() for column in columns)  # a method of yours may take other rows
-    pairs = max((sum(count * (count - 1) / 2 for count in each) for each in counts), default=0.0)
+    pairs = max(sum(count * (count - 1) / 2 for count in each) for each in counts)
     if (expected := pairs * min(size / len(rows), 1.0) ** 2) >= 1:
         what = f"texts repeat, so that a batch holds about {expected:.0f} pairs of equal ones"
         warnings.warn(f"{what}, which count as negatives of each other: leave repeats out", stacklevel=5)

@@ -36,10 +36,9 @@ def test_changes_come_from_records(page: paper_and_code.Page) -> None:
 def test_a_change_is_the_difference_of_the_means_with_its_noise() -> None:
     where = {"method.arguments.top_phrases": 1}
     entry = {
-        "label": "1 phrase",
-        "ours": {"record": "tiny-sts/paser"},
+        "label": "1 phrase", "ours": {"record": "tiny-sts/paser"},
         "other": {"record": "tiny-paser/rake", "where": where},
-    }
+    }  # fmt: skip
     sides = runs.runs("tiny-sts/paser"), runs.runs("tiny-paser/rake", where)
     ours, other = (pd.Series([run.results.after.own["average"] for run in side]) for side in sides)
     gain = f"{other.mean() - ours.mean():+.1f}".replace("-", "−")

@@ -237,11 +237,8 @@ def test_triples_pair_entailments_with_contradictions_of_the_same_premise(tmp_pa
     (tmp_path / "MNLI" / "dev_matched_and_mismatched.csv").write_text(mnli)
     corpus = data.load("nli-triples", "dev", tmp_path)
     assert [(row.anchor, row.positive, row.negative) for row in corpus] == [
-        ("p", "yes 1", "no 1"),
-        ("p", "yes 2", "no 2"),
-        ("p", "yes 3", "no 3"),
-        ("r", "yes", "no"),
-    ]
+        ("p", "yes 1", "no 1"), ("p", "yes 2", "no 2"), ("p", "yes 3", "no 3"), ("r", "yes", "no"),
+    ]  # fmt: skip
     assert next(iter(corpus.left_out.values())) == 1  # what NLI itself leaves out: the pair without gold
     assert list(corpus.left_out.values())[1:] == [2]
 

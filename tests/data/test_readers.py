@@ -39,9 +39,8 @@ def sts(folder: Path, pairs: str | bytes, golds: str, subset: str = "x") -> Path
 def test_sts_keeps_quotes_and_line_separators_inside_sentences(tmp_path: Path) -> None:
     folder = sts(tmp_path, 'a "b\tc" d\ne\u2028f\tg\x85h, i\n', "5\n0.25\n")
     assert readers.read_sts_year(folder).rows == [
-        ScoredPair('a "b', 'c" d', 5.0, "x"),
-        ScoredPair("e\u2028f", "g\x85h, i", 0.25, "x"),
-    ]
+        ScoredPair('a "b', 'c" d', 5.0, "x"), ScoredPair("e\u2028f", "g\x85h, i", 0.25, "x"),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -97,12 +96,10 @@ def test_mnli_csv_is_real_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["quora_duplicate_questions.tsv", "quora_positive_eval.csv"])
 def test_quora_pairs_and_second_questions_as_distractors(tmp_path: Path, name: str) -> None:
     rows = [
-        ("id", "qid1", "qid2", "question1", "question2", "is_duplicate"),
-        ("1", "1", "2", "Why?", " How come? ", "1"),
-        ("2", "1", "2", '"Is ""x, y"" or z\nright?"', 'Is it 5" wide?', "0"),
-        ("3", "1", "2", "", "What?", "1"),
+        ("id", "qid1", "qid2", "question1", "question2", "is_duplicate"), ("1", "1", "2", "Why?", " How come? ", "1"),
+        ("2", "1", "2", '"Is ""x, y"" or z\nright?"', 'Is it 5" wide?', "0"), ("3", "1", "2", "", "What?", "1"),
         ("4", "1", "2", "\u202awhat is\u202c it?", "Is it?", "1"),
-    ]
+    ]  # fmt: skip
     separator = "\t" if name.endswith(".tsv") else ","
     path = write(tmp_path / name, "".join(separator.join(row) + "\n" for row in rows))
     expected = [
@@ -176,16 +173,12 @@ def test_ppdb_relations_scores_and_what_is_left_out(tmp_path: Path) -> None:
         ppdb("the results", "the outcome", "ForwardEntailment", bar="|||"),
         ppdb("the outcome", "the results", "ReverseEntailment", "Equivalence=1e-3 AGigaSim=0.9"),
         ppdb("hundreds", "thousands", "Independent", "Equivalence=NA"),
-        ppdb("some", "many", "Independent", "NonEquivalence=0.5"),
-        ppdb("all", "none", "Exclusion"),
-        ppdb("all", "every one", "OtherRelated"),
-        ppdb("of [NP,1]", "by [NP,1]", "Equivalence"),
-        ppdb("as [NP/NP,1] did", "as done", "Equivalence"),
-        ppdb("one two three four five six", "six", "Equivalence"),
-        ppdb("seven", "one two three four five six seven", "Equivalence"),
-        ppdb("the UN", "The un", "Equivalence"),
+        ppdb("some", "many", "Independent", "NonEquivalence=0.5"), ppdb("all", "none", "Exclusion"),
+        ppdb("all", "every one", "OtherRelated"), ppdb("of [NP,1]", "by [NP,1]", "Equivalence"),
+        ppdb("as [NP/NP,1] did", "as done", "Equivalence"), ppdb("one two three four five six", "six", "Equivalence"),
+        ppdb("seven", "one two three four five six seven", "Equivalence"), ppdb("the UN", "The un", "Equivalence"),
         ppdb("", "x", "Equivalence"),
-    ]
+    ]  # fmt: skip
     read = readers.read_ppdb(write(tmp_path / "x.gz", gzip.compress("".join(lines).encode())))
     relations = ["equivalence", "entailment", "entailment", "independent", "independent", "equivalence"]
     assert [row.relation for row in read.rows] == relations

@@ -133,7 +133,7 @@ def test_a_padding_side_that_is_set_later_changes_nothing(encoder: Encoder) -> N
 
 def test_what_is_no_list_of_strings_is_refused(encoder: Encoder) -> None:
     """Its letters, columns or numbers would be encoded in silence."""
-    for wrong in ("the dog", ["the dog", None], {"text": ["dog"]}, pd.DataFrame({"text": ["a"]})):
+    for wrong in ("the dog", ["the dog", None], ["\ud83d"], {"text": ["dog"]}, pd.DataFrame({"text": ["a"]})):
         for call in (encoder.encode_tokens, encoder.tokenize, encoder.encode)[: 2 if isinstance(wrong, str) else 3]:
             with pytest.raises(TypeError):
                 call(wrong)  # type: ignore[arg-type]

@@ -31,9 +31,8 @@ def corpus(*rows: tuple[str, str, str, float], name: str = "made") -> Corpus[Phr
 REAL = corpus(
     ("a dog runs", "in the old village a dog isn't walking by the river, slowly .", "a dog isn't walking", 3.0),
     ("the king reads a letter", "A man, who is old, is reading books and the king buys bread!", "is reading", 2.0),
-    ("girl", "the child eats and the girls play", "the girls", 4.5),
-    ("a red boat", "boat", "boat", 4.0),
-)
+    ("girl", "the child eats and the girls play", "the girls", 4.5), ("a red boat", "boat", "boat", 4.0),
+)  # fmt: skip
 
 
 class Letters:

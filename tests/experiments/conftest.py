@@ -12,13 +12,10 @@ from experiments.run import Measured, RunRecord, RunResults, RunSettings
 from experiments.search import StoredRun, SweepRecord, SweepSettings, combinations, with_values
 
 RUN: dict[str, Any] = {
-    "encoder": {"source": "tiny", "pooling": "cls", "max_length": 32},
-    "method": {"name": "PaSeR", "arguments": {}},
-    "data": {"corpus": "toy-sentences"},
-    "train": {"steps": 2, "batch_size": 4, "learning_rate": 0.001, "seed": 0},
-    "dev": "toy-sts",
-    "test": [],
-}
+    "encoder": {"source": "tiny", "pooling": "cls", "max_length": 32}, "method": {"name": "PaSeR", "arguments": {}},
+    "data": {"corpus": "toy-sentences"}, "train": {"steps": 2, "batch_size": 4, "learning_rate": 0.001, "seed": 0},
+    "dev": "toy-sts", "test": [],
+}  # fmt: skip
 Save = Callable[..., None]
 
 

@@ -308,10 +308,9 @@ def test_williams_s_test_holds_each_row_against_the_best_of_its_set_up(
     raw, words = {"record": "raw"}, {"record": "raw", "vectors": "words"}
     both = [raw, {"record": "raw", "setup": "start_end"}]
     tables: list[dict[str, Any]] = [
-        {"setup": "spans", "rows": both},
-        {"setup": "spans", "max_size": 2, "rows": both},
+        {"setup": "spans", "rows": both}, {"setup": "spans", "max_size": 2, "rows": both},
         {"setup": "full", "rows": [raw, words, {"vectors": "bm25"}]},
-    ]
+    ]  # fmt: skip
     record = write("versus", "williams", {"tables": tables, "corpus": "toy-contexts"})
     monkeypatch.setattr(corpora, "load", lambda name, split: corpus)
     record = williams_tests(record)

@@ -72,10 +72,8 @@ def test_load_tells_static_embeddings_from_encoders(folder: Path, small_encoder_
 
 def record(folder: Path) -> RunRecord:
     settings = {
-        "encoder": {"source": str(folder), "pooling": "mean", "max_length": 64},
-        "dev": "toy-sts",
-        "test": ["toy-sts"],
-    }
+        "encoder": {"source": str(folder), "pooling": "mean", "max_length": 64}, "dev": "toy-sts", "test": ["toy-sts"],
+    }  # fmt: skip
     return RunRecord(settings=RunSettings.model_validate(settings), name="static", folder=folder.parent)
 
 

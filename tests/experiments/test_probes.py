@@ -204,11 +204,9 @@ def in_context(*rows: tuple[str, str, float]) -> Corpus[WordPairInContext]:
 
 
 SHORT = in_context(
-    ("the <dog> eats an apple", "a <king> eats bread", 2.0),
-    ("a big <farming>, not a dog", "the <farmer> reads", 6.0),
-    ("the dog sees the <dog>", "the <dog> sees the dog", 8.0),
-    ("<she>", "who is <she> ?", 9.0),
-)
+    ("the <dog> eats an apple", "a <king> eats bread", 2.0), ("a big <farming>, not a dog", "the <farmer> reads", 6.0),
+    ("the dog sees the <dog>", "the <dog> sees the dog", 8.0), ("<she>", "who is <she> ?", 9.0),
+)  # fmt: skip
 
 
 def test_a_word_is_the_mean_of_its_own_tokens(encoder: Encoder) -> None:

@@ -17,12 +17,9 @@ from experiments.search import Experiment, label, with_values
 
 SETTINGS: dict[str, Any] = {
     "encoder": {"source": "tiny", "pooling": "cls", "max_length": 32},
-    "method": {"name": "PaSeR", "arguments": {"m": 10.0}},
-    "data": {"corpus": "toy-sentences"},
-    "train": {"steps": 6, "batch_size": 8},
-    "dev": "toy-sts",
-    "test": [],
-}
+    "method": {"name": "PaSeR", "arguments": {"m": 10.0}}, "data": {"corpus": "toy-sentences"},
+    "train": {"steps": 6, "batch_size": 8}, "dev": "toy-sts", "test": [],
+}  # fmt: skip
 
 
 def write(place: Path, name: str, **changes: Any) -> None:

@@ -37,11 +37,8 @@ def settings(small_encoder_folder: Path, tmp_path: Path, monkeypatch: pytest.Mon
         "method": {"name": "PaSeR", "arguments": {"decoder_layers": 1, "top_phrases": 2}},
         "data": {"corpus": "toy-sentences"},
         "train": {"steps": 6, "batch_size": 8, "learning_rate": 0.001, "eval_every": 3, "keep": "dev", "seed": 3},
-        "dev": "toy-sts",
-        "test": ["toy-sts"],
-        "poolings": ["cls", "mean"],
-        "threads": 1,
-    }
+        "dev": "toy-sts", "test": ["toy-sts"], "poolings": ["cls", "mean"], "threads": 1,
+    }  # fmt: skip
 
 
 def results_of(settings: dict[str, Any], folder: str = "runs/a", **options: Any) -> RunResults:
@@ -105,9 +102,8 @@ def test_several_tasks_train_one_encoder_and_every_level_is_scored(
     settings |= {
         "method": {"name": "Universal", "arguments": {"pair_features": "|u-v|", "negatives": 2}},
         "data": {"nli": {"corpus": "toy-nli-pairs"}, "pi": {"corpus": "toy-phrases", "split": "dev"}},
-        "test": ["toy-sts", "toy-words", "toy-phrases"],
-        "heads": ["toy-sts"],
-    }
+        "test": ["toy-sts", "toy-words", "toy-phrases"], "heads": ["toy-sts"],
+    }  # fmt: skip
     results = results_of(settings)
     scores = {"toy-sts-dev", "toy-sts", "toy-words", "toy-phrases", "toy-sts head"}
     assert results.before.own.keys() == results.after.own.keys() == scores

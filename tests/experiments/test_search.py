@@ -17,13 +17,10 @@ from experiments.run import Measured, RunResults, RunSettings, fingerprint_now
 from experiments.search import Trial, label, runs_of, search, sweep, with_values
 
 RUN: dict[str, Any] = {
-    "encoder": {"source": "tiny", "pooling": "cls", "max_length": 16},
-    "method": {"name": "SimCSE", "arguments": {}},
-    "data": {"corpus": "toy-sentences"},
-    "train": {"steps": 4, "batch_size": 8, "learning_rate": 0.001, "keep": "dev"},
-    "dev": "toy-sts",
-    "test": ["toy-sts"],
-}
+    "encoder": {"source": "tiny", "pooling": "cls", "max_length": 16}, "method": {"name": "SimCSE", "arguments": {}},
+    "data": {"corpus": "toy-sentences"}, "train": {"steps": 4, "batch_size": 8, "learning_rate": 0.001, "keep": "dev"},
+    "dev": "toy-sts", "test": ["toy-sts"],
+}  # fmt: skip
 OVER = {"train.learning_rate": [0.001, 0.01], "dropout": [0.05, 0.1, 0.2]}
 SEARCH = {"run": RUN, "over": OVER, "trials": 3, "steps": 2, "finalists": 2, "seeds": [0, 1]}
 

@@ -146,10 +146,7 @@ def test_false_alarms_are_at_most_as_many_as_promised(seeds: int, spread: float)
 
 def test_benjamini_and_hochberg_let_strong_results_help_weaker_ones() -> None:
     assert benjamini_hochberg([0.04, 0.01, None, 0.03]) == [
-        pytest.approx(0.04),
-        pytest.approx(0.03),
-        None,
-        pytest.approx(0.04),
-    ]
+        pytest.approx(0.04), pytest.approx(0.03), None, pytest.approx(0.04),
+    ]  # fmt: skip
     assert benjamini_hochberg([0.9, 0.8]) == pytest.approx([0.9, 0.9])
     assert benjamini_hochberg([]) == []

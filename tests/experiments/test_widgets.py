@@ -31,18 +31,12 @@ RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 PASSAGE = "We had booked a double room. The staff weren't friendly, but the breakfast was excellent and the bed soft."
 DONE = "document.querySelector('.sentlab-widget').dataset.done"
 TEXTS = [
-    "A man is playing a guitar.",
-    "  Don't stop -- it's 3.14% (or so)!  ",
-    "Crème brûlée in Zürich, naïve façade",
-    "东京 is 東京, and 서울 is not",
-    "emoji 😀 and a\u200bzero-width \u00ad soft hyphen",
-    "tab\tand\nnewline\u00a0no-break space",
-    "x" * 101,
+    "A man is playing a guitar.", "  Don't stop -- it's 3.14% (or so)!  ", "Crème brûlée in Zürich, naïve façade",
+    "东京 is 東京, and 서울 is not", "emoji 😀 and a\u200bzero-width \u00ad soft hyphen",
+    "tab\tand\nnewline\u00a0no-break space", "x" * 101,
     "supercalifragilisticexpialidocious antidisestablishmentarianism",
-    "İstanbul ẞtraße ΌΣΟΣ «quoted» — dash … ellipsis “curly”",
-    "word " * 80,
-    "",
-]
+    "İstanbul ẞtraße ΌΣΟΣ «quoted» — dash … ellipsis “curly”", "word " * 80, "",
+]  # fmt: skip
 
 
 def slide_to(browser: Browser, value: float) -> None:

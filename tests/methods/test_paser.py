@@ -263,11 +263,8 @@ def test_supervised_paser_is_supervised_simcse_plus_alpha_times_eq_3(small_encod
 
 def test_reconstruct_says_the_phrases_it_has_learned(paser_of: Make) -> None:
     sentences = [
-        "the boy plays the guitar",
-        "an old farmer buys bread in the city",
-        "He is not in it.",
-        "Two cats swim",
-    ]
+        "the boy plays the guitar", "an old farmer buys bread in the city", "He is not in it.", "Two cats swim",
+    ]  # fmt: skip
     method = paser_of(mlm=False)
     optimizer = torch.optim.Adam(method.parameters(), lr=3e-3)
     batch = method.collate(sentences)

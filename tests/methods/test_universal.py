@@ -24,12 +24,10 @@ NLI = [
     LabelledPair("the boy reads a book", "a boy reads", "entailment"),
 ]
 PHRASES = [
-    PhrasePair("big dog", "the dog", "entailment", 0.6),
-    PhrasePair("man", "boy", "independent", 0.4),
-    PhrasePair("quick", "not slow", "equivalence", 0.9),
-    PhrasePair("quick", "running", "equivalence", 0.8),
+    PhrasePair("big dog", "the dog", "entailment", 0.6), PhrasePair("man", "boy", "independent", 0.4),
+    PhrasePair("quick", "not slow", "equivalence", 0.9), PhrasePair("quick", "running", "equivalence", 0.8),
     PhrasePair("small house", "little house", "equivalence", 1.0),
-]
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -43,10 +43,9 @@ def names(folder: Path) -> set[str]:
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
     "other content": lambda place: (place / "vectors").write_bytes(bytes((place / "vectors").stat().st_size)),
-    "cut off": lambda place: os.truncate(place / "vectors", 100),
-    "missing": lambda place: (place / "texts").unlink(),
+    "cut off": lambda place: os.truncate(place / "vectors", 100), "missing": lambda place: (place / "texts").unlink(),
     "all missing": shutil.rmtree,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -75,10 +75,8 @@ def test_the_best_spans_are_those_of_a_slow_search(
     rng = np.random.default_rng(1)
     queries = torch.nn.functional.normalize(torch.from_numpy(rng.normal(size=(5, D))).float(), dim=1)
     parts = [
-        Part(vectors[:700], [1, 299, 0, 400]),
-        Part(vectors[700:700], [], 700),
-        Part(vectors[700:], [100] * 5, 700),
-    ]
+        Part(vectors[:700], [1, 299, 0, 400]), Part(vectors[700:700], [], 700), Part(vectors[700:], [100] * 5, 700),
+    ]  # fmt: skip
     edges = [(1, 2), (1, 2), (3, 0), (0, 1), ANY]
     starts = None if places is None else rng.integers(-20, 1220, (5, places))
     best = best_in(parts, queries, edges, 4, min_size, K, starts)

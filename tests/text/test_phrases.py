@@ -34,11 +34,9 @@ def test_scores_are_degree_over_frequency_summed_over_the_words() -> None:
     # freq: apples 3, others 1.  degree (itself included): red 2, green 2, apples 2 + 2 + 1 = 5, sweet 1
     sentence = "Red apples and green apples are apples, so sweet"
     assert found(sentence) == [
-        ("Red apples", pytest.approx(2 + 5 / 3)),
-        ("green apples", pytest.approx(2 + 5 / 3)),
-        ("apples", pytest.approx(5 / 3)),
-        ("sweet", pytest.approx(1.0)),
-    ]
+        ("Red apples", pytest.approx(2 + 5 / 3)), ("green apples", pytest.approx(2 + 5 / 3)),
+        ("apples", pytest.approx(5 / 3)), ("sweet", pytest.approx(1.0)),
+    ]  # fmt: skip
 
 
 def test_scores_and_order_are_those_of_rake_nltk() -> None:

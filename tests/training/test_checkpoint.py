@@ -56,13 +56,11 @@ def frozen(method: MoCo) -> MoCo:
 CHANGES: dict[str, Callable[[Make], dict[str, Any]]] = {
     "MoCo.temperature: 0.05 then, 5.0 now": lambda e: {"method": MoCo(e(), temperature=5.0)},
     "method: 'MoCo' then, 'SimCSE' now": lambda e: {"method": SimCSE(e())},
-    "dropout: ": lambda e: {"method": other_dropout(MoCo(e()))},
-    "tensors: ": lambda e: {"method": frozen(MoCo(e()))},
-    "encoder: ": lambda e: {"method": MoCo(other_weights(e()))},
-    "rows: '4 rows, ": lambda e: {"rows": ROWS[::-1]},
+    "dropout: ": lambda e: {"method": other_dropout(MoCo(e()))}, "tensors: ": lambda e: {"method": frozen(MoCo(e()))},
+    "encoder: ": lambda e: {"method": MoCo(other_weights(e()))}, "rows: '4 rows, ": lambda e: {"rows": ROWS[::-1]},
     "seed: 0 then, 1 now": lambda e: {"config": replace(CONFIG, seed=1)},
     "dev: False then, True now": lambda e: {"dev": lambda encoder: 1.0},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("message", CHANGES)
@@ -125,13 +123,9 @@ def test_arguments_that_change_no_weight_count(encoder: Make) -> None:
 
 def test_rows_of_every_kind_have_a_digest_of_their_own(encoder: Make) -> None:
     kinds: list[list[Any]] = [
-        ["a", "b"],
-        ["a\nb", ""],
-        [Triple("a", "b", "c"), Triple("a", "b", "d")],
-        [torch.ones(2), torch.zeros(2)],
-        [torch.zeros(2), torch.ones(2)],
-        [torch.zeros(2).numpy(), torch.ones(1, 2).numpy()],
-    ]
+        ["a", "b"], ["a\nb", ""], [Triple("a", "b", "c"), Triple("a", "b", "d")], [torch.ones(2), torch.zeros(2)],
+        [torch.zeros(2), torch.ones(2)], [torch.zeros(2).numpy(), torch.ones(1, 2).numpy()],
+    ]  # fmt: skip
     assert len({digest(rows) for rows in kinds}) == len(kinds)
     turns = [described(SimCSE(encoder()), Tasks(turn, a=["x", "y"], b=["z"])) for turn in (("a", "b"), ("b", "a"))]
     assert turns[0] != turns[1]

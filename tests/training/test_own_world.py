@@ -14,6 +14,7 @@ from accelerate.state import AcceleratorState
 from trained import EIGHT
 
 import sentlab
+from sentlab.encoder.maps import Flow, Whitening
 from sentlab.methods import PTBERT, MoCo, PaSeR, SimCSE, Universal
 from sentlab.training import fit
 
@@ -37,10 +38,8 @@ def trained(kind: Any) -> np.ndarray:
 
 
 WORLDS: list[Callable[[], AbstractContextManager[Any]]] = [
-    lambda: torch.autocast("cpu", torch.bfloat16),
-    doubles,
-    torch.no_grad,
-]
+    lambda: torch.autocast("cpu", torch.bfloat16), doubles, torch.no_grad,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [SimCSE, MoCo, PTBERT, PaSeR])
@@ -60,7 +59,9 @@ def test_search_and_similarity_are_the_same_in_any_world(world: Callable[[], Abs
         index.add(["", *EIGHT])
         found = index.search(["the old king"], k=3)
         spans = sentlab.spans.best_spans(torch.ones(1, 3), torch.arange(12, dtype=torch.float32).view(4, 3) / 7)
-        return [found, [float(x) for x in spans], encoder.similarity(vectors, vectors).tolist()]
+        fitted = Whitening(3).fit(vectors), Flow(2, 8, epochs=1).fit(vectors, progress=False)
+        maps = [weights.tolist() for kind in fitted for weights in kind.state_dict().values()]
+        return [found, [float(x) for x in spans], encoder.similarity(vectors, vectors).tolist(), *maps]
 
     usual = answers()
     with world():
@@ -83,7 +84,8 @@ def test_nothing_to_train_and_nothing_to_tell_apart_are_said() -> None:
     encoder = sentlab.Encoder.from_pretrained("tiny", pooling="mean", device="cpu")
     with pytest.raises(ValueError, match="accumulate"):
         fit(SimCSE(encoder), EIGHT[:3], sentlab.TrainConfig(steps=1, batch_size=3, accumulate=2), progress=False)
-    with pytest.raises(ValueError, match="no negatives"):
-        fit(MoCo(encoder), EIGHT[:1], CONFIG, progress=False)
+    for rows, told in ((EIGHT[:1], "no negatives"), ([], "no rows")):
+        with pytest.raises(ValueError, match=told):
+            fit(MoCo(encoder), rows, CONFIG, progress=False)
     with pytest.raises(ValueError, match="nothing would be trained"):
         fit(SimCSE(encoder.requires_grad_(False)), EIGHT, CONFIG, progress=False)
