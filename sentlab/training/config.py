@@ -21,12 +21,12 @@ class TrainConfig:
         epochs: passes over the rows, used where `steps` is None. Of `Tasks`, a small task is read more often than that.
         batch_size: rows a step, of all parts and processes, which share them equally. Gradients are as of one process.
         accumulate: parts of a batch, to save memory. Each counts by its rows, and its in-batch negatives are its own.
-        learning_rate: the peak, reached after `warmup` (a fraction of all steps).
+        learning_rate: the peak. It is reached after `warmup`, a fraction of all steps.
         decay: the last fraction of the steps, in which the rate falls linearly to zero. None: all that follow `warmup`.
         betas, eps, weight_decay: AdamW's. Biases and layer norms are not decayed.
         max_grad_norm: gradients are clipped to this norm. `math.inf`: not clipped.
         eval_every: steps between evaluations on dev. None: only after the last step.
-        keep: `dev` ends with the weights of the best evaluation, maybe that of step 0, `last` with the last ones.
+        keep: `dev` ends with the weights of the best evaluation, maybe of step 0. `last` ends with the last ones.
         seed: of the order of rows and of all that the method draws in `fit`. Heads and decoders are drawn before, when
             a method is made: call `sentlab.set_seed` first.
         precision: `bfloat16` (autocast), `float32`, or `auto`: bfloat16 on CUDA, else float32. On a CPU bfloat16 needs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import unicodedata
 from itertools import pairwise
@@ -158,6 +159,7 @@ def test_splitting_marks_off_takes_linear_time() -> None:
 
 
 @pytest.mark.realdata
+@pytest.mark.skipif("NLTK_DATA" not in os.environ, reason="no folder with WordNet is named")
 def test_synonyms_are_other_words() -> None:
     assert "datum" not in views.wordnet_synonyms("data")
     assert "find" not in views.wordnet_synonyms("found")
