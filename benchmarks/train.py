@@ -161,7 +161,7 @@ class Everywhere(PaSeR):
         labels = ids.masked_fill(~batch["chosen"], IGNORE)
         pairs = {"generative": (states, targets), "mlm": (hidden[-1][-count:], labels)}
         return {
-            name: F.cross_entropy(self._head(x).flatten(0, 1), labels.flatten(), ignore_index=IGNORE)
+            name: F.cross_entropy(self.encoder.require()(x).flatten(0, 1), labels.flatten(), ignore_index=IGNORE)
             for name, (x, labels) in pairs.items()
         }
 

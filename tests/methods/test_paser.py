@@ -229,8 +229,8 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(
                 targets.append((sum(log_p[target[:place]][word] for place, word in enumerate(target)), target))
         best.append(max(targets))
     tokenizer = SimpleNamespace(cls_token_id=start, sep_token_id=closing)
-    encoder = SimpleNamespace(tokenizer=tokenizer, word_embeddings=embeddings)
-    method: Any = SimpleNamespace(encoder=encoder, decoder=decoder, _head=head)
+    encoder = SimpleNamespace(tokenizer=tokenizer, word_embeddings=embeddings, require=lambda: head)
+    method: Any = SimpleNamespace(encoder=encoder, decoder=decoder)
     search = lambda beams: PaSeR.beam_search(method, signal, torch.tensor(wanted), beams)  # noqa: E731
     with torch.no_grad():
         (every, all_scores), (greedy, greedy_scores) = search(200), search(1)
