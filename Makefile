@@ -42,7 +42,7 @@ lab: $(MADE) ## open the chapters in JupyterLab
 results: $(MADE) ## run the recorded results that are missing, and name what cannot be run
 	@cd book && $(PY) -m experiments results
 
-bench: $(MADE) ## time encoding, search, training and start; 20 minutes on a quiet machine; OUT=FILE records it
+bench: $(MADE) ## time encoding, search, training and start; half an hour on a quiet machine; OUT=FILE records it
 	@$(PY) -m pip install --disable-pip-version-check --quiet -r benchmarks/requirements.txt
 	@$(PY) benchmarks/speed.py $(if $(OUT),--out $(OUT))
 

@@ -66,7 +66,7 @@ def alignment_uniformity(geometries: Mapping[str, Geometry], scores: Mapping[str
 
     Scores, of which `label` says what they are, colour the points and stand in brackets.
     """
-    with canvas(1, width=5.4, height=4.4) as (figure, (axes,)):
+    with canvas(1, width=7.0, height=5.0) as (figure, (axes,)):
         points = np.array([(geometry.uniformity, geometry.alignment) for geometry in geometries.values()])
         axes.scatter(*points.T, c=[scores[name] for name in geometries], cmap=SCALE, s=60, zorder=3)
         axes.set_title(f"in brackets, and as colour: {label}", fontsize=10)
