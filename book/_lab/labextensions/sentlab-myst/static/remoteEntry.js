@@ -1,5 +1,6 @@
-// JupyterLab's MyST knows neither a bibliography nor glued numbers: it marks each citation as a mistake, and shows a
-// number's name. This shows author and year, and the number once its cell has run.
+// JupyterLab's MyST knows neither a bibliography nor glued numbers: it marks each citation as a mistake, shows a
+// number's name, and leads from a term to nowhere. This shows author and year, the number once its cell has run, and
+// opens the glossary.
 "use strict";
 
 (() => {
@@ -75,6 +76,12 @@
       cite(known);
       number(app);
     };
+    // a term's explanation is on another page, which MyST does not look for: its links lead nowhere
+    document.body.addEventListener("click", (event) => {
+      if (!event.target.closest?.('a.hover-link[href="#"]')) return;
+      event.preventDefault();
+      app.commands.execute("docmanager:open", { path: "glossary.md" });
+    });
     new MutationObserver(show).observe(document.body, { childList: true, subtree: true });
     show();
   }
