@@ -3,7 +3,7 @@
     python benchmarks/speed.py [--out book/results/speed/cpu.json]
 
 Each program runs in a process of its own, with one thread, and where it matters with two. Set SENTLAB_DATA for the real
-texts. Nothing else should run on the machine. It takes about 20 minutes on two cores; exit status 1 says that a goal is
+texts. Nothing else should run on the machine. It takes half an hour on two cores; exit status 1 says that a goal is
 missed.
 """
 
