@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from browser import Browser, chromium
+from trained import make as make  # a fixture
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 # processes that test side by side share the cores

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+import pytest
+import torch
 from experiments import controls
 from torch import nn
 
@@ -13,8 +16,9 @@ from sentlab.data.rows import LabelledPair, PhrasePair, Triple
 from sentlab.encoder import Encoder
 from sentlab.methods.universal import task_rows
 from sentlab.text.views import random_swap
+from sentlab.training import set_dropout
 
-Make = Callable[..., Any]  # the fixture `make` of tests/methods
+Make = Callable[..., Any]  # the fixture `make`
 SENTENCES = [
     "A young girl plays the guitar in a small village.", "Two dogs are running",
     "the old farmer sees a red car and the market by the river", "The doctor reads a letter to the sad king!",
@@ -46,3 +50,17 @@ METHODS: dict[str, tuple[str, Callable[[Encoder], nn.Module], Sequence[Any]]] = 
         task_rows(nli=PAIRS, pi=PHRASES, ptc=PHRASES),
     ),
 }
+
+
+@pytest.fixture
+def make(small_encoder_folder: Path) -> Make:
+    """(class, its settings) -> the method in training mode, without dropout unless one asks."""
+
+    def build(kind: Any, pooling: str = "cls", *, max_length: int = 64, dropout: float = 0.0, **settings: Any) -> Any:
+        torch.manual_seed(0)
+        encoder = Encoder.from_pretrained(small_encoder_folder, pooling=pooling, max_length=max_length, device="cpu")
+        method = kind(encoder, **settings).train()
+        set_dropout(method, dropout)
+        return method
+
+    return build
