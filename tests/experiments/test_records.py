@@ -114,6 +114,7 @@ def test_every_recorded_run_has_the_settings_of_its_fingerprint(recorded: list[A
             assert stored.results is not None
             assert (run.results is None) == (run.at is not None)
         if record.kind == "search" and record.results:
+            assert record.done
             trial_of = record.settings.trial
             assert all(trial_of(one.values, one.steps).fingerprint == one.fingerprint for one in record.results.trials)
     assert sum(len(record.runs) for record in experiments) > 300
