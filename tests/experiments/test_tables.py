@@ -70,3 +70,8 @@ def test_the_first_topics_have_a_colour_and_a_marker_and_their_scenes_a_line() -
     np.testing.assert_allclose(rest.get_offsets(), -plane[16:])
     assert len({tuple(group.get_facecolors()[0]) for group in dots}) == 4
     assert len({group.get_paths()[0].vertices.tobytes() for group in dots}) == 4
+
+
+def test_the_front_picture_has_the_recorded_verdicts(record: ScorecardRecord) -> None:
+    drawn = plots.verdict_counts(record.results.counts("tiny")).svg()
+    assert (RESULTS.parent / str(record.settings.picture)).read_text(encoding="utf-8") == drawn
