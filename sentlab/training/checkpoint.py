@@ -75,6 +75,8 @@ def _name(value: Any) -> Any:
     """What the description holds of an attribute that JSON has no words for."""
     if isinstance(value, functools.partial):
         return [value.func, value.args, value.keywords]
+    if hasattr(value, "tolist"):  # of NumPy or torch
+        return value.tolist()
     return getattr(value, "fingerprint", None) or getattr(value, "__qualname__", type(value).__qualname__)
 
 

@@ -53,7 +53,9 @@ class TrainConfig:
     checkpoint_every: int = 500
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "betas", tuple(self.betas))  # JSON gives a list
+        plain = {name: value.item() for name, value in vars(self).items() if hasattr(value, "item")}  # of NumPy
+        for name, value in (plain | {"betas": tuple(self.betas)}).items():  # both as JSON takes and gives them back
+            object.__setattr__(self, name, value)
         for name in ABOVE_ZERO:
             value = getattr(self, name)
             if value is not None and not value > 0:  # which nan never is

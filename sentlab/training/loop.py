@@ -115,7 +115,6 @@ def fit(
         save = last or run.step % config.checkpoint_every == 0
         if log or evaluate or save:
             _check_finite(run, norm)
-        history.seconds = time.monotonic() - began
         if on_step is not None and (seen := on_step(run.step, method)):
             history.seen.append({"step": run.step, **{name: float(value) for name, value in seen.items()}})
         if log:
@@ -125,6 +124,7 @@ def fit(
             if last:  # a run is not lost with its last score
                 checkpoint.save(run)
             _evaluate(run, dev)
+        history.seconds = time.monotonic() - began
         if log:
             bar.set_postfix(history.losses[-1] | ({"dev": history.dev[-1]["score"]} if history.dev else {}))
         if save:
@@ -150,11 +150,12 @@ def train_heads_first(
     and `heads`, the config of the first, which has no dev. None: `config` with a learning rate of 0.01.
     """
     rows, heads = as_rows(rows), replace(heads or replace(config, learning_rate=1e-2), keep="last", eval_every=None)
+    trained = nn.ParameterList(p for p in method.encoder.parameters() if p.requires_grad)
     method.encoder.requires_grad_(False)
     try:
         first = fit(method, rows, heads, progress=options.get("progress", True))
     finally:
-        method.encoder.requires_grad_(True)
+        trained.requires_grad_(True)
     return first, fit(method, rows, config, *dev, **options)
 
 
@@ -178,6 +179,7 @@ def _start(method: Any, rows: Any, config: TrainConfig, dev: Any, folder: Any, r
     randomness.set_seed(config.seed + processes.process_index)
     checkpoint.start(run, rows, dev, resume, overwrite)
     method.train()
+    method.zero_grad()  # what an interrupted run or a look at a gradient has left
     return run
 
 
@@ -197,6 +199,9 @@ def _take_step(run: Run, rows: Sequence[Any]) -> Any:
     total: dict[str, Tensor] = {}
     batches = [method.collate([rows[int(i)] for i in part]) for part in parts]
     counts = [method.counts(batch) for batch in batches] if len(parts) > 1 and hasattr(method, "counts") else []
+    if counts and processes > 1:  # of all processes
+        dist.all_reduce(sums := torch.tensor([[*own.values()] for own in counts], device=method.encoder.device))
+        counts = [dict(zip(own, row, strict=True)) for own, row in zip(counts, sums.tolist(), strict=True)]
     for i, (part, batch) in enumerate(zip(parts, batches, strict=True)):
         of_rows, own = len(part) / len(mine), counts[i] if counts else {}
         share = {name: count / max(1, sum(other[name] for other in counts)) for name, count in own.items()}

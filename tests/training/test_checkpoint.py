@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -114,6 +115,7 @@ def test_arguments_that_change_no_weight_count(encoder: Make) -> None:
     paser = partial(PaSeR, decoder_layers=1)
     assert changed(paser(encoder()), paser(encoder(), top_phrases=2)) == {"PaSeR.top_phrases", "tensors"}
     assert changed(paser(encoder()), paser(encoder(), m=1.0)) == {"PaSeR.m"}
+    assert changed(*(MoCo(encoder(), momentum=np.float32(x)) for x in (0.9, 0.5))) == {"MoCo.momentum"}
     rates = (partial(random_deletion, rate=rate) for rate in (0.3, 0.4))
     assert changed(*(MoCo(encoder(), view=view) for view in rates)) == {"MoCo.view"}
     universal = partial(Universal, tasks=["pi"], negatives=1)
