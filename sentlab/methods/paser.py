@@ -209,6 +209,7 @@ class PaSeR(nn.Module):
         return [[(phrase, words[0]) for phrase, words in row] for row in rows]
 
     @torch.no_grad()
+    @own_world()
     def candidates(
         self, sentences: Sequence[str], phrases: Sequence[Sequence[Phrase | str]] | None = None, *, beams: int = 5
     ) -> list[list[tuple[Phrase, list[str]]]]:
@@ -278,7 +279,6 @@ class PaSeR(nn.Module):
         """Read what `save` has written. The `arguments` of the class, such as `phrases`, take precedence.
 
         Example:
-            >>> method.save("my-paser")                                                        # doctest: +SKIP
             >>> method = sentlab.methods.PaSeR.load("my-paser")                                # doctest: +SKIP
         """
         folder = Path(folder).expanduser()
@@ -287,6 +287,8 @@ class PaSeR(nn.Module):
             settings = json.loads(opened.metadata()["settings"])
         require_finite(str(file), (weights := load_file(file)).items())
         method = cls(encoder, **settings | arguments)
+        positions = weights["positions.weight"].to(encoder.device)  # as many as there were
+        method.decoder.positions = nn.Embedding.from_pretrained(positions, freeze=False)
         method.decoder.load_state_dict(weights)
         return method.eval()
 
