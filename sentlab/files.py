@@ -37,7 +37,7 @@ def replacing(path: str | Path, *, full: bool = False) -> Iterator[Path]:
             yield new
             (stage / "plain").touch()
             for part in (*new.rglob("*"), new):
-                if part.is_file():  # safetensors lets nobody but the owner read
+                if part.is_file() and part.stat().st_nlink == 1:  # safetensors lets nobody but the owner read
                     shutil.copymode(stage / "plain", part)
                 to_disk(part)
             if target.exists():
@@ -58,7 +58,7 @@ def _remove(stage: Path, target: Path) -> None:
 
 def clear(path: Path) -> None:
     """Remove what killed processes have left of writing `path`, and bring back a folder that they put aside."""
-    for stage in path.parent.glob(f"{glob.escape(_stem(path))}*.new"):
+    for stage in path.parent.glob(f"{glob.escape(_stem(path))}{'?' * 8}.new"):  # not those of NAME.5
         with suppress(OSError), FileLock(stage / "alive", timeout=0):  # a Timeout is an OSError: some process writes
             _remove(stage, path)
 

@@ -113,7 +113,7 @@ def test_what_a_killed_process_left_goes_and_what_a_living_one_writes_stays(tmp_
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_kill_between_the_two_moves_of_folders_loses_neither(tmp_path: Path) -> None:
-    path = made(tmp_path / "folder", "old")
+    path = made(tmp_path / "folder.5", "old")
 
     def half() -> None:
         with replacing(path, full=True) as new:
@@ -121,6 +121,7 @@ def test_a_kill_between_the_two_moves_of_folders_loses_neither(tmp_path: Path) -
             os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
 
     killed(half)
+    clear(tmp_path / "folder")  # which is another one
     assert not path.exists()
     clear(path)
     assert (path / "text").read_text() == "old"
