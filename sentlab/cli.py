@@ -250,7 +250,7 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
 
 def read(args: Namespace, name: str, kind: Any, columns: Any, split: str = "train") -> sentlab.data.Corpus[Any]:
     """Read the rows of a file, or pairs of a corpus by name; report what is left out."""
-    if kind == "pairs" and not Path(name).suffix and not Path(name).exists():
+    if kind == "pairs" and not Path(name).suffix and not Path(name).is_file():
         corpus = sentlab.data.load(name, split)
     else:
         if getattr(args, "out", None) and args.out.exists() and os.path.samefile(args.out, name):

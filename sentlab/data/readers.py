@@ -244,7 +244,7 @@ def read_quora(path: str | Path, singles: str | Path | None = None) -> Read[kind
             raise LeftOut("missing question")
         return kinds.DuplicateQuestion(first, second) if label == "1" else kinds.DuplicateQuestion(second, None)
 
-    separator = "\t" if Path(path).suffix == ".tsv" else ","
+    separator = "\t" if ".tsv" in Path(path).suffixes else ","
     pairs = rows_of(csv_records(path, ("question1", "question2", "is_duplicate"), separator), question)
     if singles is None:
         return pairs

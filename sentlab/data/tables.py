@@ -82,7 +82,7 @@ def _rows(items: Items, kind: str, names: Sequence[str], scale: tuple[float, flo
         for name, text in zip(names, texts, strict=False):
             if not isinstance(text, str):
                 raise ValueError(f"column {name!r}: expected a text, found {text!r:.60} ({type(text).__name__})")
-        texts = tuple(text.strip() for text in texts)
+        texts = tuple(text.encode().decode().strip() for text in texts)  # which refuses half a character
         if not all(texts):
             raise LeftOut("blank text")
         if kind != "pairs":

@@ -72,7 +72,7 @@ class Whitening(nn.Module):
         count, in_dim = x.shape
         kept = self.settings["dim"] or in_dim
         mean = x.mean(dim=0)
-        covariance = (x - mean).T @ (x - mean) / (count - 1)  # (D, D)
+        covariance = (x - mean).T @ (x - mean) / max(1, count - 1)  # (D, D)
         directions, variances, _ = torch.linalg.svd(covariance)
         varying = int((variances > ROUNDING**2 * x.square().sum(dim=1).mean()).sum())
         if varying < kept:

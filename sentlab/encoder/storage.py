@@ -123,7 +123,7 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
 
     config = AutoConfig.from_pretrained(place, trust_remote_code=False, **hub)
     refused = [name for name in REFUSED if getattr(config, name, False)]
-    if refused or type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
+    if refused or type(config) not in MODEL_FOR_MASKED_LM_MAPPING or config.model_type == "fnet":  # it ignores masks
         what = f"a {config.model_type} model{' with ' * bool(refused)}{', '.join(refused)}"
         raise ValueError(f"{place} is {what}; sentlab reads encoders such as BERT and ModernBERT, not quantised")
     config._attn_implementation = None  # config.json may name a repository, whose kernels transformers would run

@@ -156,7 +156,7 @@ class Segment:
 @lru_cache(maxsize=2**16)
 def word_kind(word: str) -> int:
     """Return the kind of an English word: PUNCTUATION, NEVER_FIRST and NEVER_LAST as bits."""
-    if len(word) == 1 and (word in SIGNS or (category(word)[0] == "P" and word not in PARTS_OF_WORDS)):
+    if all(c in SIGNS or (category(c)[0] == "P" and c not in PARTS_OF_WORDS) for c in word):
         return PUNCTUATION
     return NEVER_FIRST | NEVER_LAST if word.lower() in BETWEEN else NEVER_LAST if word.lower() in OPEN else 0
 

@@ -93,15 +93,16 @@ def test_mnli_csv_is_real_csv(tmp_path: Path) -> None:
     assert readers.read_mnli_csv(path) == ([LabelledPair('a, "b"\nc', "d", "neutral")], {"no gold": 1})
 
 
-@pytest.mark.parametrize("name", ["quora_duplicate_questions.tsv", "quora_positive_eval.csv"])
+@pytest.mark.parametrize("name", ["quora_duplicate_questions.tsv.xz", "quora_positive_eval.csv"])
 def test_quora_pairs_and_second_questions_as_distractors(tmp_path: Path, name: str) -> None:
     rows = [
         ("id", "qid1", "qid2", "question1", "question2", "is_duplicate"), ("1", "1", "2", "Why?", " How come? ", "1"),
         ("2", "1", "2", '"Is ""x, y"" or z\nright?"', 'Is it 5" wide?', "0"), ("3", "1", "2", "", "What?", "1"),
         ("4", "1", "2", "\u202awhat is\u202c it?", "Is it?", "1"),
     ]  # fmt: skip
-    separator = "\t" if name.endswith(".tsv") else ","
-    path = write(tmp_path / name, "".join(separator.join(row) + "\n" for row in rows))
+    separator = "\t" if ".tsv" in name else ","
+    text = "".join(separator.join(row) + "\n" for row in rows).encode()
+    path = write(tmp_path / name, lzma.compress(text) if name.endswith("xz") else text)
     expected = [
         DuplicateQuestion("Why?", "How come?"),
         DuplicateQuestion('Is it 5" wide?', None),

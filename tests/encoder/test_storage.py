@@ -114,8 +114,8 @@ def test_a_folder_without_a_tokenizer_is_refused(folder: Path) -> None:
         Encoder.from_pretrained(folder)
 
 
-@pytest.mark.parametrize("kind", ["GPT2", "T5"])
-def test_decoders_are_refused(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["GPT2", "T5", "FNet"])
+def test_decoders_and_what_ignores_masks_are_refused(kind: str, tmp_path: Path) -> None:
     getattr(transformers, f"{kind}Config")().save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="sentlab reads encoders"):
         Encoder.from_pretrained(tmp_path)

@@ -233,4 +233,4 @@ def test_kinds_of_words(encoder: Encoder) -> None:
     words += [segment.text(2)[a:b] for a, b in segment.spans[segment.first_words[2] :]]
     assert segment.kinds.tolist() == [word_kind(word) for word in words]
     assert segment.kinds[[0, 2, 3]].tolist() == [6, 0, 1]  # "of", "King", ","
-    assert [word_kind(word) for word in ("king", "...", ",", "#", "~", "THE", "of")] == [0, 0, 1, 0, 1, 4, 6]
+    assert [word_kind(word) for word in ("king", "...", ",", "#", "~", "THE", "of")] == [0, 1, 1, 0, 1, 4, 6]
