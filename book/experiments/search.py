@@ -294,7 +294,7 @@ class SearchRecord(Experiment):
         except FloatingPointError as error:
             spent = time.monotonic() - began
             trial = Trial(**known, dev=LOST, step=0, last=LOST, rising=False, seconds=spent, failed=str(error))
-        self.results = SearchResults(trials=[*self.results.trials, trial])
+        self.results = self.results.model_copy(update={"trials": [*self.results.trials, trial]})
         self.save()
 
 
