@@ -77,7 +77,7 @@ def row_of(record: Record) -> dict[str, str]:
         missing = "NOT RUN" if record.state == "not run" else "no results yet"
         return row | {"dev": missing, "test": "–", "time, date, device": "–"}
     devs, tests, scores = zip(*map(main_scores, finished), strict=True) if settings else ([], [""], [])
-    differ = record.kind == "sweep" and set(record.settings.over) != {"train.seed"}
+    differ = record.kind == "sweep" and any(set(grid) != {"train.seed"} for grid in record.settings.grids)
     devices = ", ".join(dict.fromkeys(run.source.device for run in finished))
     spent = time_of([record] if record.results else finished)  # of a search the trials, too
     made = f"{spent}<br>{max(run.source.date for run in finished)}<br>{escape(devices)}"
@@ -117,10 +117,11 @@ def about(record: Record) -> list[str]:
     if common_settings(record) is None:
         counted = ("rows", "claims", "encoders", "columns", "tables", "topics", "phrases", "programs")
         return [", ".join(f"{len(settings[name])} {name}" for name in counted if name in settings)]
-    over = settings.get("over", {})
+    over = settings.get("over", [])
     common = pd.json_normalize(settings.get("run", settings)).iloc[0]
     lines = [", ".join(f"{name.split('.')[-1]}={shown(value)}" for name, value in common.filter(regex=SHOWN).items())]
-    for name, values in over.items():
+    grids = over if isinstance(over, list) else [over]
+    for name, values in (item for grid in grids for item in grid.items()):
         lines.append(f"over {name.split('.')[-1]}: {', '.join(str(shown(value)) for value in values)}")
     lines += [f"seeds {', '.join(map(str, settings['seeds']))}"] if "seeds" in settings else []
     lines += [f"as {settings['chosen_by']} has chosen"] if "chosen_by" in settings else []

@@ -163,8 +163,13 @@ class SweepSettings(Typed):
     """One run with many settings."""
 
     run: RunSettings  # the settings that all runs have in common, as of a run
-    over: Grid  # setting, with dots -> values to try: {"method.arguments.m": [0.1, 1.0], "train.seed": [0, 1, 2]}
+    # setting, with dots -> values to try: {"method.arguments.m": [0.1, 1.0], "train.seed": [0, 1, 2]}; or several such
+    over: Grid | list[Grid]
     chosen_by: str | None = None  # a search, whose chosen values take the place of those of `run`; null: none
+
+    @property
+    def grids(self) -> list[Grid]:
+        return self.over if isinstance(self.over, list) else [self.over]
 
 
 class SweepRecord(Experiment):
@@ -179,7 +184,7 @@ class SweepRecord(Experiment):
             if not other.done:
                 raise NotRun(f"{self.name} waits for a search: {other.command}")
             chosen = other.results.chosen
-        return [chosen | values for values in combinations(self.settings.over)]
+        return [chosen | values for grid in self.settings.grids for values in combinations(grid)]
 
 
 class SearchSettings(Typed):

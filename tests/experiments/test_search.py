@@ -132,13 +132,13 @@ def test_a_trial_that_breaks_off_ranks_last(trainer: Trainer) -> None:
 
 
 def test_a_sweep_takes_what_a_search_has_chosen(trainer: Trainer) -> None:
-    rates = write("toy/rates", "sweep", {"run": RUN, "over": {"dropout": [0.3, 0.4]}, "chosen_by": "toy/simcse"})
-    write("toy/simcse", "search", SEARCH)
-    assert rates.needs() == ["toy/simcse"]
+    over, name = [{"dropout": [0.3]}, {"dropout": [0.4]}], write("toy/simcse", "search", SEARCH).name
+    both = write("toy/rates", "sweep", {"run": RUN, "over": over, "chosen_by": name})
+    assert both.needs() == ["toy/simcse"]
     with pytest.raises(NotRun):
-        sweep(rates)
+        sweep(both)
     chosen = search(records.get("toy/simcse")).results
-    runs = runs_of(sweep(rates))
+    runs = runs_of(sweep(both))
     assert [run.settings.dropout for run in runs] == [0.3, 0.4]
     assert {(run.settings.train or {})["learning_rate"] for run in runs} == {chosen and 0.01}
     assert records.get("toy/rates").done
