@@ -163,10 +163,8 @@ def bootstrap_interval(
     columns = [as_array(array) for array in arrays]
     (n,) = {len(column) for column in columns}  # one entry per item in each
     random = np.random.default_rng(seed)
-    values = np.empty(resamples)
-    for i in range(resamples):
-        drawn = random.integers(n, size=n)
-        values[i] = statistic(*(column[drawn] for column in columns))
+    draws = (random.integers(n, size=n) for _ in range(resamples))
+    values = [statistic(*(column[drawn] for column in columns)) for drawn in draws]
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
@@ -180,12 +178,10 @@ def paired_bootstrap(
     significant at 1 - `level` where the interval leaves out 0. Koehn (2004), "Statistical significance tests for
     machine translation evaluation". Returns (difference, low, high).
     """
-
-    def difference(gold: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
-        return statistic(gold, a) - statistic(gold, b)
-
-    low, high = bootstrap_interval(difference, gold, a, b, level=level, resamples=resamples, seed=seed)
-    return difference(as_array(gold), as_array(a), as_array(b)), low, high
+    gold, a, b = map(as_array, (gold, a, b))
+    options: Any = {"level": level, "resamples": resamples, "seed": seed}
+    low, high = bootstrap_interval(lambda g, x, y: statistic(g, x) - statistic(g, y), gold, a, b, **options)
+    return statistic(gold, a) - statistic(gold, b), low, high
 
 
 def as_array(values: Any) -> np.ndarray:

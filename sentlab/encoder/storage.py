@@ -188,7 +188,10 @@ def saved_settings(place: str, hub: dict[str, Any], pooling: str | None) -> dict
             unknown.append(f"the modules {', '.join(paths)}")
         if theirs.get("similarity_fn_name") not in (None, "cosine", "dot" if saved["normalize"] else None):
             unknown.append(f"similarity_fn_name={theirs['similarity_fn_name']}")
-        if "Pooling" in paths and "WeightedLayerPooling" not in paths:
+        if layers := paths.get("WeightedLayerPooling"):
+            weights = load_file(str(cached_file(place, f"{layers}/model.safetensors", **hub)))["layer_weights"]
+            unknown += ["trained weights of layers"] if (weights % 1).any() else []  # ours are 0, 1 or 2
+        elif "Pooling" in paths:
             config = read(f"{paths['Pooling']}/config.json")
             flags = [name.removeprefix("pooling_mode_") for name, on in config.items() if on and "mode_" in name]
             saved["pooling"] = config.get("pooling_mode") or "+".join(SHARED_POOLINGS.get(flag, flag) for flag in flags)
@@ -273,9 +276,7 @@ def _write_settings(encoder: Encoder, folder: Path) -> None:
     width = {"word_embedding_dimension": config.hidden_size}
     if mode in AVERAGED:
         layers = config.num_hidden_layers
-        weights = torch.zeros(layers + 1)
-        weights[AVERAGED[mode]] += 1
-        weights[-1] += 1
+        weights = torch.eye(layers + 1)[[AVERAGED[mode], -1]].sum(0)
         sizes = width | {"layer_start": 0, "num_hidden_layers": layers}
         module("WeightedLayerPooling", "layers", sizes, {"layer_weights": weights})
         write("config.json", json.loads((folder / "config.json").read_text()) | {"output_hidden_states": True})

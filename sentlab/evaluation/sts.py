@@ -128,6 +128,8 @@ def evaluate_sts(
         cosines = metrics.cosine_similarity(u, v)  # (n,)
         gold, names = np.array([pair.score for pair in corpus]), np.array([pair.subset for pair in corpus])
         parts = {name: names == name for name in dict.fromkeys(names.tolist())}
+        if aggregation != "all" and task in data.catalog.YEARS and set(parts) == {""}:
+            raise ValueError(f"{corpus.source} has no sub-sets, of which aggregation={aggregation!r} takes the mean")
         values = {name: 100 * correlate(cosines[part], gold[part]) for name, part in parts.items()}
         if aggregation == "all" or set(parts) == {""}:
             scores[task] = 100 * correlate(cosines, gold)

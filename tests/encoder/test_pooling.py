@@ -31,10 +31,6 @@ def test_equals_a_loop_over_tokens(name: str, states: tuple[Tensor, ...]) -> Non
         torch.testing.assert_close(pooled[row], expected)
 
 
-def test_cls_is_the_first_token_of_the_last_layer(states: tuple[Tensor, ...]) -> None:
-    assert torch.equal(POOLINGS["cls"](states, MASK), states[-1][:, 0])
-
-
 @pytest.mark.parametrize("name", POOLINGS)
 def test_what_is_in_the_padding_never_shows(name: str, states: tuple[Tensor, ...]) -> None:
     for garbage in (1e30, -1e30, float("inf"), float("nan")):

@@ -176,6 +176,12 @@ def test_settings_that_would_change_vectors_are_refused(encoder: Encoder, tmp_pa
         if number > 1:  # whoever says which pooling to take goes without the rest
             chosen = Encoder.from_pretrained(tmp_path / str(number), pooling="mean", device="cpu")
             agree(chosen.encode(TEXTS), encoder.encode(TEXTS))
+    encoder.pooling = "first_last"
+    theirs = encoder.to_sentence_transformer()
+    theirs[1].layer_weights.data += 0.1
+    theirs.save(str(tmp_path / "layers"), create_model_card=False)
+    with pytest.raises(ValueError, match="trained weights of layers"):
+        Encoder.from_pretrained(tmp_path / "layers")
 
 
 def test_a_folder_that_it_saved_again_is_read_as_it_is_now(small_encoder_folder: Path, tmp_path: Path) -> None:

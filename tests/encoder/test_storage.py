@@ -364,6 +364,8 @@ CHANGES: dict[str, Callable[[Encoder], object]] = {
     "architecture": lambda e: setattr(e.backbone.config, "num_attention_heads", 1),
     "pooling": lambda e: setattr(e, "pooling", "cls"),  # from here on of sentences alone
     "post": another_map,
+    "normalize": lambda e: setattr(e, "normalize", True),
+    "prompt": lambda e: vars(e).update(prompts={"q": "who "}, default_prompt_name="q"),
     "pseudo tokens": lambda e: setattr(e, "pseudo", PseudoTokens(32, 2)),
 }
 
@@ -374,7 +376,7 @@ def test_the_fingerprint_changes_with_what_changes_a_vector(encoder: Encoder) ->
         alter(other)
         assert other.fingerprint() != encoder.fingerprint(), name
         of_tokens = other.fingerprint(tokens=True) != encoder.fingerprint(tokens=True)
-        assert of_tokens == (name not in ("pooling", "post", "pseudo tokens")), name
+        assert of_tokens == (name not in ("pooling", "post", "normalize", "prompt", "pseudo tokens")), name
 
 
 def test_the_fingerprint_keeps_through_use_training_mode_and_precision(small_encoder_folder: Path) -> None:

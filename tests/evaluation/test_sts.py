@@ -62,6 +62,8 @@ def test_what_would_give_another_number_is_refused():
             evaluate_sts(encoder, rows)
     with pytest.raises(ValueError, match="aggregation"):
         evaluate_sts(Angles(), TWO, aggregation="median")
+    with pytest.raises(ValueError, match="no sub-sets"):  # such as those of the hub, whose names are lost
+        evaluate_sts(Angles(), corpus("sts12", ("0", "10", 1.0, ""), ("90", "0", 2.0, "")), aggregation="mean")
 
 
 def test_result_shows_itself():
@@ -86,6 +88,7 @@ def test_each_distinct_sentence_is_encoded_once_over_all_tasks():
     assert len(encoder.calls) == 1
     assert sorted(encoder.calls[0]) == sorted({"0", "10", "20", "30", "1", "2", "3", "4", "90", "40"})
     assert list(result.scores) == ["two", "one"]
+    assert result.average == pytest.approx(sum(result.scores.values()) / 2)
     assert result.subsets["one"] == {}
     assert result.left_out == {"two": {"no gold": 2}, "one": {"no gold": 2}}
     assert result.scores["one"] == evaluate_sts(Angles(), one, aggregation="wmean").scores["one"]
