@@ -217,8 +217,7 @@ def started(command: str, **environment: str) -> subprocess.CompletedProcess[str
 
 def test_a_closed_stdout_has_no_traceback(files: str) -> None:
     ended = started(f"evaluate pairs.csv --quiet --encoder {files} | true")
-    assert "Traceback" not in ended.stderr
-    assert "Exception" not in ended.stderr
+    assert ended.stderr == ""
 
 
 def test_a_console_without_a_letter_gets_another(files: str) -> None:

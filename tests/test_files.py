@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -60,11 +61,9 @@ def test_the_content_is_on_the_disk_before_the_name(tmp_path: Path, monkeypatch:
 def test_a_folder_that_holds_something_is_replaced_only_when_asked(tmp_path: Path) -> None:
     path = made(tmp_path / "folder", "old")
     for full, text in ((False, "old"), (True, "new")):
-        try:
-            with replacing(path, full=full) as new:
-                made(new, "new")
-        except OSError:
-            assert not full
+        refused = nullcontext() if full else pytest.raises(OSError, match=r"empty|exist")
+        with refused, replacing(path, full=full) as new:
+            made(new, "new")
         assert (path / "text").read_text() == text
         assert list(tmp_path.iterdir()) == [path]
 

@@ -137,8 +137,6 @@ def test_stored_items_with_the_gold_of_their_rows_are_the_evaluation(name: str) 
 
 
 def test_dev_scores_are_those_of_sts_and_mining(encoder: Encoder) -> None:
-    pairs = corpus_of("toy-sts", "dev")
-    assert dev_score(pairs)(encoder) == evaluate_sts(encoder, pairs).average
     assert dev_score(CONTEXTS, setup="ngrams")(encoder) == evaluate_mining(encoder, CONTEXTS, "ngrams").spearman
     questions = corpus_of("toy-reranking", "dev")
     assert dev_score(questions)(Letters()) == pytest.approx(evaluate_reranking(Letters(), questions).score())

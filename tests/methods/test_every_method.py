@@ -204,6 +204,7 @@ def test_what_a_method_needs_of_the_encoder_is_said_when_it_is_made(make: Make) 
             kind(without)
 
 
+@pytest.mark.filterwarnings("error:texts repeat")
 def test_equal_texts_in_a_batch_are_told(make: Make) -> None:
     triples = [Triple(f"the {word} dog", "a dog runs", f"a {word}") for word in ("old", "red", "big", "small")]
     once = [Triple(row.anchor, f"{row.anchor} runs", row.negative) for row in triples]

@@ -248,12 +248,12 @@ def test_supervised_paser_is_supervised_simcse_plus_alpha_times_eq_3(small_encod
     rows = [Triple(a, b, c) for a, b, c in zip(SENTENCES, SENTENCES[1:], SENTENCES[2:], strict=False)]
     torch.manual_seed(0)
     encoder = Encoder.from_pretrained(small_encoder_folder, device="cpu")
-    method = SupervisedPaSeR(encoder, alpha=0.3, decoder_layers=1).eval()
+    method = SupervisedPaSeR(encoder, alpha=0.3, temperature=0.2, decoder_layers=1).eval()
     batch = method.collate(rows)
     losses = method.loss(batch)
     assert set(losses) == {"contrastive", "generative"}
     generative = method.generative.loss(method.generative.collate([row.anchor for row in rows]))["generative"]
-    simcse = SimCSE(encoder)
+    simcse = SimCSE(encoder, temperature=0.2)
     simcse.head = method.head
     contrastive = simcse.loss(simcse.collate(rows))["contrastive"].item()
     assert losses["generative"].item() == pytest.approx(0.3 * generative.item(), rel=1e-5)

@@ -112,6 +112,9 @@ def test_pseudo_tokens_of_the_same_kind_are_trained_on(encoder: Encoder) -> None
     assert PTBERT(encoder, pseudo_tokens=6, queue_size=9).encoder.pseudo is first
     assert PTBERT(encoder, pseudo_tokens=6, at_test="cls").encoder.pseudo is first
     assert PTBERT(encoder, pseudo_tokens=7).encoder.pseudo is not first
+    method = PTBERT(encoder, pseudo_tokens=6, keys="pooled", queue_size=9, momentum=0.5, temperature=0.1, view=sorted)
+    assert (method.queue.size, method.momentum, method.temperature, method.view) == (9, 0.5, 0.1, sorted)
+    assert encoder.pseudo.settings["keys"] == "pooled"
 
 
 def test_heads_are_attentions_over_slices_of_the_vectors() -> None:

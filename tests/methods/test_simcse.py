@@ -41,6 +41,14 @@ def test_unsupervised_loss_equals_equation_4(make: Make, pooling: str) -> None:
     assert cosine(h[0], h[4]) < 0.9999  # dropout made two vectors of one sentence
 
 
+def test_a_view_is_the_second_copy_of_a_sentence(make: Make) -> None:
+    method = make(SimCSE, view=lambda words, rng: words[::-1])
+    turned = method.encoder.tokenize([*SENTENCES, *(" ".join(text.split()[::-1]) for text in SENTENCES)])
+    assert torch.equal(method.collate(SENTENCES)["input_ids"].flatten(0, 1), turned["input_ids"])
+    with pytest.raises(ValueError, match="second copy"):
+        method.collate(TRIPLES)
+
+
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_supervised_loss_equals_equation_5(make: Make, pooling: str) -> None:
     method = make(SimCSE, pooling, temperature=0.2)

@@ -88,9 +88,6 @@ def test_masks_hide_each_token_that_overlaps_a_phrase_and_no_other() -> None:
     assert mask_spans(ids, offsets, [Phrase("a", 0, 1, 1.0)], 4) == ([2, 4, 11, 12, 13, 12, 14, 15, 3], [[1]])
 
 
-ALL = ("NP", "VP", "SBAR")
-
-
 def tagger(tags: str) -> Tagger:
     """Gives these tags, whatever the words."""
     return lambda words: tags.split()

@@ -95,6 +95,26 @@ def look(step: int, method: Any) -> dict[str, Any] | None:
     return {"weight": np.float32(method.encoder.model.weight.sum().item())} if step % 4 == 0 else None
 
 
+def test_steps_are_those_of_adamw_with_a_schedule_clipping_and_no_decay_of_biases() -> None:
+    method, other = Line(), Line()
+    settings = config(steps=6, weight_decay=0.5, max_grad_norm=0.1, betas=(0.5, 0.9), eps=0.01)
+    quiet(method, settings)
+    set_seed(0)
+    weight, bias = other.encoder.model.parameters()
+    groups = [{"params": [weight], "weight_decay": 0.5}, {"params": [bias], "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, betas=(0.5, 0.9), eps=0.01)
+    for step in range(6):
+        for group in optimizer.param_groups:
+            group["lr"] = 0.05 * schedule(step, 6, settings.warmup)
+        batch = other.collate([ROWS[i] for i in batch_indices(step, len(ROWS), settings)])
+        sum(other.loss(batch).values()).backward()  # type: ignore[union-attr]
+        nn.utils.clip_grad_norm_(other.parameters(), 0.1)
+        optimizer.step()
+        optimizer.zero_grad()
+        other.after_step()
+    torch.testing.assert_close(state(other), state(method))
+
+
 @pytest.mark.parametrize(("killed_at", "every"), [(1, 1), (17, 10), (22, 7)])
 @pytest.mark.parametrize("keep", ["dev", "last"])
 def test_killed_and_resumed_is_bit_identical(tmp_path: Path, killed_at: int, every: int, keep: str) -> None:
