@@ -9,7 +9,7 @@
 Start these in the folder `book`. NAME is such as `tiny-sts/simcse`: its file, book/results/tiny-sts/simcse.json, begins
 with `kind` and `settings`. A record that holds results is left alone unless you add --again, which trains afresh.
 `results` runs all records that have no results, except those at the papers' scale, in the order in which they need each
-other, and names what cannot be run; --list runs nothing. Start it several times to use several cores.
+other, and names what cannot be run; --list runs nothing. On several cores start KIND with other NAMEs on each.
 """
 
 from __future__ import annotations

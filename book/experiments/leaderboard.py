@@ -139,13 +139,13 @@ def score(
     corpus = notes.load(test.corpus, "test")
     chosen: np.ndarray | slice = slice(None)
     if test.corpus.endswith("-hard"):
-        hard, test = set(corpus), TestSettings(corpus=test.corpus.removesuffix("-hard"))
+        hard, test = set(corpus), test.model_copy(update={"corpus": test.corpus.removesuffix("-hard")})
         corpus = notes.load(test.corpus, "test")
         chosen = np.flatnonzero([pair in hard for pair in corpus])
     if test.without:
         left_out, items = items_of(notes.load(test.without, "dev")), items_of(corpus)
-        if left_out is None or items is None:
-            raise ValueError(f"{test}: only pairs with scores can be left out, and only of such pairs")
+        if left_out is None or items is None or test.setup or not isinstance(chosen, slice):
+            raise ValueError(f"{test}: only pairs with scores can be left out, and only of all such pairs")
         seen = set(left_out)
         chosen = np.flatnonzero([item not in seen for item in items])
     scored = {}

@@ -22,6 +22,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from experiments import numbers, records, runs, tables
+from experiments.search import combinations
 
 
 class Page:
@@ -103,7 +104,8 @@ def runs_there(name: str) -> tuple[int, int]:
     try:
         planned = record.planned()
     except records.NotRun:
-        return 0, len(record.settings.seeds)
+        grids = getattr(record.settings, "grids", [])
+        return 0, sum(len(combinations(grid)) for grid in grids) or len(record.settings.seeds)
     return sum(record.run_with(settings) is not None for settings in planned), len(planned)
 
 

@@ -15,11 +15,11 @@ from sentlab.plots.style import GREY, PALETTE, Picture, canvas
 
 from experiments.leaderboard import BoardColumn
 from experiments.scorecard import NOT_RUN, SIGNIFICANT, UNTESTED, VERDICTS, ClaimResult
+from experiments.significance import MARGIN
 
 LOOKS: Any = [{"color": colour, "marker": marker} for colour, marker in zip(PALETTE, "o^sDv", strict=False)]
 BELOW: Any = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}  # a legend below the panels
 COLOURED = 4  # topics, the first ones
-MATTERS = 1.5  # points: a smaller difference would not make one choose a method
 # the colours of the verdicts of a scorecard, with a contrast of 4.5 to white, also when the dark page inverts them
 COLOURS = dict(zip(VERDICTS, "#00704d #2b6cb0 #5a5a5a #8a6d00 #b8431c #ffffff #a3a3a3".split(), strict=True))
 
@@ -60,7 +60,7 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
         beside = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 10}
         for place, (claim, effect) in enumerate(rows):
             colour = GREY if effect.verdict == UNTESTED else COLOURS[effect.verdict]
-            axes.barh(place, 2 * MATTERS, 0.44, left=-MATTERS, color="0.92", zorder=0)
+            axes.barh(place, 2 * MARGIN, 0.44, left=-MARGIN, color="0.92", zorder=0)
             axes.plot([0, 0], [place - 0.22, place + 0.42], color=GREY, lw=1, zorder=1)  # clear of the texts
             axes.text(0, place - 0.42, claim.text, bbox={"color": "white", "pad": 0.5}, zorder=1.5, **beside)
             if effect.low is not None:
@@ -75,7 +75,7 @@ def effects(claims: Sequence[ClaimResult], encoder: str) -> Picture:
         marks = verdict_marks(effect.verdict for _, effect in rows)
         if any(claim.printed is not None for claim, _ in rows):
             marks.append(Line2D([], [], color="white", marker="D", mec=GREY, ls="", label="in the paper"))
-        marks.append(Patch(color="0.92", label=f"within {MATTERS} points"))
+        marks.append(Patch(color="0.92", label=f"within {MARGIN} points"))
         axes.legend(handles=marks, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     return figure
 

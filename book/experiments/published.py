@@ -29,11 +29,6 @@ def table(paper: str, number: int | str) -> pd.DataFrame:
     return _tables(paper)[str(number)].copy()
 
 
-def numbers(paper: str) -> list[str]:
-    """Return the numbers of a paper's tables, such as `5a`."""
-    return list(_tables(paper))
-
-
 @cache
 def _tables(paper: str) -> dict[str, pd.DataFrame]:
     text = (ASSETS / f"{paper}.tsv").read_text(encoding="utf-8")

@@ -31,6 +31,7 @@ from sentlab.methods.universal import task_rows
 from sentlab.text import phrases, roles, views
 from sentlab.text.phrases import Phrase
 from sentlab.training import History, TrainConfig, fit, set_dropout, set_seed, train_heads_first
+from sentlab.training.checkpoint import FILE as CHECKPOINT
 from tqdm import tqdm
 
 from experiments import controls, published, records
@@ -43,6 +44,7 @@ METHODS: dict[str, type] = {name: getattr(methods, name) for name in methods.__a
 METHODS |= {"StartEnd": controls.StartEnd, "WholePassage": controls.WholePassage}
 SENTENCES, BEAMS = 500, 5  # to reconstruct the phrases of: drawn from a corpus, and of the search
 LAST = "last.json"  # in a run's folder: what was measured after the last step, until it is recorded
+WORKING = (CHECKPOINT, LAST)  # what else is there until a run is recorded
 METHOD = "method"  # in a run's folder: PaSeR with its decoder, of a run that reconstructs phrases
 GEOMETRY = ("stsb", "toy-sts")  # the first of these among the test corpora gets its geometry measured
 
@@ -227,7 +229,8 @@ def run(record: RunRecord, *, again: bool = False) -> RunRecord:
         if records.is_first():
             records.write_items(record.items[0], {}, drop="")  # of the encoder that was there before
             record.save()
-            (RUNS / record.name / LAST).unlink(missing_ok=True)
+            for file in WORKING:
+                (RUNS / record.name / file).unlink(missing_ok=True)
     return record
 
 

@@ -99,7 +99,7 @@ class Tested(Typed):
     p: Number | None = None  # of no difference
     verdict: Verdict
     without_first: Verdict | None = None  # the verdict without the first seed, which has chosen the settings
-    # the side whose seeds all kept step 0, as if untrained. Null: neither.
+    # the side most of whose seeds kept step 0, as if untrained. Null: neither.
     at_start: Side | None = None
 
 

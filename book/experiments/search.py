@@ -16,12 +16,11 @@ from random import Random
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
-from sentlab.training.checkpoint import FILE as CHECKPOINT
 from tqdm import tqdm
 
 from experiments import records
 from experiments.records import RUNS, Notes, NotRun, Number, Provenance, Record, Typed
-from experiments.run import LAST, RunRecord, RunResults, RunSettings, perform
+from experiments.run import WORKING, RunRecord, RunResults, RunSettings, perform
 
 LOST = -100.0  # the score of a trial that gave none: no correlation x 100 is lower
 
@@ -138,7 +137,7 @@ class Experiment(Record):
             self.save()
             place = RUNS / self.name / name
             if encoder:
-                for file in (CHECKPOINT, LAST):  # a fitted map has none
+                for file in WORKING:  # a fitted map has none
                     (place / file).unlink(missing_ok=True)
             else:
                 shutil.rmtree(place, ignore_errors=True)  # the numbers are what a sweep is for
@@ -257,8 +256,13 @@ class SearchRecord(Experiment):
 
     @property
     def done(self) -> bool:
-        """Whether it has all that its settings ask for, as they are now: trials, runs in full, and seeds."""
-        return super().done and not self.to_try()
+        """Whether it has all that its settings ask for, as they are now: trials, full runs, and seeds of the best."""
+        return super().done and not self.to_try() and self.results.chosen == self.best.values
+
+    @property
+    def best(self) -> Trial:
+        """The best of the trials in full."""
+        return max((trial for trial in self.results.trials if trial.steps == self.settings.length), key=Trial.rank)
 
     def values(self) -> list[dict[str, Any]]:
         if self.results is None or self.results.chosen is None:
@@ -307,7 +311,9 @@ def sweep(record: SweepRecord, *, again: bool = False) -> SweepRecord:
     """Run every combination of a sweep that has no results yet, or with `again` each of them."""
     with records.alone(record):
         record = records.get(record.name, record.folder)  # another process may have run some
-        record.planned()  # that a run can have each of the values
+        planned = record.planned()  # that a run can have each of the values
+        if len({label(values) for values in record.values()}) < len(planned):
+            raise ValueError(f"{record.name}: two of its runs would have one name, and the later would take the place")
         for values in tqdm(record.values(), desc=record.name, unit=" runs"):
             record.train(values, again=again)
     return record
@@ -321,19 +327,21 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
         trials = [] if again or record.results is None else record.results.trials
         # those of other common settings, which have changed since, do not count
         trials = [one for one in trials if settings.trial(one.values, one.steps).fingerprint == one.fingerprint]
-        record.results = SearchResults(trials=trials)
+        if record.results is None or trials != record.results.trials:  # else its runs can be read meanwhile
+            record.results = SearchResults(trials=trials)
         while left := record.to_try():
             for values, steps in tqdm(left, desc=f"{record.name}: trials", unit=" trials"):
                 record.attempt(values, steps, again=again)
         trials = record.results.trials
         full = [trial for trial in trials if trial.steps == settings.length]
-        chosen = max(full, key=Trial.rank).values
+        chosen = record.best.values
         runs = [
             record.train({**chosen, "train.seed": seed}, again=again and seed != settings.seeds[0])  # which was a trial
             for seed in tqdm(settings.seeds, desc=f"{record.name}: seeds")
         ]
         numbers = {name: values for name, values in settings.over.items() if {*map(type, values)} <= {int, float}}
-        ends = {name: (min(values), max(values)) for name, values in numbers.items() if len(values) > 1}
+        tried = {name: {*values, *(trial.values[name] for trial in full)} for name, values in numbers.items()}
+        ends = {name: (min(values), max(values)) for name, values in tried.items() if len(values) > 1}
         edges = [name for name in ends if chosen[name] in ends[name]]
         record.results = SearchResults(trials=trials, chosen=chosen, edges=edges)
         notes = Notes()

@@ -96,7 +96,8 @@ def mine(row: WilliamsRow, table: WilliamsTable, corpus: Corpus[Any], place: Pat
     if row.vectors == "bm25":
         return bm25(corpus), math.nan
     setup, run = row.setup or table.setup, encoders_of(RowSettings(record=str(row.record)), place)[0]
-    if table.max_size == MAX_SIZE and run.settings.method and not Path(run.encoder["source"]).is_dir():
+    contextual = row.vectors == "contextual" and table.max_size == MAX_SIZE
+    if contextual and run.settings.method and not Path(run.encoder["source"]).is_dir():
         length, test = run.settings.encoder.max_length, TestSettings(corpus=corpus.name, setup=setup)
         return kept_evaluation(run, None, test, corpus, length).items, math.nan  # where a board has kept them
     encoder: Any = Encoder.from_pretrained(**there(run))

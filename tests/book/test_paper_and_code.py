@@ -80,7 +80,7 @@ def test_every_table_and_figure_of_the_papers_is_shown_where_its_row_says(page: 
     printed = {("paser", "PaSeR"), ("universal", "Universal"), ("ptbert", "PT-BERT"), ("slice", "SLICE")}
     for file, paper in printed:
         named = {item["item"] for item in page.items if item["paper"] == paper}
-        assert {f"Table {number}" for number in published.numbers(file)} <= named
+        assert {f"Table {number}" for number in published._tables(file)} <= named
     table = page.progress()
     assert len(table) == len(page.items)
     for item, missing in zip(page.items, table["missing"], strict=True):

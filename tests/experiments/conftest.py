@@ -33,7 +33,7 @@ def results(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def save(results: Path) -> Save:
-    """Save a run (no `over`) or a sweep with these scores, one for each of its runs; None: not run yet."""
+    """Save a run (no `over`) or a sweep with these scores, one for each of its runs; None: of a run, not run yet."""
 
     def saved(name: str, *scores: float | None, over: dict[str, list[Any]] | None = None) -> None:
         noted = Notes().provenance("python -m experiments run", 60.0)
@@ -48,12 +48,9 @@ def save(results: Path) -> Save:
         grid = SweepSettings.model_validate({"run": RUN, "over": over})
         sweep = SweepRecord(settings=grid, name=name, folder=results)
         for values, score in zip(combinations(over), scores, strict=True):
+            found: Any = {"results": with_score(score), "provenance": noted}
             fingerprint = with_values(sweep.settings.run, values).fingerprint
-            stored = StoredRun(values=values, fingerprint=fingerprint)
-            found = {"at": sweep.elsewhere(fingerprint)} if sweep.elsewhere(fingerprint) else {}
-            if score is not None:
-                found = found or {"results": with_score(score), "provenance": noted}
-                sweep.runs.append(stored.model_copy(update=found))
+            sweep.runs.append(StoredRun(values=values, fingerprint=fingerprint, **found))
         sweep.save()
 
     return saved
@@ -61,9 +58,9 @@ def save(results: Path) -> Save:
 
 @pytest.fixture
 def seeds(save: Save) -> Save:
-    """Save a sweep over seeds, from a first one on."""
+    """Save a sweep over seeds."""
 
-    def saved(name: str, *scores: float, first: int = 0) -> None:
-        save(name, *scores, over={"train.seed": list(range(first, first + len(scores)))})
+    def saved(name: str, *scores: float) -> None:
+        save(name, *scores, over={"train.seed": list(range(len(scores)))})
 
     return saved

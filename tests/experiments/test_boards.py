@@ -185,6 +185,7 @@ def test_every_verdict_is_given_for_its_reason() -> None:
         "wide": (side(0.1, 1.5), 2.0, "open"),
         "without a printed effect": (side(0.1, 1.5), None, "open"),
         "once": (side(9.0, seeds=1), 4.0, "open"),  # a single run decides nothing
+        "by its first seed": (Drawn(np.array([9.0, 0.1, -0.1]), side(0.0).resampled, "first"), 4.0, "open"),
         "later": (None, 4.0, "not run yet"),
         "at its start": (side(9.0), 4.0, "not tested"),
     }
@@ -194,6 +195,7 @@ def test_every_verdict_is_given_for_its_reason() -> None:
     tests = verdicts(claims, printed, pairs, {("at its start", "tiny"): "ours"})
     assert {text: test.verdict for (text, _), test in tests.items()} == {text: case[2] for text, case in cases.items()}
     assert tests["better", "tiny"].without_first == "holds"
+    assert tests["by its first seed", "tiny"].without_first == "no effect"
 
 
 def test_our_own_comparisons_are_a_family_of_their_own() -> None:

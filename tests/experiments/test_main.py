@@ -39,16 +39,6 @@ def test_a_record_is_run_once_and_again_when_asked(raw: dict[str, Any], capsys: 
     assert json.loads(path.read_text())["results"] == json.loads(first)["results"]
 
 
-def test_a_sweep_is_resumed(raw: dict[str, Any]) -> None:
-    path = write("both", {"run": raw, "over": {"encoder.pooling": ["cls", "mean"]}}, "sweep")
-    assert command.main(["sweep", "both"]) == 0
-    whole = json.loads(path.read_text())
-    path.write_text(json.dumps(whole | {"runs": whole["runs"][:1]}))
-    assert records.get("both").state == "begun"
-    assert command.main(["sweep", "both"]) == 0
-    assert [run["results"] for run in json.loads(path.read_text())["runs"]] == [run["results"] for run in whole["runs"]]
-
-
 def test_what_is_missing_is_run_in_order_and_what_cannot_be_is_named(
     raw: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,24 +71,6 @@ def test_targets_by_hand() -> None:
     assert targets == pytest.approx(np.array(list(rows.values())))
 
 
-def test_targets_have_the_score_as_their_mean() -> None:
-    scores = np.random.default_rng(0).uniform(0, 5, 200)
-    targets = relatedness_targets(scores)
-    assert targets @ np.arange(1, 6) == pytest.approx(scores, abs=1e-5)
-    assert targets.sum(1) == pytest.approx(np.minimum(scores, 1), abs=1e-6)
-    assert (targets >= 0).all()
-
-
-def test_the_gradient_is_autograds() -> None:
-    generator = torch.Generator().manual_seed(0)
-    weights = torch.randn(9, 5, generator=generator, dtype=torch.float64)
-    x, y = torch.randn(7, 9, generator=generator).double(), torch.rand(7, 5, generator=generator).double()
-    leaf = weights.clone().requires_grad_()
-    (torch.softmax(x @ leaf, -1) - y).square().sum().backward()
-    assert leaf.grad is not None
-    assert torch.allclose(probes._gradient(weights, x, y), leaf.grad)
-
-
 def test_training_is_that_of_a_linear_layer_and_early_stopping(monkeypatch: pytest.MonkeyPatch) -> None:
     """The protocol once more, literally, with torch's modules and the same random numbers."""
     monkeypatch.setattr(probes, "EPOCHS_PER_CHECK", 10)

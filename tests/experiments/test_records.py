@@ -93,20 +93,20 @@ def test_arrays_are_kept_exactly_in_few_and_equal_bytes(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def recorded() -> list[Any]:
-    return [records.get(name) for name in records.names(records.FOLDER)]
+def every() -> list[Any]:
+    return records.every()
 
 
-def test_all_recorded_files_are_written_again_without_a_change(recorded: list[Any], tmp_path: Path) -> None:
-    assert len(recorded) > 100
-    for record in recorded:
+def test_all_recorded_files_are_written_again_without_a_change(every: list[Any], tmp_path: Path) -> None:
+    assert len(every) > 100
+    for record in every:
         copy = record.model_copy(update={"folder": tmp_path})
         copy.save()
         assert copy.path.read_bytes() == record.path.read_bytes(), record.name
 
 
-def test_every_recorded_run_has_the_settings_of_its_fingerprint(recorded: list[Any]) -> None:
-    experiments = [record for record in recorded if isinstance(record, Experiment)]
+def test_every_recorded_run_has_the_settings_of_its_fingerprint(every: list[Any]) -> None:
+    experiments = [record for record in every if isinstance(record, Experiment)]
     for record in experiments:
         for run in record.runs:
             stored = record.run_with(with_values(record.settings.run, run.values))
@@ -120,8 +120,8 @@ def test_every_recorded_run_has_the_settings_of_its_fingerprint(recorded: list[A
     assert sum(len(record.runs) for record in experiments) > 300
 
 
-def test_items_belong_to_recorded_runs(recorded: list[Any]) -> None:
-    experiments = [record for record in recorded if isinstance(record, Experiment)]
+def test_items_belong_to_recorded_runs(every: list[Any]) -> None:
+    experiments = [record for record in every if isinstance(record, Experiment)]
     labels = {
         (record.path.with_suffix(".npz"), f"{label(run.values)}/") for record in experiments for run in record.runs
     }
@@ -130,14 +130,6 @@ def test_items_belong_to_recorded_runs(recorded: list[Any]) -> None:
         with np.load(path, allow_pickle=False) as arrays:
             begins = {(path, f"{name.rpartition('/')[0]}/") for name in arrays.files if "/" in name}
         assert begins <= labels
-
-
-RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
-
-
-@pytest.fixture(scope="module")
-def every() -> list[records.Record]:
-    return records.every()
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +141,7 @@ def test_every_record_and_run_has_one_anchor_and_a_file(page: str, every: list[r
     ids = re.findall(r'id="record-([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert {name for record in every for name in (record.name, *(run.name for run in record.finished()))} == set(ids)
-    assert all((RESULTS / link).is_file() for link in re.findall(r'href="results/([^"#]+)', page))
+    assert all((records.FOLDER / link).is_file() for link in re.findall(r'href="results/([^"#]+)', page))
 
 
 def test_runs_count_once(every: list[records.Record]) -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from experiments.runs import geometry_of
 from sentlab import data
 from sentlab.encoder import Encoder
 from sentlab.methods import PaSeR
+from sentlab.text.phrases import Phrase
 
 
 @pytest.fixture
@@ -85,6 +87,11 @@ def test_what_the_decoder_reconstructs_is_recorded(settings: dict[str, Any], mon
     counts = reconstruction["corpora"]["toy-sts"]
     assert counts["sentences"] == 20
     assert counts["exact"] <= min(counts["among_beams"], counts["partial"]) <= counts["phrases"] > 20
+    answers = {"old dog": ["old dog", "cat"], "red car": ["red bus", "red car"], "man": ["dog", "cat"]}
+    rows = [[(Phrase(text, 0, 1, 1.0), words) for text, words in answers.items()]]
+    method: Any = SimpleNamespace(candidates=lambda texts, beams: rows, encoder=Encoder.from_pretrained("tiny"))
+    counts = runs.count_reconstructed(method, corpora.load("toy-sts", "test"))
+    assert [counts[name] for name in ("phrases", "exact", "among_beams", "partial")] == [3, 1, 2, 2]
 
 
 def test_an_encoder_without_training_is_evaluated(settings: dict[str, Any]) -> None:

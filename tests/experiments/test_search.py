@@ -81,6 +81,8 @@ def test_a_search_trains_the_setting_with_the_best_dev_score_with_each_seed(trai
     assert [trial.values for trial in full] == [t.values for t in sorted(short, key=Trial.rank, reverse=True)[:2]]
     chosen = record.results.chosen
     assert chosen == max(full, key=Trial.rank).values
+    assert all((trial.step, trial.rising, trial.last) == (trial.steps, True, trial.dev) for trial in short + full)
+    assert record.source.seconds == 2.0 * 6
     runs = runs_of(record)
     assert [(run.settings.seed, run.settings.dropout) for run in runs] == [(i, chosen["dropout"]) for i in (0, 1)]
     assert not any(settings.test for settings in trainer.done if settings.train["steps"] == 2)
@@ -89,6 +91,12 @@ def test_a_search_trains_the_setting_with_the_best_dev_score_with_each_seed(trai
     assert not list(Path("runs").rglob("encoder"))  # nobody has asked to keep them
     (beaten,) = (trial.values for trial in full if trial.values != chosen)
     assert [run.settings.seed for run in runs_of(record, beaten)] == [0]
+    record.attempt({**chosen, "train.learning_rate": 0.1}, 4)  # beyond the grid, and better
+    record = records.get("toy/simcse")
+    assert (record.results.chosen, record.done) == (chosen, False)
+    found = search(record).results
+    assert found.chosen == {**chosen, "train.learning_rate": 0.1}
+    assert "train.learning_rate" in found.edges
 
 
 def test_an_interrupted_search_resumes_and_a_finished_one_is_left_alone(trainer: Trainer) -> None:
@@ -165,7 +173,7 @@ def test_an_interrupted_sweep_resumes_and_where_takes_some_of_its_runs(trainer: 
     with pytest.raises(KeyboardInterrupt):
         sweep(record)
     record = records.get("toy/both")
-    assert not record.done
+    assert (record.done, record.state) == (False, "begun")
     assert len(record.finished()) == 3
     with pytest.raises(NotRun):
         runs_of(record)

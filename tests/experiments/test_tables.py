@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from experiments import plots, records, tables
 from experiments.scorecard import VERDICTS, ClaimResult, ScorecardRecord
 
-RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
-
 
 @pytest.fixture(scope="module")
 def record() -> ScorecardRecord:
-    return records.get("scorecard/claims", RESULTS)
+    return records.get("scorecard/claims")
 
 
 @pytest.fixture
@@ -74,4 +70,4 @@ def test_the_first_topics_have_a_colour_and_a_marker_and_their_scenes_a_line() -
 
 def test_the_front_picture_has_the_recorded_verdicts(record: ScorecardRecord) -> None:
     drawn = plots.verdict_counts(record.results.counts("tiny")).svg()
-    assert (RESULTS.parent / str(record.settings.picture)).read_text(encoding="utf-8") == drawn
+    assert (records.FOLDER.parent / str(record.settings.picture)).read_text(encoding="utf-8") == drawn

@@ -27,7 +27,6 @@ from sentlab.text.phrases import Phrase
 from sentlab.text.words import word_boundaries, word_places
 from sentlab.training import set_seed
 
-RESULTS = Path(__file__).resolve().parents[2] / "book" / "results"
 PASSAGE = "We had booked a double room. The staff weren't friendly, but the breakfast was excellent and the bed soft."
 DONE = "document.querySelector('.sentlab-widget').dataset.done"
 TEXTS = [
@@ -137,6 +136,7 @@ def test_all_similarities_of_spans_are_exact(browser: Browser, encoder: Encoder,
         }}"""
     )
     found = browser.get("found")
+    assert len(found) == len(expected)
     for start, row in enumerate(found):
         held = expected[start][np.isfinite(expected[start])]
         assert row == pytest.approx(held.tolist(), abs=1e-3)
@@ -214,7 +214,8 @@ def test_the_decoder_says_what_a_reader_hides(
     browser.click(*browser.centre(".sw-words button", 1))  # no longer hides "old"
     browser.wait(f"{DONE} === '3'")
     assert browser.texts(".sw-said") == expected(first, sentence, "farmer")
-    assert all(float(share) <= 1 for share in browser.texts("li .sw-number"))
+    shares = [float(share) for share in browser.texts("li .sw-number")]
+    assert 0 <= min(shares) <= max(shares) <= 1
     type_into(browser, "input[type=text]", "A <b>cat</b> sleeps.")
     assert browser.texts("[aria-pressed=true]") == []
     assert browser.texts(".sw-said") == []
@@ -222,7 +223,7 @@ def test_the_decoder_says_what_a_reader_hides(
 
 
 def test_the_map_lists_the_recorded_neighbours_of_a_sentence(browser: Browser, tmp_path: Path) -> None:
-    record = records.get("leaderboard/map", RESULTS)
+    record = records.get("leaderboard/map")
     html = widgets.sentence_map(record)
     assert html.count("</script>") == html.count("<script>")  # and none of a sentence
     show(browser, tmp_path, html, until="document.querySelector('.sl-points > [transform]')")
