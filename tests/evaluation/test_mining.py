@@ -72,12 +72,11 @@ def test_full_is_the_cosine_with_the_whole_context(encoder: Encoder) -> None:
     assert math.isnan(result.found)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mining, "CONTEXTS", 3)  # so that the rows are several chunks
 
 
-@pytest.mark.usefixtures("chunks")
 @pytest.mark.parametrize("max_size", [1, 3])
 def test_ngrams_equal_a_loop(encoder: Encoder, max_size: int) -> None:
     result = evaluate_mining(encoder, REAL, "ngrams", max_size=max_size)
@@ -89,7 +88,6 @@ def test_ngrams_equal_a_loop(encoder: Encoder, max_size: int) -> None:
         assert scores[spans.index(tuple(match))] == pytest.approx(max(scores), abs=1e-5)
 
 
-@pytest.mark.usefixtures("chunks")
 @pytest.mark.parametrize("max_size", [1, 50])
 @pytest.mark.parametrize("setup", ["spans", "start_end"])
 def test_spans_equal_a_loop_over_one_pass(encoder: Encoder, max_size: int, setup: mining.Setup) -> None:

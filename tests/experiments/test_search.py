@@ -92,7 +92,6 @@ def test_a_search_trains_the_setting_with_the_best_dev_score_with_each_seed(trai
     (beaten,) = (trial.values for trial in full if trial.values != chosen)
     assert [run.settings.seed for run in runs_of(record, beaten)] == [0]
     record.attempt({**chosen, "train.learning_rate": 0.1}, 4)  # beyond the grid, and better
-    record = records.get("toy/simcse")
     assert (record.results.chosen, record.done) == (chosen, False)
     found = search(record).results
     assert found.chosen == {**chosen, "train.learning_rate": 0.1}
@@ -216,3 +215,6 @@ def test_searches_that_would_mislead_are_refused(trainer: Trainer) -> None:
     for wrong in ({"seeds": [0, 0]}, {"over": {"dropout": [0.1, 0.1]}}, {"over": {"dropout": []}}, {"run": last}):
         with pytest.raises(ValueError, match=r"toy\.json"):
             write("toy", "search", {**SEARCH, **wrong})
+    twice = [{"train.seed": [0]}, {"method.arguments.seed": [0]}]
+    with pytest.raises(ValueError, match="one name"):
+        sweep(write("toy/twice", "sweep", {"run": RUN, "over": twice}))

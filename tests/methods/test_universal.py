@@ -70,8 +70,8 @@ def test_the_loss_is_the_papers_softmax_one_pair_at_a_time(encoder: Encoder, tas
     losses = universal.loss(batch)
     texts = encoder.tokenizer.batch_decode(batch["input_ids"], skip_special_tokens=True)
     if task != "pi":
-        columns = (batch[name].tolist() for name in ("first", "second", "labels"))
-        said = [(texts[a], texts[b], LABELS[task][label]) for a, b, label in zip(*columns, strict=True)]
+        columns = zip(batch["first"], batch["second"], batch["labels"], strict=True)
+        said = [(texts[a], texts[b], LABELS[task][label]) for a, b, label in columns]
         assert said == [astuple(row)[:3] for row in (NLI if task == "nli" else PHRASES)]
     total = 0.0
     with torch.no_grad():
