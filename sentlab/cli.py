@@ -32,7 +32,8 @@ from sentlab.files import optional, replacing, write_json
 
 METHODS = {n.lower(): n for n in "SimCSE MoCo PaSeR PTBERT ConSERT ContrastiveTension SupervisedPaSeR SLICE".split()}
 CHECKPOINT_EVERY = 100  # steps
-FAILURES = (OSError, ValueError, TypeError, LookupError, ImportError, RuntimeError, MemoryError, SafetensorError)
+WRONG = (OSError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)  # the last: a loss that is nan
+FAILURES = (*WRONG, ImportError, RuntimeError, MemoryError, SafetensorError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except KeyboardInterrupt:
         resumes = args.command == "train" and Path(f"{args.out}.training/checkpoint.safetensors").exists()
-        hint = "; run the same command to resume from its last checkpoint" if resumes else ""
+        hint = "; the same command, without --again, resumes from its last checkpoint" if resumes else ""
         print(f"{command}: interrupted{hint}", file=sys.stderr)
         return 130
     except BrokenPipeError:  # of `| head`
@@ -87,6 +88,7 @@ def parser() -> ArgumentParser:
         command.set_defaults(run=run, scale=(0.0, 5.0))
         option = command.add_argument
         option("--encoder", default="tiny", metavar="NAME", help="a folder or hub name; default: the bundled tiny")
+        option("--max-length", type=int, metavar="N", help="tokens per text; default: that of the encoder")
         option("--columns", **names, help=f"columns to read; default: {columns}")
         option("--separator", metavar="S", help="of columns, or tab; default: a comma in .csv, a tab in .tsv")
         option("--no-quotes", action="store_true", help="in .csv and .tsv a quote is plain text")
@@ -102,7 +104,6 @@ def parser() -> ArgumentParser:
     option("--dev-columns", **names, help="default: text_a,text_b,score")
     option("--scale", **scale)
     option("--pooling", help="cls, mean (which slice needs), max, ...; default: that of the encoder")
-    option("--max-length", type=int, metavar="N", help="tokens per text; default: that of the encoder")
     option("--steps", type=int, metavar="N", help="default: one pass over the rows")
     option("--epochs", type=float, metavar="N", help="passes over the rows, where there are no --steps")
     option("--batch-size", type=int, metavar="N", help="default: 64")
@@ -167,7 +168,7 @@ def encode(args: Namespace) -> None:
     texts = read(args, args.file, "texts", args.columns)
     if args.out.suffix == ".npy" and (blank := sum(texts.left_out.values())):
         raise ValueError(f"{args.file}: {blank} blank texts would have no row in {args.out}; write .jsonl or .parquet")
-    encoder = sentlab.Encoder.from_pretrained(args.encoder)
+    encoder = sentlab.Encoder.from_pretrained(args.encoder, max_length=args.max_length)
     vectors = encoder.encode(texts, normalize=args.normalize or None, progress=args.progress)
     if args.out.suffix == ".npy":
         with replacing(args.out) as temporary, open(temporary, "wb") as file:
@@ -180,7 +181,7 @@ def encode(args: Namespace) -> None:
 def evaluate(args: Namespace) -> None:
     check_out(args.out, ".json")
     corpora = [read(args, name, "pairs", args.columns, "test") for name in args.files]
-    encoder = sentlab.Encoder.from_pretrained(args.encoder)
+    encoder = sentlab.Encoder.from_pretrained(args.encoder, max_length=args.max_length)
     scores: dict[str, float] = {}
     for corpus in corpora:
         result = sentlab.evaluation.evaluate(encoder, corpus, progress=args.progress)
@@ -192,7 +193,8 @@ def evaluate(args: Namespace) -> None:
 
 
 def index(args: Namespace) -> None:
-    texts, encoder = read(args, args.file, "texts", args.columns), sentlab.Encoder.from_pretrained(args.encoder)
+    texts = read(args, args.file, "texts", args.columns)
+    encoder = sentlab.Encoder.from_pretrained(args.encoder, max_length=args.max_length)
     if args.add:
         phrases = sentlab.PhraseIndex.load(args.out, encoder)
     else:
@@ -203,7 +205,7 @@ def index(args: Namespace) -> None:
         phrases.add(texts, progress=args.progress)
     finally:
         done = len(phrases) - before
-        hint = "" if done == len(texts) else f", the first ones: add the other {len(texts) - done:,} with --add"
+        hint = "" if done == len(texts) else f", the first ones: --add a file with the other {len(texts) - done:,}"
         if done or not args.add:  # else nothing has changed, and the error says it all
             print(f"{args.out} holds {done:,} of the {len(texts):,} texts of {args.file}{hint}")
 
@@ -212,7 +214,8 @@ def search(args: Namespace) -> None:
     check_out(args.out, ".csv", ".json", ".jsonl", ".parquet")
     more = read(args, args.phrases, "texts", args.columns) if args.phrases else ()
     phrases = list(dict.fromkeys([*args.phrase, *more]))
-    phrase_index = sentlab.PhraseIndex.load(args.index, sentlab.Encoder.from_pretrained(args.encoder))
+    encoder = sentlab.Encoder.from_pretrained(args.encoder, max_length=args.max_length)
+    phrase_index = sentlab.PhraseIndex.load(args.index, encoder)
     table = phrase_index.table(phrases, phrase_index.search(phrases, args.k, trim=not args.all_spans))
     if args.out:
         write_table(table, args.out)
@@ -265,5 +268,5 @@ def read(args: Namespace, name: str, kind: Any, columns: Any, split: str = "trai
 
 def one_line(message: Any) -> str:
     """Make one line without the characters that would move a terminal's cursor or reorder text."""
-    harmless = "\u00ad\u200b\u200c\u200d\u2060"  # which belong to words
-    return "".join(c if c.isprintable() or c in harmless else "\ufffd" for c in " ".join(str(message).split()))
+    words = " ".join(str(message).split())  # to some of which these invisible characters belong
+    return "".join(c if c.isprintable() or c in "\u00ad\u200b\u200c\u200d\u2060" else "\ufffd" for c in words)

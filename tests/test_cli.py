@@ -114,7 +114,7 @@ def test_an_interrupted_index_keeps_what_it_has_and_says_where_to_go_on(
 
     monkeypatch.setattr(sentlab.PhraseIndex, "add", interrupted)
     assert main(["index", "texts.txt", "--out", "my.index", "--encoder", files, "--quiet"]) == 130
-    assert "2 of the 5 texts of texts.txt, the first ones: add the other 3 with --add" in capsys.readouterr().out
+    assert "2 of the 5 texts of texts.txt, the first ones: --add a file with the other 3" in capsys.readouterr().out
     assert len(sentlab.PhraseIndex.load("my.index", Encoder.from_pretrained(files))) == 2
 
 
@@ -122,10 +122,10 @@ def test_an_interrupted_index_keeps_what_it_has_and_says_where_to_go_on(
 def test_pairs_are_scored_on_any_scale(files: str, low: int, high: int, capsys: pytest.CaptureFixture[str]) -> None:
     rows = "".join(f"{a}\t{b}\t{low + s * (high - low) / 4}\n" for a, b, s in PAIRS)
     Path("other.tsv").write_text(f"a\tb\ts\n{rows}")
-    scale = ["--scale", str(low), str(high)]
-    assert main(["evaluate", "other.tsv", "--columns", "a,b,s", *scale, "--encoder", files]) == 0
+    options = ["--scale", str(low), str(high), "--max-length", "4"]
+    assert main(["evaluate", "other.tsv", "--columns", "a,b,s", *options, "--encoder", files]) == 0
     pairs = sentlab.data.from_file("pairs.csv", "pairs")
-    cosines = pair_cosines(Encoder.from_pretrained(files), pairs)
+    cosines = pair_cosines(Encoder.from_pretrained(files, max_length=4), pairs)
     assert f"{100 * sentlab.metrics.spearman(cosines, [row.score for row in pairs]):.2f}" in capsys.readouterr().out
 
 
@@ -140,7 +140,7 @@ def test_pairs_are_scored_on_any_scale(files: str, low: int, high: int, capsys: 
         ("evaluate pairs.csv --scale 0 1", "pairs.csv:2"),
         ("evaluate stbs", "stbs"),
         ("train texts.txt --out .", "texts.txt"),
-        ("train texts.txt --out mine --steps 0 --encoder ENCODER", "steps"),
+        ("train texts.txt --out mine --epochs inf --encoder ENCODER", "infinity"),
         ("index texts.txt --out gone --add --encoder ENCODER", "gone"),
         ("search gone.index phrase --encoder ENCODER", "gone.index"),
         # what cannot be written is refused before anything is read
@@ -200,7 +200,7 @@ def test_an_interrupted_training_goes_on_by_the_same_command(
     with monkeypatch.context() as patched:
         patched.setattr(SimCSE, "after_step", kill)
         assert main([*command, "twice"]) == 130
-    assert "run the same command to resume from its last checkpoint" in capsys.readouterr().err
+    assert "the same command, without --again, resumes from its last checkpoint" in capsys.readouterr().err
     assert not Path("twice").exists()
     assert main([*command[:2], *command[4:], "twice"]) == 1  # a checkpoint of other settings
     assert "or --again" in capsys.readouterr().err

@@ -75,7 +75,7 @@ def lines_of(path: str | Path) -> Iterator[str]:
 
 
 def _whole_lines(path: str | Path) -> Iterator[str]:
-    opened: Any = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
+    opened: Any = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix.lower(), open)
     with opened(path, "rt", encoding="utf-8-sig", newline="\n") as file:
         try:
             yield from file

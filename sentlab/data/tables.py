@@ -48,13 +48,13 @@ def from_file(
     names = (columns,) if isinstance(columns, str) else tuple(columns or COLUMNS[kind])
     if len(names) != len(COLUMNS[kind]):
         raise ValueError(f"{kind} take {len(COLUMNS[kind])} columns, for {', '.join(COLUMNS[kind])}; got {names}")
-    plain = path.with_suffix("") if path.suffix in (".gz", ".xz") else path
-    if plain.suffix in SEPARATORS:
-        separator = separator or SEPARATORS[plain.suffix]
+    plain = path.with_suffix("") if path.suffix.lower() in (".gz", ".xz") else path
+    if (kind_of_file := plain.suffix.lower()) in SEPARATORS:
+        separator = separator or SEPARATORS[kind_of_file]
         items = readers.csv_records(path, names, separator, quotes=quotes)
-    elif plain.suffix == ".jsonl":
+    elif kind_of_file == ".jsonl":
         items = readers.json_records(path, names=names)
-    elif path.suffix == ".parquet":
+    elif kind_of_file == path.suffix.lower() == ".parquet":
         import pandas
 
         try:
@@ -63,7 +63,7 @@ def from_file(
             raise ValueError(f"{path}: {error}") from error
         rows = frame.where(frame.notna(), None).itertuples(index=False, name=None)
         items = ((row, f"{path}: row {n}") for n, row in enumerate(rows))
-    elif plain.suffix == ".txt" and kind == "texts":
+    elif kind_of_file == ".txt" and kind == "texts":
         lines = list(readers.lines_of(path))
         lines = lines[0].split("\r") if len(lines) == 1 else lines  # as old Macs ended them
         items = (((line,), f"{path}:{n}") for n, line in enumerate(lines, 1))

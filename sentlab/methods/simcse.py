@@ -73,11 +73,9 @@ class SimCSE(nn.Module):
         """Return `contrastive`, Eq. 4 for sentences and Eq. 5 for triples, and `mlm` where asked for."""
         copies, count = batch["input_ids"].shape[:2]
         ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)  # (copies * B, L) each
-        parts = self.encoder.backbone.modules()
-        dropout = any(isinstance(part, nn.Dropout) and part.p > 0 and part.training for part in parts)
+        dropout = any(isinstance(x, nn.Dropout) and x.p > 0 and x.training for x in self.encoder.backbone.modules())
         if copies == 2 and self.view is None and not dropout:
-            advice = "call sentlab.training.set_dropout and train()"
-            raise ValueError(f"without dropout both copies of a sentence are the same: {advice}")
+            raise ValueError("without dropout both copies are the same: set_dropout and train(), or use another method")
         vectors, _ = encode_in_parts(self.encoder, ids, mask)  # each row gets a dropout mask of its own
         h = self.head(vectors)  # (copies * B, D)
         losses = {"contrastive": info_nce(h[:count], own_first(h[count:]), self.temperature)}

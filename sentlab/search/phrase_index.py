@@ -256,7 +256,7 @@ class PhraseIndex:
 
     def _check_encoder(self) -> None:
         if self.encoder.fingerprint(tokens=True) != self._manifest.encoder:
-            raise ValueError(f"{self.folder} was made with other weights, tokenizer or max_length: make it anew")
+            raise ValueError(f"{self.folder} has another encoder, other weights or max_length: load that or index anew")
 
     def _hit(self, similarity: float, start: int, end: int) -> Hit:
         """The hit that the words [start, end) of the whole index are."""

@@ -57,7 +57,7 @@ def describe(method: Any, rows: Sequence[Any], settings: Mapping[str, Any], dev:
     methods = [part for part in method.modules() if hasattr(part, "collate")]  # SupervisedPaSeR holds a PaSeR
     attributes = ((type(part).__name__, *item) for part in methods for item in vars(part).items())
     description = {
-        **settings,
+        **{name: x for name, x in settings.items() if name != "checkpoint_every"},
         **{f"{kind}.{name}": x for kind, name, x in attributes if name[0] != "_" and name != "training"},
         "tensors": digest((name, x.shape, x.requires_grad) for name, x in method.state_dict(keep_vars=True).items()),
         "dropout": digest(randomness.dropout_of(method).items()),

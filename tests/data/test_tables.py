@@ -52,8 +52,8 @@ def test_texts_triples_and_other_names(tmp_path: Path) -> None:
     assert from_file(path, "triples", columns=["z", "x", "y"])[0] == Triple("5.0", *PAIRS[0][:2])
     (tmp_path / "b.tsv").write_text('n\ttext\n1\t"Yes" he said\n2\t"no\n')
     assert from_file(tmp_path / "b.tsv", quotes=False).rows == ('"Yes" he said', '"no')
-    (tmp_path / "c.csv").write_text("n;text\n1;a, b\n\n")
-    assert from_file(tmp_path / "c.csv", separator=";").rows == ("a, b",)
+    (tmp_path / "C.CSV").write_text("n;text\n1;a, b\n\n")
+    assert from_file(tmp_path / "C.CSV", separator=";").rows == ("a, b",)
 
 
 def test_a_carriage_return_inside_a_line_begins_no_row(tmp_path: Path) -> None:
