@@ -1,4 +1,4 @@
-"""Every trained method, made small, with rows that it takes: for tests of what training asks of all of them."""
+"""Every trained method, made small, with rows that it takes; and an encoder of angles, for scores one can work out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from experiments import controls
@@ -64,3 +65,16 @@ def make(small_encoder_folder: Path) -> Make:
         return method
 
     return build
+
+
+class Angles:
+    """Encodes the text "30" as the unit vector at 30 degrees, and remembers what it was asked."""
+
+    def __init__(self, dtype: type = np.float32) -> None:
+        self.calls: list[list[str]] = []
+        self.dtype = dtype
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        self.calls.append(list(texts))
+        degrees = np.deg2rad([float(text) for text in texts])
+        return np.stack([np.cos(degrees), np.sin(degrees)], axis=1).astype(self.dtype)

@@ -41,10 +41,7 @@ class UnderDropout:
         set_dropout(self.encoder, p)
 
     def encode(self, texts: Sequence[str], **_: Any) -> np.ndarray:
-        """Encode texts to vectors (N, D), float32, in order, each after the encoder's default prompt.
-
-        Further arguments of `Encoder.encode` are ignored.
-        """
+        """Encode texts to vectors (N, D), float32, in order, each after the encoder's default prompt."""
         texts = list(strings(texts))
         self.encoder.train()
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))

@@ -32,13 +32,13 @@ def glue(**numbers: Any) -> None:
         keep(name, value, display=False)
 
 
-def effects(claims: Mapping[str, str], sign: str = "", *, turned: bool = False) -> dict[str, str]:
-    """Return effects of the scorecard on `tiny` as texts for `glue`, each with its 95% interval.
+def effects(claims: Mapping[str, str], sign: str = "", *, turned: bool = False, on: str = "tiny") -> dict[str, str]:
+    """Return effects of the scorecard, on an encoder, as texts for `glue`, each with its 95% interval.
 
     `claims`: name -> the text of a claim. A name with `_ci` is that of the interval. `sign`: `+` to write the sign of
     positive effects, too. `turned`: whether the page tells of the claim's second side over its first.
     """
-    tested = {claim.text: claim.found.get("tiny") for claim in records.get("scorecard/claims").results.claims}
+    tested = {claim.text: claim.found.get(on) for claim in records.get("scorecard/claims").results.claims}
     texts, side = {}, -1 if turned else 1
     for name, claim in claims.items():
         effect = tested[claim]
@@ -61,11 +61,10 @@ def spread(values: Any, form: str = ".1f") -> str:
 def front() -> dict[str, str]:
     """Return the numbers of the front pages, name -> text."""
     claims = records.get("scorecard/claims").results.claims
-    tested = {claim.text: claim.found["tiny"] for claim in claims if "tiny" in claim.found}
-    controls = [claim for claim in claims if claim.where.startswith("control")]
+    controls = [claim for claim in claims if claim.own]
     tests = records.get("leaderboard/sentences").results.columns["STS"]
     texts = records.get("leaderboard/texts").results.columns["STS"]
-    gain = tested["PaSeR beats the raw mean"]
+    gain = next(claim.found["tiny"] for claim in claims if claim.text == "PaSeR beats the raw mean")
     return {
         "claims": str(len(claims) - len(controls)),
         "controls": str(len(controls)),

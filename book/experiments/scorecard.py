@@ -59,15 +59,12 @@ class Printed(Typed):
     scale: int = 1  # 100 for scores from 0 to 1
 
 
-class Claim(Typed):
-    """What a paper says: ours score higher than theirs."""
+class About(Typed):
+    """What a claim says, and where it comes from."""
 
     paper: str  # its short name
     where: str  # the table, figure or section
     text: str  # the claim in a sentence
-    printed: Printed | None = None  # its effect in the paper; null where the paper gives no number
-    tests: list[TestSettings] = Field(default_factory=list)  # on which we test it; scores are averaged
-    sides: dict[str, Versus] = Field(default_factory=dict)  # encoder, such as `tiny` -> the two records
     stand_in: str | None = None  # the test data that take the place of the paper's, as the texts or the measure differ
     untested: str | None = None  # why it cannot be tested here; null where it can
 
@@ -75,6 +72,14 @@ class Claim(Typed):
     def own(self) -> bool:
         """Whether it is a comparison of ours, which no paper makes."""
         return self.where.startswith(OWN)
+
+
+class Claim(About):
+    """What a paper says: ours score higher than theirs."""
+
+    printed: Printed | None = None  # its effect in the paper; null where the paper gives no number
+    tests: list[TestSettings] = Field(default_factory=list)  # on which we test it; scores are averaged
+    sides: dict[str, Versus] = Field(default_factory=dict)  # encoder, such as `tiny` -> the two records
 
 
 class ScorecardSettings(Typed):
@@ -103,15 +108,10 @@ class Tested(Typed):
     at_start: Side | None = None
 
 
-class ClaimResult(Typed):
+class ClaimResult(About):
     """A claim, its effect in the paper, and encoder -> what we found."""
 
-    paper: str
-    where: str
-    text: str
     printed: Number | None = None
-    stand_in: str | None = None
-    untested: str | None = None
     found: dict[str, Tested] = Field(default_factory=dict)
 
     def verdict(self, encoder: str) -> str:
@@ -123,8 +123,8 @@ class ScorecardResults(Typed):
     claims: list[ClaimResult]
 
     def counts(self, encoder: str) -> pd.DataFrame:
-        """Count the claims with each verdict: one row per paper, in order, and the columns `VERDICTS`."""
-        rows = [(claim.paper, claim.verdict(encoder)) for claim in self.claims]
+        """Count each paper's own claims with each verdict: one row per paper, in order, and the columns `VERDICTS`."""
+        rows = [(claim.paper, claim.verdict(encoder)) for claim in self.claims if not claim.own]
         table = pd.DataFrame(rows, columns=["paper", "verdict"]).value_counts().unstack(fill_value=0)
         papers = list(dict.fromkeys(claim.paper for claim in self.claims))
         return table.reindex(index=papers, columns=list(VERDICTS), fill_value=0)
@@ -162,7 +162,7 @@ def scorecard(record: ScorecardRecord) -> ScorecardRecord:
     tested = verdicts(settings.claims, printed, pairs, stayed)
     rows = []
     for claim in settings.claims:
-        about = claim.model_dump(include={"paper", "where", "text", "stand_in", "untested"})
+        about = claim.model_dump(include={*About.model_fields})
         effect, found = printed[claim.text], {encoder: tested[claim.text, encoder] for encoder in claim.sides}
         rows.append(ClaimResult(**about, printed=None if effect is None else round(effect, 4), found=found))
     return record.finish(ScorecardResults(claims=rows), notes)

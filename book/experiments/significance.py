@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from scipy import optimize, stats
+from sentlab.data import PhraseInContext
 from sentlab.evaluation import Evaluation
 from tqdm import tqdm
 
@@ -91,13 +92,18 @@ def resample(
 def items_of(corpus: Iterable[Any], chosen: np.ndarray | slice = slice(None)) -> list[Hashable] | None:
     """Return what the items of a test are: the two texts of each scored pair, in any order. None for other rows.
 
-    `chosen`: which rows: a slice, or indices.
+    Of a phrase in a passage the second text is its match. `chosen`: which rows: a slice, or indices.
     """
+
+    def texts(row: Any) -> frozenset[str]:
+        first, second = (getattr(row, field.name) for field in fields(row)[:2])
+        return frozenset((first, second[row.start : row.end] if isinstance(row, PhraseInContext) else second))
+
     rows = list(corpus)
     if not hasattr(rows[0], "score"):
         return None
     rows = rows[chosen] if isinstance(chosen, slice) else [rows[place] for place in chosen]
-    return [frozenset(getattr(row, field.name) for field in fields(row)[:2]) for row in rows]
+    return [texts(row) for row in rows]
 
 
 def _numbered(sizes: Sequence[int], tests: Sequence[Sequence[Hashable] | None]) -> tuple[list[np.ndarray], int]:

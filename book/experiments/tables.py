@@ -97,7 +97,6 @@ def scorecard(record: ScorecardRecord, paper: str, only: Sequence[str] = ()) -> 
 
     `paper`: such as `PaSeR`. `only`: texts of claims, or the tables of the paper that they are about; empty: all.
     """
-    sides_of = {claim.text: claim.sides for claim in record.settings.claims if claim.paper == paper}
     results = claims(record, paper)
     if only:
         results = [each for each in results if {each.text, each.where.removeprefix("control of ")} & {*only}]
@@ -109,12 +108,11 @@ def scorecard(record: ScorecardRecord, paper: str, only: Sequence[str] = ()) -> 
         where = f"{claim.where}; {claim.stand_in}" if claim.stand_in else claim.where
         row = {"claim": f"{claim.text} <em>({where})</em>", "paper": printed}
         for encoder in encoders:
-            effect, verdict = "–", "–"
-            sides, test = sides_of[claim.text].get(encoder), claim.found.get(encoder)
-            if sides and test and test.verdict != NOT_RUN and test.difference is not None:
-                effect = linked(f"{test.difference:+.1f}", sides.ours.record)
+            effect, verdict, test = "–", "–", claim.found.get(encoder)
+            if test and test.verdict != NOT_RUN and test.difference is not None:
+                effect = linked(f"{test.difference:+.1f}", record.name)
                 effect += "" if test.low is None else f" [{test.low:+.1f},\u00a0{test.high:+.1f}]"
-            if sides or claim.untested:
+            if test or claim.untested:
                 kept = f" ({at_start[test.at_start]} at step 0)" if test and test.at_start else ""
                 verdict = claim.verdict(encoder) + kept
             row |= {encoder: effect, f"on {encoder}": verdict}

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from angles import Angles
 from experiments.peers import WordVectors
 from scipy import stats
+from trained import Angles
 
 from sentlab.data import toy
 from sentlab.data.rows import Corpus, DuplicateQuestion, PhraseInContext, PhrasePair, ScoredPair, WordPair

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from angles import Angles
+from trained import Angles
 
 from sentlab.data import toy
 from sentlab.data.rows import Corpus, DuplicateQuestion, RankingQuery

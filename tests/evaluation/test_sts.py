@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from angles import Angles
 from scipy import stats
+from trained import Angles
 
 from sentlab import data
 from sentlab.data.rows import Corpus, LabelledPair, ScoredPair

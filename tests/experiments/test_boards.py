@@ -217,7 +217,7 @@ def test_a_scorecard_sets_each_claim_beside_its_paper(place: Path, small_encoder
     raw, mean = {"record": "raw"}, {"record": "raw", "pooling": "mean"}
     first = claim | {"text": "mean wins", "printed": printed, "sides": {"small": {"ours": mean, "theirs": raw}}}
     second = claim | {"text": "it helps", "sides": {"small": {"ours": {"record": "later"}, "theirs": raw}}}
-    third = {"paper": "SLICE", "where": "section 5", "text": "people agree", "untested": "there are no people here"}
+    third = {"paper": "SLICE", "where": "control of section 5", "text": "people agree", "untested": "no people here"}
     asked = {"claims": [first, second, third], "max_length": 16, "resamples": 50, "seed": 0, "threads": 1}
     record = scorecard(write("card", "scorecard", asked))
     assert records.get("card").results == record.results
@@ -231,9 +231,9 @@ def test_a_scorecard_sets_each_claim_beside_its_paper(place: Path, small_encoder
     assert one.found["small"].difference == pytest.approx(scores[0] - scores[1], abs=0.006)
     assert one.printed == pytest.approx(52.57 - 31.40)
     assert two.found["small"].verdict == "not run yet"
-    assert (three.found, three.untested) == ({}, "there are no people here")
+    assert (three.found, three.untested) == ({}, "no people here")
     assert not record.done  # a claim waits
-    assert record.results.counts("small").loc["PaSeR", "not run yet"] == 1
+    assert record.results.counts("small")[["not run yet", "not tested"]].to_numpy().tolist() == [[1, 0], [0, 0]]
     assert scorecard(write("card", "scorecard", asked | {"claims": [first, third]})).done
     more = records.get("card").model_copy()
     more.settings = more.settings.model_validate(asked | {"claims": [first, third | {"text": "a new one"}]})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from experiments.significance import Drawn, benjamini_hochberg, estimate, items_of, resample
 
-from sentlab.data import ScoredPair, WordPair
+from sentlab.data import PhraseInContext, ScoredPair, WordPair
 from sentlab.evaluation import Evaluation
 from sentlab.evaluation.sts import Correlation
 
@@ -66,10 +66,10 @@ def test_an_item_of_two_tests_is_drawn_for_both() -> None:
         resample([{"a": scored(values)}], 2, np.random.default_rng(0), {}, items=[["x", "y"]])
 
 
-def test_a_pair_is_the_same_item_in_any_order() -> None:
-    one = [ScoredPair("a", "b", 1.0), ScoredPair("a", "c", 1.0)]
-    other = [WordPair("b", "a", 3.0), WordPair("c", "d", 3.0)]
-    assert [x == y for x, y in zip(items_of(one), items_of(other), strict=True)] == [True, False]
+def test_a_pair_is_the_same_item_in_any_order_and_passage() -> None:
+    one = [ScoredPair("a", "b", 1.0), ScoredPair("a", "c", 1.0), PhraseInContext("a", "so b", 3, 4, 1.0)]
+    other = [WordPair("b", "a", 3.0), WordPair("c", "d", 3.0), PhraseInContext("a", "b, I think", 0, 1, 1.0)]
+    assert [x == y for x, y in zip(items_of(one), items_of(other), strict=True)] == [True, False, True]
 
 
 def test_without_seeds_the_interval_is_that_of_the_mean_of_items() -> None:
