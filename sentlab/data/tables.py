@@ -54,7 +54,7 @@ def from_file(
         items = readers.csv_records(path, names, separator, quotes=quotes)
     elif kind_of_file == ".jsonl":
         items = readers.json_records(path, names=names)
-    elif kind_of_file == path.suffix.lower() == ".parquet":
+    elif path.suffix.lower() == ".parquet":
         import pandas
 
         try:
