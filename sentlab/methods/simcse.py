@@ -75,7 +75,7 @@ class SimCSE(nn.Module):
         ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)  # (copies * B, L) each
         dropout = any(isinstance(x, nn.Dropout) and x.p > 0 and x.training for x in self.encoder.backbone.modules())
         if copies == 2 and self.view is None and not dropout:
-            raise ValueError("both copies are the same: call sentlab.training.set_dropout and train(), or use another method")
+            raise ValueError("without dropout the copies are equal: use sentlab.training.set_dropout or another method")
         vectors, _ = encode_in_parts(self.encoder, ids, mask)  # each row gets a dropout mask of its own
         h = self.head(vectors)  # (copies * B, D)
         losses = {"contrastive": info_nce(h[:count], own_first(h[count:]), self.temperature)}
