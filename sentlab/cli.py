@@ -38,8 +38,7 @@ FAILURES = (*WRONG, ImportError, RuntimeError, MemoryError, SafetensorError)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `python -m sentlab`; return the exit status."""
-    if sys.stdout is None:  # a caller has closed it
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - a caller has closed it
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # of a console that cannot write all letters
     given, commands = list(sys.argv[1:] if arguments is None else arguments), parser()
@@ -48,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if rest and (args.command not in ("search", "evaluate") or any(word.startswith("-") for word in rest)):
         commands.error(f"unrecognized arguments: {' '.join(rest)}")
     getattr(args, "phrase", getattr(args, "files", [])).extend(rest)  # which may also follow an option
+    if args.command == "search" and not (args.phrase or args.phrases):
+        commands.error("search needs a phrase, or --phrases FILE")
     command = f"sentlab {args.command}"
     try:
         with warnings.catch_warnings():

@@ -104,8 +104,7 @@ class Tested(Typed):
     p: Number | None = None  # of no difference
     verdict: Verdict
     without_first: Verdict | None = None  # the verdict without the first seed, which has chosen the settings
-    # the side most of whose seeds kept step 0, as if untrained. Null: neither.
-    at_start: Side | None = None
+    at_start: Side | None = None  # the side most of whose seeds kept step 0, as if untrained; null: neither
 
 
 class ClaimResult(About):
@@ -159,7 +158,8 @@ def scorecard(record: ScorecardRecord) -> ScorecardRecord:
                 pairs[claim.text, encoder] = (ours, theirs) if ours and theirs else None
                 stayed[claim.text, encoder] = at_start(pair, place) if ours and theirs else None
     printed = {claim.text: printed_effect(claim.printed) if claim.printed else None for claim in settings.claims}
-    tested = verdicts(settings.claims, printed, pairs, stayed)
+    sizes = printed | {claim.text: None for claim in settings.claims if claim.stand_in}  # those of another test
+    tested = verdicts(settings.claims, sizes, pairs, stayed)
     rows = []
     for claim in settings.claims:
         about = claim.model_dump(include={*About.model_fields})

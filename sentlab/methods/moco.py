@@ -62,7 +62,7 @@ class MoCo(nn.Module):
         encoder: trained in place, with the pooling that it has when MoCo is made. A `head` follows, as in `SimCSE`.
         queue_size: M of Eq. 4. A query is compared with so many momentum vectors, the batch's, all of these, included.
         momentum: lambda of Eq. 5, in [0, 1). The momentum encoder keeps this share of its weights in a step.
-        temperature: what cosines are divided by, as in SimCSE; the two above are PT-BERT's (§4.1).
+        temperature: what cosines are divided by, as in SimCSE; the two above are PT-BERT's (§4.2).
         view: (words, random numbers) -> words, the sentence as the momentum encoder reads it, drawn anew each time
             (PT-BERT, Table 3). None leaves the sentence unchanged.
 

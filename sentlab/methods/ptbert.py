@@ -15,7 +15,7 @@ pseudo tokens is still zero, but their number sets how much noise two views of a
 Differs from the paper:
   - By default Y is the sequence of a sentence's tokens, with padding masked. This mechanism can have an effect.
     The encoder's pooling then makes one vector of h.
-  - It does not say whether the momentum branch has its own pseudo tokens and attention. Here Eq. 5 moves its own.
+  - It can be read either way whether the momentum branch has its own pseudo tokens and attention. Here it does.
   - It reports h in Figure 3 and does not say which vector Tables 3 to 5 score. Here `at_test` chooses the vector.
 
 Differs from the released code:

@@ -100,7 +100,7 @@ class Universal(nn.Module):
     Args:
         encoder: trained in place. The paper pools with `mean`.
         pair_features: what the classifiers see of u and v. See `sentlab.training.losses.pair_features`.
-        negatives: k for each target of `pi`, at least 1; 3 are best (Table 3).
+        negatives: k for each target of `pi`, at least 1; 3 are mostly best (Table 3).
         tasks: one classifier is made for each. What `task_rows` returns says which, and has the paraphrases of `pi`.
         paraphrases: the pairs that `pi` draws its negatives from. That task needs them.
 

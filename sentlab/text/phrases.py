@@ -154,9 +154,7 @@ def _tags(matches: Sequence[re.Match[str]], tag: Tagger) -> list[str]:
 
 def _top_chunks(tree: Any, kinds: frozenset[str]) -> Iterator[list[int]]:
     """The places of the tokens of each chunk of these kinds that is within no other one."""
-    for node in tree:
-        if isinstance(node, tuple):
-            continue
+    for node in (child for child in tree if not isinstance(child, tuple)):
         if node.label() in kinds:
             yield [place for place, _ in node.leaves()]
         else:

@@ -1,6 +1,6 @@
 """Who does what to whom in a sentence: a rule-based stand-in for semantic role labelling.
 
-PT-BERT takes its roles from a trained labeller. Here a few rules read them off the chunks of `sentlab.text.phrases`. A
+PT-BERT does not name its labeller of roles. Here a few rules read them off the chunks of `sentlab.text.phrases`. A
 verb group is a predicate. The noun phrase before it is its subject, the one right after it its object, and the passive
 swaps the two. That is right for plain clauses. `label_roles` lists what the rules get wrong.
 """
@@ -60,7 +60,7 @@ def label_roles(sentence: str, *, tag: Tagger | None = None) -> tuple[Mapping[st
 
     `tag` is as in `chunk_phrases`. Each predicate has a frame, in text order, of its roles as the sentence spells them.
 
-    Source: PT-BERT (Tan et al. 2022), section 4.4, with these rules in the place of a trained labeller.
+    Source: PT-BERT (Tan et al. 2022), section 4.4, which names no labeller; the rules are ours.
 
     Example:
         >>> tags = "DT NN VBD RB VB DT NN .".split()
