@@ -183,11 +183,11 @@ def evaluate(args: Namespace) -> None:
     check_out(args.out, ".json")
     corpora = [read(args, name, "pairs", args.columns, "test") for name in args.files]
     encoder = sentlab.Encoder.from_pretrained(args.encoder, max_length=args.max_length)
-    scores: dict[str, float] = {}
+    scores: dict[str, float | None] = {}
     for corpus in corpora:
         result = sentlab.evaluation.evaluate(encoder, corpus, progress=args.progress)
         for name, score in result.scores.items():
-            scores[name] = round(score, 4)
+            scores[name] = None if score != score else round(score, 4)
             print(f"{score:7.2f}  {name}, {len(result.items):,} rows", flush=True)
     if args.out:
         write_json(args.out, {"encoder": args.encoder, "scores": scores})
@@ -198,6 +198,7 @@ def index(args: Namespace) -> None:
     encoder = sentlab.Encoder.from_pretrained(args.encoder, max_length=args.max_length)
     if args.add:
         phrases = sentlab.PhraseIndex.load(args.out, encoder)
+        phrases.add((), progress=False)  # waits for a process that adds, whose texts are not ours
     else:
         phrases = sentlab.PhraseIndex(encoder, min_size=args.min_size, max_size=args.max_size)
         phrases.save(args.out)  # from here on each segment is written as it is made

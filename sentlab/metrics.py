@@ -226,6 +226,6 @@ def _directions(rows: np.ndarray) -> np.ndarray:
 
 def _flags(flags: Any) -> np.ndarray:
     flags = as_array(flags)
-    if not np.isin(flags, (0, 1)).all():  # such as scores, all of which would count as relevant
-        raise ValueError("flags are 0 and 1, or False and True, best candidate first")
+    if flags.ndim != 1 or not np.isin(flags, (0, 1)).all():  # such as scores, all of which would count as relevant
+        raise ValueError("flags are 0 and 1, or False and True, of one ranking, best candidate first")
     return flags

@@ -12,6 +12,8 @@ from browser import Browser, chromium
 from trained import make as make  # a fixture
 from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
+from sentlab.encoder import Encoder
+
 # processes that test side by side share the cores
 if workers := os.environ.get("PYTEST_XDIST_WORKER_COUNT"):
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(workers)))
@@ -50,6 +52,16 @@ def small_encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     BertForMaskedLM(config).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def encoder(small_encoder_folder: Path) -> Encoder:
+    return Encoder.from_pretrained(small_encoder_folder, device="cpu", max_length=32)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 @pytest.fixture(scope="session")

@@ -114,7 +114,7 @@ def _from_folder(name: str, split: str, root: Path, layouts: Mapping[str, Reader
     missing = list[str]()
     for files, reader in layouts.items():
         paths = files.split(" + ")
-        there = {path: path + end for path in paths for end in ("", ".gz", ".xz") if (root / (path + end)).exists()}
+        there = {path: path + end for path in paths for end in (".xz", ".gz", "") if (root / (path + end)).exists()}
         lacking = [path for path in paths if path not in there]
         if not lacking:
             read = reader(*(root / path for path in there.values()))

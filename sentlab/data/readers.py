@@ -52,8 +52,7 @@ class LeftOut(Exception):
 
 def rows_of(items: Items, make: Callable[..., Row]) -> Read[Row]:
     """Make a row of each item's columns; `make` raises LeftOut for one to leave out, and ValueError for a wrong one."""
-    rows: list[Row] = []
-    left_out: Counter[str] = Counter()
+    rows, left_out = list[Row](), Counter[str]()
     for columns, where in items:
         try:
             rows.append(make(*columns))
@@ -110,7 +109,7 @@ def csv_records(path: str | Path, names: Sequence[str], separator: str = ",", *,
     try:
         header = [name.strip() for name in next(records, [])]
         if unfit := [name for name in names if header.count(name) != 1]:
-            raise ValueError(f"{path}:{line}: expected one column {unfit[0]} between {separator!r}, found {header}")
+            raise ValueError(f"{path}:{line}: expected one column {unfit[0]!r} between {separator!r}, found {header}")
         line = records.line_num + 1 + skipped
         for record in records:
             where, line = f"{path}:{line}", records.line_num + 1 + skipped
@@ -404,6 +403,5 @@ def sentences(texts: Iterable[str]) -> Read[str]:
     filled = [text for text in stripped if text]
     kept = [text for text in filled if len(text.split()) >= MIN_WORDS]
     once = list(dict.fromkeys(kept))
-    counts = (len(stripped) - len(filled), len(filled) - len(kept), len(kept) - len(once))
-    reasons = ("blank line", f"fewer than {MIN_WORDS} words", "repeated sentence")
-    return Read(once, added_up(dict(zip(reasons, counts, strict=True))))
+    left_out = {"blank line": len(stripped) - len(filled), f"fewer than {MIN_WORDS} words": len(filled) - len(kept)}
+    return Read(once, added_up(left_out, {"repeated sentence": len(kept) - len(once)}))

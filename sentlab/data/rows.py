@@ -155,7 +155,6 @@ def refuse_table(values: Any, what: str) -> None:
 
 POSITIVE = 4.0  # from this gold score on, two texts count as saying the same; Gao et al. (2021) begin above it
 SCALES: dict[type, tuple[float, float]] = {ScoredPair: (0.0, 5.0), PhraseInContext: (0.0, 5.0), PhrasePair: (0.0, 1.0)}
-FINITE = (-1.7e308, 1.7e308)  # of the other kinds with a score
 
 
 def check_rows(corpus: Corpus[Any], *kinds: type) -> None:
@@ -168,6 +167,6 @@ def check_rows(corpus: Corpus[Any], *kinds: type) -> None:
             names = " or ".join(kind.__name__ for kind in kinds)
             raise ValueError(f"{where} must hold {names} rows; it holds {type(row).__name__} (row {i})")
         score = getattr(row, "score", 0.0)
-        low, high = SCALES.get(type(row), FINITE)
+        low, high = SCALES.get(type(row), (-1.7e308, 1.7e308))  # of the others any finite number
         if not (isinstance(score, Real) and low <= float(score) <= high):
             raise ValueError(f"row {i} of {where} has the score {score!r}; expected one from {low:g} to {high:g}")

@@ -60,7 +60,7 @@ def from_file(
         try:
             frame = pandas.read_parquet(path, columns=list(names)).astype(object)
         except (OSError, ValueError) as error:  # no Parquet file, a damaged one, or one without these columns
-            raise ValueError(f"{path}: {error}") from error
+            raise ValueError(f"{path}: {type(error).__name__}: {error}") from error
         rows = frame.where(frame.notna(), None).itertuples(index=False, name=None)
         items = ((row, f"{path}: row {n}") for n, row in enumerate(rows))
     elif kind_of_file == ".txt" and kind == "texts":
@@ -70,11 +70,15 @@ def from_file(
     else:
         raise ValueError(f"{path}: expected .csv, .tsv, .jsonl or .parquet, or for texts .txt")
     read = _rows(items, kind, names, scale)
+    if read.left_out and not read.rows:
+        raise ValueError(f"{path}: no row is left with {', '.join(names)}: {read.left_out}")
     return Corpus(plain.stem if name is None else name, split, tuple(read.rows), path.name, read.left_out)
 
 
 def _rows(items: Items, kind: str, names: Sequence[str], scale: tuple[float, float]) -> Read[Any]:
     low, high = map(float, scale)
+    if not low < high:
+        raise ValueError(f"scale is {scale}: expected the lowest score and a higher one")
 
     def row(*values: Any) -> Any:
         values = tuple("" if value is None or value != value else value for value in values)  # None and NaN are missing
@@ -93,6 +97,6 @@ def _rows(items: Items, kind: str, names: Sequence[str], scale: tuple[float, flo
             score = readers.number(values[2], low, high)
         except (TypeError, ValueError) as error:
             raise ValueError(f"column {names[2]!r}: {error}; write 4.5 for 4,5, and give its scale") from error
-        return ScoredPair(texts[0], texts[1], 5 * (score - low) / (high - low))
+        return ScoredPair(texts[0], texts[1], 5 * ((score - low) / (high - low)))
 
     return readers.rows_of(items, row)

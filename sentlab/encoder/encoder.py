@@ -60,7 +60,8 @@ class Encoder(nn.Module):
         storage.check_match(model, tokenizer)
         tokenizer.padding_side = "right"  # the first column is [CLS]'s, and a part of a batch keeps the first columns
         tokenizer.truncation_side = "right"
-        tokenizer.pad_token = tokenizer.pad_token or tokenizer.unk_token  # any will do: the mask hides it
+        # any will do: the mask hides it
+        tokenizer.pad_token = tokenizer.pad_token or tokenizer.unk_token or tokenizer.eos_token
         self.model, self.tokenizer, self.post, self.pseudo = model, tokenizer, post, pseudo
         self.pooling, self.max_length, self.normalize = pooling, int(max_length), normalize
         self.prompts, self.default_prompt_name = dict(prompts or {}), default_prompt_name
@@ -157,9 +158,8 @@ class Encoder(nn.Module):
         """Return the masked-LM head. A ValueError says if it is missing, or a special token, such as "mask"."""
         missing = [f"{name} token" for name in tokens if getattr(self.tokenizer, f"{name}_token") is None]
         if (head := self.lm_head) is None or missing:
-            raise ValueError(
-                f"this encoder has no {' and no '.join(missing) or 'masked-LM head'}, which the method needs"
-            )
+            what = " and no ".join(missing) or "masked-LM head"
+            raise ValueError(f"this encoder has no {what}, which the method needs")
         return head
 
     @property

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Lock
+from threading import Barrier, Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,13 +95,9 @@ def token_batches(encodings: list[Any], start: int, budget: int, pad_id: int, de
 
 
 def computed(
-    encoder: Encoder,
-    compute: Compute,
-    texts: list[str],
-    tokens_per_batch: int | None,
-    progress: bool | None,
+    encoder: Encoder, compute: Compute, texts: list[str], tokens_per_batch: int | None, progress: bool | None,
     precision: str | None = None,
-) -> Iterator[tuple[TokenBatch, np.ndarray]]:
+) -> Iterator[tuple[TokenBatch, np.ndarray]]:  # fmt: skip
     """Yield each batch of the texts with what `compute` makes of it, without gradient, in evaluation mode."""
     budget = tokens_per_batch or token_budget(encoder.device)
     compute = fast(compute, encoder.device, precision)
@@ -124,12 +120,21 @@ def in_threads(compute: Compute, batches: list[TokenBatch], device: torch.device
     if workers <= 1:
         yield from map(compute, batches)
         return
-    pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(threads // workers,))
+    begun = Barrier(workers + 1)
+
+    def begin() -> None:
+        torch.set_num_threads(threads // workers)
+        begun.wait()
+
+    pool = ThreadPoolExecutor(workers, initializer=begin)
     try:
-        yield from pool.map(compute, batches)
-    finally:
-        pool.shutdown(cancel_futures=True)
+        results = pool.map(compute, batches)
+        begun.wait()
         torch.set_num_threads(threads)  # the default of new threads, which the workers have changed
+        yield from results
+    finally:
+        begun.abort()  # of workers that still wait, as after an interrupt
+        pool.shutdown(cancel_futures=True)
 
 
 class PackedLinear(TorchFunctionMode):
@@ -183,7 +188,8 @@ def own_world() -> Iterator[None]:
     dtype = torch.get_default_dtype()
     torch.set_default_dtype(torch.float32)
     try:
-        with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+        # without a cache: one inside, in bfloat16, would keep its copies of the first step's weights
+        with torch.autocast("cpu", enabled=False, cache_enabled=False), torch.autocast("cuda", enabled=False):
             yield
     finally:
         torch.set_default_dtype(dtype)

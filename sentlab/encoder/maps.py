@@ -122,15 +122,9 @@ class Flow(nn.Module):
     """
 
     def __init__(
-        self,
-        steps: int = 9,
-        width: int = 32,
-        *,
-        epochs: int = 5,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
+        self, steps: int = 9, width: int = 32, *, epochs: int = 5, batch_size: int = 64, learning_rate: float = 1e-3,
         seed: int = 0,
-    ):
+    ):  # fmt: skip
         super().__init__()
         self.settings: dict[str, Any] = {"steps": steps, "width": width, "epochs": epochs}
         self.settings |= {"batch_size": batch_size, "learning_rate": learning_rate, "seed": seed}

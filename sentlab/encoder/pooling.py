@@ -12,8 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-HiddenStates = tuple[Tensor, ...]
-Pooling = Callable[[HiddenStates, Tensor], Tensor]
+Pooling = Callable[[tuple[Tensor, ...], Tensor], Tensor]
 
 
 def masked_mean(tokens: Tensor, mask: Tensor) -> Tensor:

@@ -44,6 +44,7 @@ SHARED_POOLINGS = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max
 AVERAGED = {"last2": -2, "first_last": 1, "embedding_last": 0}  # what these poolings average with the last layer
 UNKNOWN = ("do_lower_case", "truncate_dim")  # settings of sentence-transformers that change vectors, if they are on
 REFUSED = ("is_encoder_decoder", "is_decoder", "add_cross_attention", "quantization_config")  # in config.json
+MIXING = ("big_bird", "convbert", "esm", "fnet", "nystromformer", "yoso")  # what else is in a batch changes a vector
 # Entries of config.json that decide no vector: where a model comes from, how it is trained, and what else it returns.
 NO_PART = """
 _name_or_path architectures bos_token_id dtype eos_token_id initializer_range output_hidden_states tie_word_embeddings
@@ -123,7 +124,7 @@ def load_model(place: str, hub: dict[str, Any]) -> PreTrainedModel:
 
     config = AutoConfig.from_pretrained(place, trust_remote_code=False, **hub)
     refused = [name for name in REFUSED if getattr(config, name, False)]
-    if refused or type(config) not in MODEL_FOR_MASKED_LM_MAPPING or config.model_type == "fnet":  # it ignores masks
+    if refused or type(config) not in MODEL_FOR_MASKED_LM_MAPPING or config.model_type in MIXING:
         what = f"a {config.model_type} model{' with ' * bool(refused)}{', '.join(refused)}"
         raise ValueError(f"{place} is {what}; sentlab reads encoders such as BERT and ModernBERT, not quantised")
     config._attn_implementation = None  # config.json may name a repository, whose kernels transformers would run
@@ -249,6 +250,8 @@ def target_of(folder: str | Path) -> Path:
     if others := sorted(files - ({*written, "README.md", "sentlab.json"} if written else set())):
         names = ", ".join(others[:5])
         raise FileExistsError(f"save would remove {names} of {target}; choose a new folder or empty this one")
+    if Path.cwd().is_relative_to(target):  # which would be moved away from under the process
+        raise ValueError(f"{target} is the working directory or holds it: choose a folder inside it")
     return target
 
 

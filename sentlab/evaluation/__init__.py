@@ -71,10 +71,9 @@ def evaluate(
         items = pair_cosines(encoder, corpus, progress=progress)
         return Evaluation({name: 100 * metrics.spearman(items, gold[0])}, items, *gold, dict(corpus.left_out))
     mined = evaluate_mining(encoder, corpus, setup or "spans", progress=progress)
-    measures = {"pearson": mined.pearson, "spearman": mined.spearman, "found": mined.found}
+    scores = {f"{name} {mined.setup} {of}": getattr(mined, of) for of in ("pearson", "spearman", "found")}
     if math.isnan(mined.found):  # nothing was sought, or there is nothing to find
-        del measures["found"]
-    scores = {f"{name} {mined.setup} {measure}": value for measure, value in measures.items()}
+        scores.popitem()
     return Evaluation(scores, mined.similarities, *gold, mined.left_out)
 
 

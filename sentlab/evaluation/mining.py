@@ -111,10 +111,9 @@ def _best_ngrams(encoder: TextEncoder, corpus: Corpus[PhraseInContext], max_size
     similarities, matches = np.empty(len(corpus)), np.empty((len(corpus), 2), np.int64)
     for first in range(0, len(corpus), CONTEXTS):
         rows = corpus[first : first + CONTEXTS]
-        spans = []  # of each row, characters (M, 2) by start, and then by end
-        for row in rows:
-            words = word_places(row.context)
-            spans.append([(start, end) for i, (start, _) in enumerate(words) for _, end in words[i : i + max_size]])
+        places = [word_places(row.context) for row in rows]
+        # of each row, characters (M, 2) by start, and then by end
+        spans = [[(a, b) for i, (a, _) in enumerate(words) for _, b in words[i : i + max_size]] for words in places]
         texts = [[row.context[start:end] for start, end in of_row] for row, of_row in zip(rows, spans, strict=True)]
         phrases, *ngrams = encode_groups(encoder, [row.phrase for row in rows], *texts, progress=progress)
         for i, (phrase, vectors) in enumerate(zip(phrases, ngrams, strict=True)):  # (D,), (M, D)

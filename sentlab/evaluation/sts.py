@@ -21,7 +21,7 @@ Aggregation = Literal["all", "mean", "wmean"]
 Correlation = Literal["spearman", "pearson"]
 PAIRS = (ScoredPair, WordPair, PhrasePair, WordPairInContext)
 CORRELATIONS: dict[str, Callable[[Any, Any], float]] = {"spearman": metrics.spearman, "pearson": metrics.pearson}
-DECIMALS = 9  # of a cosine of words; what is behind them is rounding error
+DECIMALS = 9  # of a cosine; what is behind them is rounding error
 LEVELS = 5  # gold 0-1, 1-2, ... 4-5
 BINS = 100  # of cosine, over -1 .. 1
 
@@ -125,7 +125,7 @@ def evaluate_sts(
     corpora = _several(data.STS_TASKS if tasks is None else tasks, folder)
     scores, subsets = {}, {}
     for (task, corpus), (u, v) in zip(corpora.items(), encode_pairs(encoder, corpora.values(), progress), strict=True):
-        cosines = metrics.cosine_similarity(u, v)  # (n,)
+        cosines = metrics.cosine_similarity(u, v).round(DECIMALS)  # (n,)
         gold, names = np.array([pair.score for pair in corpus]), np.array([pair.subset for pair in corpus])
         parts = {name: names == name for name in dict.fromkeys(names.tolist())}
         if aggregation != "all" and task in data.catalog.YEARS and set(parts) == {""}:
@@ -144,16 +144,15 @@ def evaluate_sts(
 def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = None) -> np.ndarray:
     """Compute the cosine of the two embeddings of each pair of texts, phrases or words: float64 (n,), in order.
 
-    Cosines of words and phrases are rounded to nine decimals, so that equal ones share a rank.
+    Cosines are rounded to nine decimals, so that equal ones share a rank.
 
     Example:
         >>> encoder = sentlab.Encoder.from_pretrained(pooling="mean")
         >>> sentlab.pair_cosines(encoder, sentlab.data.load("toy-sts", "test")[:10], progress=False).shape
         (10,)
     """
-    corpus = one_corpus(rows, *PAIRS)
-    cosines = metrics.cosine_similarity(*encode_pairs(encoder, [corpus], progress)[0])
-    return cosines if isinstance(corpus[0], ScoredPair) else cosines.round(DECIMALS)
+    sides = encode_pairs(encoder, [one_corpus(rows, *PAIRS)], progress)[0]
+    return metrics.cosine_similarity(*sides).round(DECIMALS)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from sentlab.encoder import Encoder
 from sentlab.text.views import View, viewed
 from sentlab.training.losses import corrupt, encode_in_parts, info_nce, masked_lm_loss
 from sentlab.training.processes import own_first
+from sentlab.training.randomness import dropout_of
 
 
 class SimCSE(nn.Module):
@@ -73,7 +74,7 @@ class SimCSE(nn.Module):
         """Return `contrastive`, Eq. 4 for sentences and Eq. 5 for triples, and `mlm` where asked for."""
         copies, count = batch["input_ids"].shape[:2]
         ids, mask = batch["input_ids"].flatten(0, 1), batch["attention_mask"].flatten(0, 1)  # (copies * B, L) each
-        dropout = any(isinstance(x, nn.Dropout) and x.p > 0 and x.training for x in self.encoder.backbone.modules())
+        dropout = self.encoder.training and any(dropout_of(self.encoder.backbone).values())
         if copies == 2 and self.view is None and not dropout:
             raise ValueError("without dropout the copies are equal: use sentlab.training.set_dropout or another method")
         vectors, _ = encode_in_parts(self.encoder, ids, mask)  # each row gets a dropout mask of its own
@@ -81,9 +82,8 @@ class SimCSE(nn.Module):
         losses = {"contrastive": info_nce(h[:count], own_first(h[count:]), self.temperature)}
         if self.mlm:
             _, hidden = encode_in_parts(self.encoder, batch["corrupted_ids"].flatten(0, 1), mask)
-            losses["mlm"] = self.mlm * masked_lm_loss(
-                self.encoder.require(), hidden, ids, batch["chosen"].flatten(0, 1)
-            )
+            chosen = batch["chosen"].flatten(0, 1)
+            losses["mlm"] = self.mlm * masked_lm_loss(self.encoder.require(), hidden, ids, chosen)
         return losses
 
     def counts(self, batch: dict[str, Tensor]) -> dict[str, int]:

@@ -142,6 +142,8 @@ class Universal(nn.Module):
         texts: dict[str, int] = {}  # text -> its row
         places = []
         for first, second, label in (pair for _, row in rows for pair in self._pairs(task, row)):
+            if label not in LABELS[task]:
+                raise ValueError(f"{task} has no label {label!r}, as of {first!r}")
             numbers = [texts.setdefault(text, len(texts)) for text in (first, second)]
             places.append([*numbers, LABELS[task].index(label)])
         columns = torch.tensor(places, device=self.encoder.device).T  # (3, P)

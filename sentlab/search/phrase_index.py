@@ -209,8 +209,9 @@ class PhraseIndex:
         """
         places = [Path(folder).expanduser().resolve() for folder in folders]
         parts = [(folder, Manifest.read(folder)) for folder in places]
-        if len({replace(manifest, segments=()) for _, manifest in parts}) != 1:
-            raise ValueError("indexes to merge must share encoder, sizes and dtype, and there must be one")
+        names = [extent.name for _, manifest in parts for extent in manifest.segments]
+        if len({replace(manifest, segments=()) for _, manifest in parts}) != 1 or len({*names}) < len(names):
+            raise ValueError("indexes to merge must share encoder, sizes, dtype and no texts, and there must be one")
         # a file of a segment never changes, so two indexes can share it
         files.copy_index(parts, Path(out).expanduser().resolve(), files.link)
 
@@ -273,10 +274,10 @@ def join(hits: Sequence[Sequence[Sequence[Hit]]], texts: Sequence[int], k: int) 
     `hits` are what `PhraseIndex.search` returns of each for the same phrases, with the same k or a larger one, and
     `texts` the lengths of the indexes: texts are counted through all of them, as by `merge`.
     """
-    firsts = list(accumulate(texts, initial=0))
+    firsts = list(accumulate(texts, initial=0))[:-1]
     best = []
     for lists in zip(*hits, strict=True):  # of one phrase; spans of two texts never overlap
-        placed = zip(firsts, lists, strict=False)
+        placed = zip(firsts, lists, strict=True)
         counted = [hit._replace(text=first + hit.text) for first, shard in placed for hit in shard]
         best.append(sorted(counted, key=lambda hit: -hit.similarity)[:k])  # of equals the first text's stays first
     return best
@@ -284,8 +285,7 @@ def join(hits: Sequence[Sequence[Sequence[Hit]]], texts: Sequence[int], k: int) 
 
 def groups(texts: Iterable[str]) -> Iterator[list[str]]:
     """Give the texts in order, about CHARACTERS of characters at a time."""
-    group: list[str] = []
-    size = 0
+    group, size = list[str](), 0
     for text in texts:
         group.append(text)
         size += len(text)

@@ -43,10 +43,7 @@ def best_in(
     """
     shortlist = _Shortlist(queries, barred, k, min_size, max_size)
     for segment in segments:
-        if starts is None:
-            shortlist.read(segment)
-        else:
-            shortlist.read_at(segment, starts)
+        shortlist.read(segment) if starts is None else shortlist.read_at(segment, starts)
     best = []
     for number, query in enumerate(queries):
         places = shortlist.places(number)
@@ -65,10 +62,9 @@ def best_in(
 def greedy(starts: np.ndarray, scores: np.ndarray, k: int, min_size: int) -> list[tuple[float, int, int]]:
     """Pick the best k spans that do not overlap: from `starts` (M,), rising, with the scores (M, K) of all sizes."""
     values, sizes = scores.ravel(), scores.shape[1]
-    hits: list[tuple[float, int, int]] = []
-    taken: set[int] = set()
+    hits, taken = list[tuple[float, int, int]](), set[int]()
     for i in np.argsort(-values, kind="stable"):  # of equals the first, then the shortest
-        if len(hits) == k or values[i] == -np.inf:
+        if len(hits) >= k or values[i] == -np.inf:
             break
         start = int(starts[i // sizes])
         place = range(start, start + min_size + int(i % sizes))
@@ -85,7 +81,7 @@ class _Shortlist:
         self.queries, self.barred, self.sizes = queries, barred, (min_size, max_size)
         self.order = sorted(range(len(queries)), key=barred.__getitem__)  # the quick pass takes equal edges together
         # a span overlaps with those of fewer than 2 max_size starts: that many starts a hit hold all hits
-        self.kept = (k - 1) * 2 * max_size + 1
+        self.kept = max(0, k - 1) * 2 * max_size + 1
         self.least = [-np.inf] * len(queries)  # the quick cosine of the last of them, so far
         self.offered = [(np.empty(0, np.float32), np.empty(0, np.int64)) for _ in queries]  # quick cosines and places
 
@@ -180,8 +176,6 @@ def _exact_scores(query: Tensor, barred: Edges, segment: Segment, starts: np.nda
 
 def _barred(segment: Segment, starts: np.ndarray, ends: np.ndarray, barred: Edges) -> np.ndarray:
     """Return which spans from words `starts` (M,) to `ends` (M, K) have a barred kind of word at an edge: (M, K)."""
-    if not any(barred):
-        return np.zeros(ends.shape, dtype=bool)
     return ((segment.kinds[starts] & barred[0])[:, None] | (segment.kinds[ends] & barred[1])) != 0
 
 

@@ -23,8 +23,7 @@ from sentlab.text.words import CLITIC, PHRASE_TOKEN
 
 # English function words carry grammar rather than content, so they end a phrase. Numbers are content, and so is "us",
 # because lower-casing cannot distinguish it from "US".
-_ASSETS = Path(__file__).resolve().parents[1] / "assets"
-STOPWORDS: frozenset[str] = frozenset((_ASSETS / "stopwords.txt").read_text(encoding="utf-8").split())
+STOPWORDS = frozenset((Path(__file__).resolve().parents[1] / "assets/stopwords.txt").read_text("utf-8").split())
 
 _BREAK = "."  # replaces every punctuation mark, so that no cluster or rare symbol passes for a word
 

@@ -97,6 +97,8 @@ def fit(
         raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
     if dev is None and config.keep == "dev":
         raise ValueError("keep='dev' needs a dev function: pass dev=, or keep='last'")
+    if getattr(method, "temperature", 1) <= 0:
+        raise ValueError(f"temperature={method.temperature} must be above 0")
     run = _start(method, rows, config, dev, folder, resume, overwrite)
     if hasattr(method, "temperature") or getattr(method, "in_batch", False):
         _warn_of_repeats(rows, config.batch_size)
@@ -287,12 +289,14 @@ def _evaluate(run: Run, dev: Any) -> None:
 
 def _check_finite(run: Run, norm: Any) -> None:
     """Raise FloatingPointError for the first loss since the last entry of the history that is not finite."""
+    bad = []
     for step, losses in enumerate(run.window, run.step - len(run.window) + 1):
-        for name, value in zip(losses, torch.stack([*losses.values()]).tolist(), strict=True):
-            if not math.isfinite(value):
-                raise FloatingPointError(f"the {name} loss is {value} at step {step}: try a smaller learning_rate")
-    if not math.isfinite(norm):
-        raise FloatingPointError(f"the gradient's norm is {norm} at step {run.step}, the weights are lost")
+        values = zip(losses, torch.stack([*losses.values()]).tolist(), strict=True)
+        bad += [f"the {name} loss is {x} at step {step}" for name, x in values if not math.isfinite(x)]
+    if bad or not math.isfinite(norm):
+        run.method.load_state_dict(run.best or run.method.state_dict())  # the last weights are lost
+        what = bad[0] if bad else f"the gradient's norm is {norm} at step {run.step}"
+        raise FloatingPointError(f"{what}: try a smaller learning_rate")
 
 
 def _means(window: Sequence[Mapping[str, Tensor]]) -> dict[str, float]:

@@ -178,6 +178,10 @@ def test_schedule_rises_then_falls_to_zero() -> None:
 def test_losses_that_are_not_finite_end_the_run() -> None:
     with pytest.raises(FloatingPointError, match=r"square loss is (inf|nan) at step [2-9]"):
         quiet(Line(), config(learning_rate=1e30))
+    method = Line()
+    with pytest.raises(FloatingPointError):
+        quiet(method, config(learning_rate=1e30, keep="dev", eval_every=1), dev=lambda _: 1.0)
+    assert method.weight.weight.isfinite().all()  # the best ones
 
 
 def test_a_dev_score_that_is_not_finite_is_an_error() -> None:
@@ -223,16 +227,18 @@ def test_parts_of_unequal_size_count_by_their_rows() -> None:
     assert histories[0].losses[0]["square"] == pytest.approx(histories[1].losses[0]["square"], rel=1e-5)
 
 
-def test_in_bfloat16_layers_compute_in_it() -> None:
+def test_in_bfloat16_layers_compute_in_it_with_the_weights_of_each_step() -> None:
     kinds = []
 
     class Watch(Line):
         def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-            kinds.append(self.weight(batch["x"]).dtype)
+            kinds.append((output := self.weight(batch["x"])).dtype)
+            with torch.autocast("cpu", enabled=False):
+                torch.testing.assert_close(output.float(), self.weight(batch["x"]), atol=0.02, rtol=0.02)
             return super().loss(batch)
 
-    history = quiet(Watch(), config(steps=1, precision="bfloat16"))
-    assert kinds == [torch.bfloat16]
+    history = quiet(Watch(), config(steps=4, precision="bfloat16"))
+    assert kinds == [torch.bfloat16] * 4
     assert history.settings["arithmetic"] == "bfloat16"
 
 
