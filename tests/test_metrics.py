@@ -100,8 +100,9 @@ def test_average_precision_by_hand():
     assert metrics.average_precision([False, True]) == 0.5
     assert metrics.average_precision([1, 1, 1]) == 1.0
     assert metrics.average_precision([0, 0]) == metrics.average_precision([]) == 0.0
-    with pytest.raises(ValueError, match="0 and 1"):
-        metrics.average_precision([0.9, 0.1])
+    for wrong in ([0.9, 0.1], [[0, 1], [1, 0]]):
+        with pytest.raises(ValueError, match="0 and 1"):
+            metrics.average_precision(wrong)
 
 
 def test_reciprocal_rank_by_hand():

@@ -152,8 +152,9 @@ def test_wikipedia_s_sentences_in_either_layout(tmp_path, hub):
     assert corpus.rows == ("This is a short article.", "It has just two sentences.")
     assert corpus.left_out == {"blank line": 1}
     assert "2 rows, where the original has 1,000,000" in corpus.source
-    (tmp_path / "text/wikipedia-core.txt").unlink()  # which would come first
     (tmp_path / "text/wikipedia-core.txt.xz").write_bytes(lzma.compress(b"A paragraph of packed words.\n"))
+    assert data.load("wiki1m", "train", tmp_path).rows == corpus.rows  # of the file that is not packed
+    (tmp_path / "text/wikipedia-core.txt").unlink()
     assert data.load("wiki1m", "train", tmp_path).rows == ("A paragraph of packed words.",)
     (tmp_path / "wiki1m_for_simcse.txt").write_text("A line is a sentence. It is not cut.\nToo short.\n")
     corpus = data.load("wiki1m", "train", tmp_path)  # the file of SimCSE comes first

@@ -91,6 +91,7 @@ PAIRS_HEADER = b"text_a,text_b,score\n"
         ("a.jsonl", b'{"text_a": "a", "text_b": 3, "score": 1}\n', "a.jsonl:1: column 'text_b': "),
         ("a.jsonl", b'{"text_a": "a", "text_b": "b", "score": [1]}\n', "a.jsonl:1: column 'score': "),
         ("a.jsonl", b"\n[1]\n", "a.jsonl:2: "),
+        ("a.jsonl", b'{"text": "a"}\n', "no row is left with text_a, text_b, score"),
         ("a.jsonl", b'{"text_a": "\\ud83d", "text_b": "b", "score": 1}\n', "a.jsonl:1: "),
     ],
 )

@@ -114,20 +114,18 @@ def test_a_folder_without_a_tokenizer_is_refused(folder: Path) -> None:
         Encoder.from_pretrained(folder)
 
 
-@pytest.mark.parametrize("kind", ["GPT2", "T5", "FNet"])
+@pytest.mark.parametrize("kind", ["GPT2", "T5", "FNet", "ConvBert", "Nystromformer", "Yoso", "BigBird", "Esm"])
 def test_decoders_and_what_ignores_masks_are_refused(kind: str, tmp_path: Path) -> None:
     getattr(transformers, f"{kind}Config")().save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="sentlab reads encoders"):
         Encoder.from_pretrained(tmp_path)
 
 
-QUANTISED = {"quant_method": "awq", "bits": 4}
-
-
 @pytest.mark.parametrize("switch", ["is_decoder", "add_cross_attention", "quantization_config"])
 def test_an_encoder_that_is_set_up_to_decode_or_quantised_is_refused(folder: Path, switch: str) -> None:
     """A decoder would read each token without those behind it."""
-    change(folder / "config.json", **{switch: QUANTISED if switch == "quantization_config" else True})
+    quantised = {"quant_method": "awq", "bits": 4}
+    change(folder / "config.json", **{switch: quantised if switch == "quantization_config" else True})
     with pytest.raises(ValueError, match=f"with {switch};"):
         Encoder.from_pretrained(folder)
 

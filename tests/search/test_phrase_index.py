@@ -245,7 +245,7 @@ def test_a_merged_index_is_that_of_all_texts(
     assert {path.stat().st_nlink for path in (tmp_path / "merged").glob("segment-*/*")} == {2 if linked else 1}
     shards = [PhraseIndex.load(folder, encoder) for folder in parts]
     merged = PhraseIndex.load(tmp_path / "merged", encoder)
-    for k in (1, 3, 50):
+    for k in (0, 1, 3, 50):
         joined = join([shard.search(PHRASES, k) for shard in shards], [len(shard) for shard in shards], k)
         assert joined == merged.search(PHRASES, k)
     whole = saved(encoder, TEXTS, tmp_path / "whole")  # its lengths have another scale
