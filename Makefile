@@ -4,8 +4,14 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	"$$p" -c '$(SUPPORTED)' 2>/dev/null && echo "$$p" && break; done)
 
 SUPPORTED := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
-PY := $(abspath $(VENV))/bin/python
+PY := "$(abspath $(VENV))/bin/python"
 MADE := $(VENV)/.made
+
+# A relative folder of data is relative to here, also for what runs in `book`.
+ifdef SENTLAB_DATA
+override SENTLAB_DATA := $(shell cd '$(SENTLAB_DATA)' 2>/dev/null && pwd || echo '$(SENTLAB_DATA)')
+export SENTLAB_DATA
+endif
 
 # The stamp holds the checkout's path: a copied or moved checkout would otherwise import the package of its old place.
 ifneq ($(shell cat $(MADE) 2>/dev/null),$(CURDIR))
@@ -63,7 +69,7 @@ audit: ## hold the pinned packages against the known vulnerabilities (needs a ne
 
 clean: ## remove the built book and all caches, but not .venv
 	rm -rf _build build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache .jupyter_cache
-	find sentlab book tests benchmarks \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
+	find sentlab book tests benchmarks \( -name __pycache__ -o -name .ipynb_checkpoints -o -name .ruff_cache \) -prune -exec rm -rf {} +
 
 distclean: clean ## remove .venv too
 	rm -rf $(VENV)

@@ -41,7 +41,8 @@ TEXT = ("book", "_config.yml", "_toc.yml")
 ENCODERS = ROOT / "book" / "encoders"  # that chapters write for widgets
 TRAINED = ROOT / "book" / "trained"  # encoders of recorded runs, for widgets
 CONTENTS = "00-contents.ipynb"  # of JupyterLab: it is no chapter
-PASSING = {"__pycache__", ".ipynb_checkpoints", "runs", ENCODERS.name}
+PASSING = {"__pycache__", ".ipynb_checkpoints", ".ruff_cache", "runs"}
+PASSING |= {ENCODERS.name}
 AT_ONCE = 4  # chapters, at most: each holds an encoder and data in memory
 QUIET = {  # no bars on pages, no debugger advice in the log
     "TQDM_DISABLE": "1",
@@ -60,7 +61,9 @@ def fingerprint(names: Iterable[str], *extra: str) -> str:
     digest = hashlib.sha256("\0".join(extra).encode())
     for name in names:
         for path in sorted([ROOT / name, *(ROOT / name).rglob("*")]):
-            if path.is_file() and not PASSING & set(path.parts):
+            if path.is_file() and not PASSING & set(
+                path.relative_to(ROOT).parts
+            ):
                 content = hashlib.sha256(path.read_bytes()).hexdigest()
                 place = path.relative_to(ROOT).as_posix()
                 digest.update(f"\0{place}\0{content}".encode())

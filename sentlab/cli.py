@@ -44,9 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given, commands = list(sys.argv[1:] if arguments is None else arguments), parser()
     refuse_typo(commands, given, [run.__name__ for run in (train, encode, evaluate, index, search)])
     args, rest = commands.parse_known_args(given)
-    if rest and (args.command not in ("search", "evaluate") or any(word.startswith("-") for word in rest)):
+    end = [*rest, "--"].index("--")  # of what can be an option
+    if rest and (args.command not in ("search", "evaluate") or any(w[:1] == "-" and " " not in w for w in rest[:end])):
         commands.error(f"unrecognized arguments: {' '.join(rest)}")
-    getattr(args, "phrase", getattr(args, "files", [])).extend(rest)  # which may also follow an option
+    getattr(args, "phrase", getattr(args, "files", [])).extend(rest[:end] + rest[end + 1 :])  # also after an option
     if args.command == "search" and not (args.phrase or args.phrases):
         commands.error("search needs a phrase, or --phrases FILE")
     command = f"sentlab {args.command}"
@@ -82,7 +83,7 @@ def parser() -> ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     formats = ".txt, .csv, .tsv or .jsonl, also packed as .gz or .xz, or .parquet"
     scale: dict[str, Any] = {"nargs": 2, "type": float, "metavar": ("LOW", "HIGH"), "help": "default: 0 5"}
-    names: dict[str, Any] = {"type": lambda text: text.split(","), "metavar": "A[,B,C]"}
+    names: dict[str, Any] = {"type": lambda text: [name.strip() for name in text.split(",")], "metavar": "A[,B,C]"}
 
     def add(run: Any, about: str, columns: str) -> Any:
         command = commands.add_parser(run.__name__, help=about, description=about)

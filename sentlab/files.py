@@ -31,7 +31,7 @@ def replacing(path: str | Path, *, full: bool = False) -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
     clear(target)
     stage = Path(tempfile.mkdtemp(prefix=_stem(target), suffix=".new", dir=target.parent))
-    new = stage / Path(path).name
+    (new := stage / "new" / Path(path).name).parent.mkdir()  # beside the names below, whatever its own is
     with FileLock(stage / "alive"):
         try:
             yield new

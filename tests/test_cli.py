@@ -123,7 +123,7 @@ def test_pairs_are_scored_on_any_scale(files: str, low: int, high: int, capsys: 
     rows = "".join(f"{a}\t{b}\t{low + s * (high - low) / 4}\n" for a, b, s in PAIRS)
     Path("other.tsv").write_text(f"a\tb\ts\n{rows}")
     options = ["--scale", str(low), str(high), "--max-length", "4"]
-    assert main(["evaluate", "other.tsv", "--columns", "a,b,s", *options, "--encoder", files]) == 0
+    assert main(["evaluate", "other.tsv", "--columns", "a, b,s", *options, "--encoder", files]) == 0
     pairs = sentlab.data.from_file("pairs.csv", "pairs")
     cosines = pair_cosines(Encoder.from_pretrained(files, max_length=4), pairs)
     assert f"{100 * sentlab.metrics.spearman(cosines, [row.score for row in pairs]):.2f}" in capsys.readouterr().out
@@ -245,8 +245,8 @@ def test_a_typo_is_named_and_phrases_may_follow_an_option(files: str, capsys: py
         assert said in capsys.readouterr().err
     shared = ["--encoder", files, "--quiet"]
     assert main(["index", "texts.txt", "--out", "my.index", *shared]) == 0
-    assert main(["search", "--out", "hits.json", "my.index", *shared, "bread", "-k", "1", "the old dog"]) == 0
-    assert [hit["words"] for hit in json.loads(Path("hits.json").read_text())] == ["bread", "the old dog"]
+    assert main(["search", "--out", "hits.json", "my.index", *shared, "bread", "-k", "1", "--", "-5"]) == 0
+    assert [hit["phrase"] for hit in json.loads(Path("hits.json").read_text())] == ["bread", "-5"]
 
 
 def test_a_missing_package_and_missing_memory_are_named(

@@ -59,7 +59,7 @@ def test_the_content_is_on_the_disk_before_the_name(tmp_path: Path, monkeypatch:
 
 
 def test_a_folder_that_holds_something_is_replaced_only_when_asked(tmp_path: Path) -> None:
-    path = made(tmp_path / "folder", "old")
+    path = made(tmp_path / "old", "old")  # which is also a name that `replacing` uses
     for full, text in ((False, "old"), (True, "new")):
         refused = nullcontext() if full else pytest.raises(OSError, match=r"empty|exist")
         with refused, replacing(path, full=full) as new:
@@ -90,7 +90,7 @@ def test_what_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.parametrize("name", ["file", "n" * 241, "é" * 127], ids=len)  # of up to 255 bytes, as systems allow
+@pytest.mark.parametrize("name", ["old", "n" * 241, "é" * 127], ids=len)  # of up to 255 bytes, as systems allow
 def test_what_a_killed_process_left_goes_and_what_a_living_one_writes_stays(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
 
@@ -104,7 +104,7 @@ def test_what_a_killed_process_left_goes_and_what_a_living_one_writes_stays(tmp_
         killed(half)
         assert len(list(tmp_path.iterdir())) == 2
         write_json(path, {"other": 1})
-        assert sorted(tmp_path.iterdir()) == [mine.parent, path]
+        assert sorted(tmp_path.iterdir()) == [mine.parents[1], path]
     assert path.read_text() == "mine"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -130,7 +130,7 @@ def test_a_kill_between_the_two_moves_of_folders_loses_neither(tmp_path: Path) -
 @pytest.mark.skipif(os.name == "nt", reason="no such modes there")
 def test_what_is_new_can_be_read_by_whoever_may_read_other_new_files(tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
-    with replacing(tmp_path / "folder") as folder:
+    with replacing(tmp_path / "alive") as folder:
         folder.mkdir()
         os.close(os.open(folder / "private", os.O_CREAT, 0o600))
-    assert (tmp_path / "folder" / "private").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert (tmp_path / "alive" / "private").stat().st_mode == (tmp_path / "plain").stat().st_mode

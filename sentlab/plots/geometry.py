@@ -26,7 +26,7 @@ def cosine_by_gold(geometries: Mapping[str, Geometry | np.ndarray], gold: Sequen
         geometries: encoder -> what sentlab.geometry measures; or its cosines of n pairs (`sentlab.pair_cosines`).
         gold: n scores, for cosines. Five levels of equal width cut their range, whatever their scale is.
     """
-    scale = (0.0, float(LEVELS)) if gold is None else (float(np.min(gold)), float(np.max(gold)))
+    scale = (0.0, float(LEVELS)) if gold is None else (float(np.min(as_array(gold))), float(np.max(as_array(gold))))
     edges = [f"{edge:.3g}" for edge in np.linspace(*scale, LEVELS + 1)]
     levels = {
         name: each if isinstance(each, Geometry) else Geometry(0, 0, *by_level(as_array(each), as_array(gold), scale))

@@ -29,6 +29,7 @@ def span_map(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
     scores = {name: as_array(of_spans) for name, of_spans in scores.items()}
     above = {name: of_spans - np.median(of_spans[np.isfinite(of_spans)]) for name, of_spans in scores.items()}
     high = max(*(of_spans.max() for of_spans in above.values()), 1e-6)  # of all panels
+    words = [word.replace("$", r"\$") for word in words]  # else matplotlib reads a formula between two
     labels = [word if len(words) < MANY or i % 2 == 0 else "" for i, word in enumerate(words)]
     sizes = max(of_spans.shape[1] for of_spans in scores.values())
     with canvas(len(scores), width=7.6, height=1.6 + 0.16 * sizes, columns=1) as (figure, panels):
@@ -42,7 +43,6 @@ def span_map(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
             axes.add_patch(Rectangle((best, longer), 1, 1, fill=False, edgecolor=PALETTE[1], linewidth=2))
             axes.set_title(fill(f"{name}: “{' '.join(words[best : best + longer + 1])}”", 84), fontsize=10)
             axes.set(xlabel="first word of the span" if axes is panels[-1] else "", ylabel="words")
-            axes.tick_params(labelsize=10)
-            axes.tick_params(axis="x", rotation=90)
-            axes.tick_params(axis="y", rotation=0)
+            axes.tick_params(axis="x", labelsize=10, rotation=90)
+            axes.tick_params(axis="y", labelsize=10, rotation=0)
     return figure

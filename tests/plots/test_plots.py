@@ -116,7 +116,7 @@ def test_curves_have_a_panel_a_measurement_and_a_line_a_method() -> None:
 
 def test_every_span_has_its_cell_and_the_best_one_is_framed() -> None:
     scores = np.array([[0.1, 0.4], [0.2, 0.9], [0.3, -np.inf]])  # of one word and of two, from each word on
-    words = ["an", "aged", "horse"]
+    words = ["an", "$5", "or$"]  # and no formula "5 or"
     figure = plots.span_map({"before": scores, "after": 2 * scores}, words)
     for axes, times in zip(figure.axes[:2], (1, 2), strict=True):
         drawn = axes.collections[0].get_array().reshape(2, 3)
@@ -124,12 +124,12 @@ def test_every_span_has_its_cell_and_the_best_one_is_framed() -> None:
         above = np.array([0.1, 0.2, 0.3, 0.4, 0.9]) - 0.3  # the median
         np.testing.assert_allclose(drawn.compressed(), times * above, atol=1e-12)
         (frame,) = axes.patches
-        assert frame.get_xy() == (1, 1)  # two words from "aged" on
+        assert frame.get_xy() == (1, 1)  # two words from "$5" on
         assert axes.collections[0].get_clim() == pytest.approx((0.0, 1.2))  # of both panels
-        assert [label.get_text() for label in axes.get_xticklabels()] == words
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["an", r"\$5", r"or\$"]
         assert [label.get_text() for label in axes.get_yticklabels()] == ["1", "2"]
     titles = [axes.get_title(loc="left") for axes in figure.axes[:2]]
-    assert titles == ["before: “aged horse”", "after: “aged horse”"]
+    assert titles == [r"before: “\$5 or\$”", r"after: “\$5 or\$”"]
 
 
 def test_notebooks_show_figures_as_svg_with_text_as_text() -> None:

@@ -70,7 +70,11 @@ const sentlabWidgets = (() => {
       script.onerror = () => reject(new Error(`${file} is not there: build the book, or run the cell above again`));
       document.head.append(script);
     });
-    if (!files.has(name)) files.set(name, load(file).catch(() => load(`/files/${file}`)));
+    if (!files.has(name)) {
+      const coming = load(file).catch(() => load(`/files/${file}`));
+      files.set(name, coming);
+      coming.catch(() => files.delete(name)); // so that the next question tries again
+    }
     return files.get(name);
   }
 
@@ -131,7 +135,11 @@ const sentlabWidgets = (() => {
       const texts = [first.value, second.value];
       const empty = texts.some((text) => !text.trim());
       await Promise.all(rows.map(async (row, i) => {
-        const [u, v] = empty ? [] : await ask(row, { texts, pooling: row.pooling });
+        const asking = empty ? [] : ask(row, { texts, pooling: row.pooling });
+        const [u, v] = await Promise.resolve(asking).catch((error) => {
+          fill(cells[i], NaN); // and not the number of other sentences
+          throw error;
+        });
         if (mine === asked) fill(cells[i], empty ? NaN : cosine(u, v)); // no other key was pressed
       }));
       if (mine === asked) root.dataset.done = asked;
@@ -517,6 +525,7 @@ const sentlabWidgets = (() => {
 
     /** A masked phrase and what is generated for it, with the best pieces of each place and their probabilities. */
     function answer(masked, places) {
+      if (!places.length) return make("p", {}, `“${masked}” is not among the tokens that the encoder reads.`);
       const said = places.map(([[piece]]) => piece).join(" ").replaceAll(" ##", "").trim() || "(nothing)";
       const columns = places.map((best) => make("ol", {}, ...best.map(([piece, share]) =>
         make("li", { style: `--share: ${Math.round(100 * share)}%` }, piece || "(end)", " ", make("span", { class: "sw-number" }, shown(share))))));
