@@ -109,8 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["gpu"]:
         return import_module("experiments.gpu").main(arguments[1:])
-    as_written = RawDescriptionHelpFormatter
-    parser = ArgumentParser("python -m experiments", description=explanation(), formatter_class=as_written)
+    parser = ArgumentParser("python -m experiments", None, explanation(), formatter_class=RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=[*PROGRAMS, "results", "page"], help="the kind of the records")
     parser.add_argument("names", nargs="*", help="records to run, such as tiny-sts/simcse")
     parser.add_argument("--again", action="store_true", help="also those that hold results; training starts afresh")
@@ -137,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             record = execute(record, again=chosen.again)
         except FAILURES as error:
-            print(f"{name}: error: {one_line(error)}", file=sys.stderr)
+            print(f"{name}: error: {one_line(error).replace('overwrite=True', '--again')}", file=sys.stderr)
             return 1
         if records.is_first():
             print(f"wrote {record.path}")

@@ -35,9 +35,7 @@ class StartEnd(SLICE):
     def similarities(self, queries: Tensor, tokens: Tensor, units: Tensor) -> Tensor:
         words = torch.arange(int(units.max()) + 1, device=units.device)
         first, last = _ends(units.unsqueeze(-2) == words.unsqueeze(-1))  # (G, P, W) each
-        starts, ends = (
-            tokens.gather(2, place.unsqueeze(-1).expand(-1, -1, -1, tokens.shape[-1])) for place in (first, last)
-        )  # (G, P, W, D) each
+        starts, ends = (tokens.take_along_dim(place.unsqueeze(-1), 2) for place in (first, last))  # (G, P, W, D) each
         left, right = F.normalize(queries, dim=-1).chunk(2, dim=-1)  # (G, Q, D) each
         from_start, from_end = torch.einsum("gqd,gpwd->gqpw", left, starts), torch.einsum("gqd,gpwd->gqpw", right, ends)
         start_squares, end_squares = (x.square().sum(-1).unsqueeze(1) for x in (starts, ends))  # (G, 1, P, W) each

@@ -17,6 +17,8 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from experiments import pretrain, records
 from experiments.search import SearchRecord, search, with_values
 
@@ -70,14 +72,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do as much as the time allows; return 0 if nothing is left."""
     parser = argparse.ArgumentParser("python -m experiments gpu", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--text", type=Path, required=True, help="folder of *.txt or *.txt.xz files")
-    parser.add_argument("--minutes", type=float, default=10.0, help="after which it ends; default: 10")
+    parser.add_argument("--minutes", type=float, default=10.0, help="its time; default: 10; 0 only prepares the text")
     parser.add_argument("--tokens", type=float, default=6e8, help="to pre-train on; default: 6e8")
     parser.add_argument("--dry-run", action="store_true", help="two steps of each on toy text, in runs/dry-run")
     chosen = parser.parse_args(arguments)
     end, text, dry = time.monotonic() + 60 * chosen.minutes, chosen.text.resolve(), chosen.dry_run
-    place = records.RUNS / "dry-run" if dry else Path(".")
-    place.mkdir(parents=True, exist_ok=True)
+    (place := records.RUNS / "dry-run" if dry else Path(".")).mkdir(parents=True, exist_ok=True)
+    if not (dry or torch.cuda.is_available() or chosen.minutes == 0):
+        parser.error("torch sees no GPU here; without one, --minutes 0 prepares the text for later")
     with chdir(place):
+        pretrain.prepare(text, records.RUNS / NAME, "tiny", 0)  # here, since what is killed would lose it
         done = (TRAINED / "pretraining.json").exists()  # its last file
         done = done or within(end - time.monotonic(), pre_train, [(text, chosen.tokens, dry)])
         done = done and within(end - time.monotonic(), search_from, [(method, dry) for method in METHODS])

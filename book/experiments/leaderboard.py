@@ -118,11 +118,11 @@ def kept_evaluation(
     gold, correlation = gold_of(corpus)
     items = read_items(path, name)
     if items is None:
-        encoder = load({**there(run), "max_length": max_length} | ({"pooling": pooling} if pooling else {}))
-        items = evaluate(encoder, corpus, setup=test.setup, progress=False).items
-        if correlation == "spearman":
-            items = np.unique(items, return_inverse=True)[1]  # a quarter of the bytes, and nothing is lost
         with alone(get(run.home, run.folder) if run.home else run):
+            encoder = load({**there(run), "max_length": max_length} | ({"pooling": pooling} if pooling else {}))
+            items = evaluate(encoder, corpus, setup=test.setup, progress=False).items
+            if correlation == "spearman":
+                items = np.unique(items, return_inverse=True)[1]  # a quarter of the bytes, and nothing is lost
             write_items(path, {name: items})
     items = items.astype(float)
     return Evaluation({}, items[chosen], None if gold is None else gold[chosen], correlation)

@@ -115,20 +115,19 @@ def tokenise(texts: Sequence[str], tokenizer: BertTokenizer) -> tuple[np.ndarray
     ids: list[np.ndarray] = []
     for i in tqdm(range(0, len(texts), 500), desc="tokenise"):
         sentences = [s for text in texts[i : i + 500] for s in SENTENCE_END.split(text) if s]
-        pieces = tokenizer(sentences, add_special_tokens=False)["input_ids"]
-        ids += [np.array(of_sentence, dtype=np.uint16) for of_sentence in pieces]  # raises where an id does not fit
+        pieces = tokenizer.backend_tokenizer.encode_batch_fast(sentences, add_special_tokens=False)
+        ids += [np.array(piece.ids, dtype=np.uint16) for piece in pieces]  # raises where an id does not fit
     ends = np.cumsum([len(of_sentence) for of_sentence in ids])
     return np.concatenate(ids), np.append(0, ends[:-1])
 
 
 def prepare(text: Path, work: Path, vocabulary: str, seed: int) -> tuple[BertTokenizer, np.ndarray, np.ndarray]:
-    """Make vocabulary and token ids once, and keep them in `work`; a ValueError says if it holds others.
-
-    `vocabulary` is a number of pieces, or the saved encoder whose vocabulary to take.
-    """
+    """Make the vocabulary (so many pieces, or a saved encoder's) and token ids once, and keep them in `work`."""
     done, files = work / "prepared.json", sorted([*text.glob("*.txt"), *text.glob("*.txt.xz")])
     about = {"text": {path.name: path.stat().st_size for path in files}, "vocabulary": vocabulary, "seed": seed}
     if not done.exists():
+        if not files:
+            raise FileNotFoundError(f"{text} holds no *.txt or *.txt.xz files")
         work.mkdir(parents=True, exist_ok=True)
         sentences = toy.load("toy-sentences", "train")
         texts = [*documents(files), *(" ".join(sentences[i : i + 20]) for i in range(0, len(sentences), 20))]
@@ -222,9 +221,8 @@ def main(given: Sequence[str] | None = None) -> None:
     if encoder.device.type == "cpu":
         encoder.model.set_attn_implementation("eager")  # a third faster to train than sdpa at these lengths
     chosen: Any = {name: getattr(arguments, name) for name in ("learning_rate", "decay", "seed")}
-    chosen["steps"] = round(arguments.tokens / arguments.sheet)
-    adam: Any = {"betas": (0.9, 0.98), "warmup": 0.02}
-    config = TrainConfig(batch_size=1, precision="bfloat16", checkpoint_every=1000, **adam, **chosen)
+    chosen |= {"betas": (0.9, 0.98), "warmup": 0.02, "steps": round(arguments.tokens / arguments.sheet)}
+    config = TrainConfig(batch_size=1, precision="bfloat16", checkpoint_every=1000, **chosen)
     method = MaskedLM(encoder, arguments.dropout, round(arguments.dropout_from * chosen["steps"]))
     history = fit(method, sheets, config, folder=arguments.work, resume=True)
     export(encoder, arguments.out, arguments.dropout if arguments.dropout_from else METHOD_DROPOUT)

@@ -203,9 +203,9 @@ class RunRecord(Record):
 
 def weights_fingerprint(encoder: Encoder | StaticEncoder | BagOfWords) -> str:
     """Return the first 16 hexadecimal digits of the SHA-256 of the backbone's weights, or of what has no layers."""
-    weights: Any = encoder.backbone if isinstance(encoder, Encoder) else encoder
+    parts: Any = [encoder.backbone, encoder.post, encoder.pseudo] if isinstance(encoder, Encoder) else [encoder]
     digest = hashlib.sha256()
-    for name, value in sorted(weights.state_dict().items()):
+    for name, value in sorted(item for part in parts if part is not None for item in part.state_dict().items()):
         digest.update(name.encode() + torch.as_tensor(value).detach().cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()[:16]
 
@@ -225,6 +225,8 @@ def fingerprint_now(source: str) -> str | None:
 def run(record: RunRecord, *, again: bool = False) -> RunRecord:
     """Do one run and write its record, which has a file of its own."""
     with records.alone(record):
+        if not again and record.path.exists() and (now := records.get(record.name, record.folder)).done:
+            return now  # another process has run it
         record.results, record.provenance = perform(record.settings, RUNS / record.name, record.command, again=again)
         if records.is_first():
             records.write_items(record.items[0], {}, drop="")  # of the encoder that was there before

@@ -73,7 +73,7 @@ class Experiment(Record):
     def run_with(self, settings: RunSettings) -> RunRecord | None:
         """Return the run with these settings; None where there is none with results."""
         stored = next((run for run in self.runs if run.fingerprint == settings.fingerprint), None)
-        if stored is None:
+        if stored is None or (stored.at and not (self.folder / f"{stored.at}.json").exists()):
             return None
         if stored.at:
             shared = records.get(stored.at, self.folder).run_with(settings)
@@ -311,6 +311,7 @@ def sweep(record: SweepRecord, *, again: bool = False) -> SweepRecord:
     """Run every combination of a sweep that has no results yet, or with `again` each of them."""
     with records.alone(record):
         record = records.get(record.name, record.folder)  # another process may have run some
+        record.runs = [] if again else record.runs  # old and new ones must not mix, if this is interrupted
         planned = record.planned()  # that a run can have each of the values
         if len({label(values) for values in record.values()}) < len(planned):
             raise ValueError(f"{record.name}: two of its runs would have one name, and the later would take the place")
@@ -323,7 +324,7 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
     """Try settings, choose by dev, and train the chosen one with each seed; `again`: forget what was tried."""
     with records.alone(record):
         record, began = records.get(record.name, record.folder), time.monotonic()
-        settings = record.settings
+        settings, record.runs = record.settings, [] if again else record.runs
         trials = [] if again or record.results is None else record.results.trials
         # those of other common settings, which have changed since, do not count
         trials = [one for one in trials if settings.trial(one.values, one.steps).fingerprint == one.fingerprint]
@@ -340,9 +341,9 @@ def search(record: SearchRecord, *, again: bool = False) -> SearchRecord:
             for seed in tqdm(settings.seeds, desc=f"{record.name}: seeds")
         ]
         numbers = {name: values for name, values in settings.over.items() if {*map(type, values)} <= {int, float}}
-        tried = {name: {*values, *(trial.values[name] for trial in full)} for name, values in numbers.items()}
+        tried = {name: {*values, *(t.values.get(name, values[0]) for t in full)} for name, values in numbers.items()}
         ends = {name: (min(values), max(values)) for name, values in tried.items() if len(values) > 1}
-        edges = [name for name in ends if chosen[name] in ends[name]]
+        edges = [name for name in ends if chosen.get(name) in ends[name]]
         record.results = SearchResults(trials=trials, chosen=chosen, edges=edges)
         notes = Notes()
         notes.data = dict(runs[0].source.data)

@@ -164,10 +164,8 @@ def widget(kind: str, data: Mapping[str, Any], models: Sequence[Encoder | PaSeR]
     )
     styles = [path for name in ("widgets", kind) if (path := ASSETS / f"{name}.css").exists()]
     style = "".join(path.read_text(encoding="utf-8") for path in styles)
-    scripts = "".join(f"<script>{part}</script>" for part in parts)
-    return (
-        f'<div class="sentlab-widget mathjax_ignore" id="{place}"><style>{style}</style><p>{WITHOUT}</p></div>{scripts}'
-    )
+    code = "".join(f"<script>{part}</script>" for part in parts)
+    return f'<div class="sentlab-widget mathjax_ignore" id="{place}"><style>{style}</style><p>{WITHOUT}</p></div>{code}'
 
 
 def _packing(

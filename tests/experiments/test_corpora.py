@@ -38,9 +38,6 @@ def test_everything_that_the_package_knows_is_known() -> None:
     assert {"captions-nli", "paraphrases", "stsb-context", "sts16-hard", "toy-sts-hard"} <= known
 
 
-# --- Readers
-
-
 def test_paraphrases_hold_each_pair_once_and_add_up_what_is_left_out(tmp_path: Path) -> None:
     write(tmp_path / "ppdb/ppdb.xxl.b2u.train", "a\tX\nb\tX\nc\na\tX\nb\tX\nc\n\tX\nb\tX\nc\n")
     write(tmp_path / "ppdb/ppdb_synonyms.txt", "c d\nd c\nD d\ne f\n")
@@ -84,9 +81,6 @@ def test_the_frozen_relations_are_those_of_the_records() -> None:
     assert Counter(pair.relation for pair in corpus) == dict.fromkeys(
         ("equivalence", "entailment", "independent"), 20_000
     )
-
-
-# --- Hard pairs
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from pathlib import Path
 
@@ -48,7 +47,7 @@ def test_the_saved_configuration_names_the_dropout_of_methods(small_encoder_fold
 
 
 @pytest.mark.slow
-def test_the_program_makes_an_encoder_that_loads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_program_makes_an_encoder_that_loads(tmp_path: Path) -> None:
     (tmp_path / "text").mkdir()
     lines = [f"The farmer number {i} sold {i % 7} brown horses at the market. He was glad." for i in range(3000)]
     (tmp_path / "text" / "small.txt").write_text("\n".join(lines))
@@ -57,8 +56,7 @@ def test_the_program_makes_an_encoder_that_loads(tmp_path: Path, monkeypatch: py
     def make(out: str, **options: object) -> Encoder:
         given = {"text": tmp_path / "text", "out": tmp_path / out, "work": tmp_path / f"{out}-work"} | options
         words = [word for name, value in given.items() for word in (f"--{name}", str(value))]
-        monkeypatch.setattr(sys, "argv", ["pretrain", *words, "--threads", "1"])
-        pretrain.main()
+        pretrain.main([*words, "--threads", "1"])
         torch.set_num_threads(threads)
         return Encoder.from_pretrained(tmp_path / out)
 
@@ -67,6 +65,8 @@ def test_the_program_makes_an_encoder_that_loads(tmp_path: Path, monkeypatch: py
     assert encoder.tokenizer.convert_tokens_to_ids("farmer") != encoder.tokenizer.unk_token_id
     with pytest.raises(ValueError, match="was prepared from other"):  # on top of the run that is there
         make("out", tokens=40e3)
+    with pytest.raises(FileNotFoundError, match="holds no"):  # or it would learn from the toy world alone
+        make("empty", text=tmp_path / "txet")
     start = {"start": tmp_path / "out", "vocabulary": tmp_path / "out"}
     more = make("more", tokens=40e3, sheet=512, decay=0.5, dropout=0.1, **start)
     assert more.tokenizer.get_vocab() == encoder.tokenizer.get_vocab()

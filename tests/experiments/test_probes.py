@@ -163,9 +163,6 @@ def test_labelled_pairs_are_scored_by_the_classifier_of_their_train_split(monkey
     assert result.score() == pytest.approx(90)
 
 
-# --- Words in context
-
-
 @pytest.fixture(scope="module")
 def encoder(small_encoder_folder: Path) -> Encoder:
     return Encoder.from_pretrained(small_encoder_folder, pooling="mean", max_length=12, device="cpu")

@@ -96,6 +96,8 @@ def test_a_search_trains_the_setting_with_the_best_dev_score_with_each_seed(trai
     found = search(record).results
     assert found.chosen == {**chosen, "train.learning_rate": 0.1}
     assert "train.learning_rate" in found.edges
+    more = SEARCH["over"] | {"train.batch_size": [8, 16]}  # which no trial in full has set
+    assert search(write("toy/simcse", "search", {**SEARCH, "over": more, "trials": 4})).results.chosen
 
 
 def test_an_interrupted_search_resumes_and_a_finished_one_is_left_alone(trainer: Trainer) -> None:
@@ -114,8 +116,12 @@ def test_an_interrupted_search_resumes_and_a_finished_one_is_left_alone(trainer:
     assert not more.done
     assert search(more).done
     assert len(trainer.done) == 7
-    search(more, again=True)
-    assert len(trainer.done) == 7 + 7
+    trainer.stop_after = 7 + 4
+    with pytest.raises(KeyboardInterrupt):
+        search(more, again=True)
+    trainer.stop_after = None
+    search(records.get("toy/two"))
+    assert len(trainer.done) == 7 + 7  # and none of the old runs is among the new ones
 
 
 def test_trials_and_runs_of_other_common_settings_do_not_count(trainer: Trainer) -> None:
@@ -162,6 +168,9 @@ def test_a_run_that_two_experiments_share_is_run_once(trainer: Trainer) -> None:
     runs = runs_of(records.get("toy/seeds"))
     assert [run.home for run in runs] == ["toy/simcse", "toy/simcse", "toy/seeds"]
     assert {run.sweep for run in runs} == {"toy/seeds"}
+    own = records.get("toy/seeds")
+    (records.FOLDER / "toy/simcse.json").rename("elsewhere.json")
+    assert own.finished() == runs[2:]
     assert [run.results.final.own["toy-sts-dev"] for run in runs] == [trainer.score(run.settings) for run in runs]
 
 
