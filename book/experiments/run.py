@@ -202,7 +202,7 @@ class RunRecord(Record):
 
 
 def weights_fingerprint(encoder: Encoder | StaticEncoder | BagOfWords) -> str:
-    """Return the first 16 hexadecimal digits of the SHA-256 of the backbone's weights, or of what has no layers."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of all that makes an encoder's vectors."""
     parts: Any = [encoder.backbone, encoder.post, encoder.pseudo] if isinstance(encoder, Encoder) else [encoder]
     digest = hashlib.sha256()
     for name, value in sorted(item for part in parts if part is not None for item in part.state_dict().items()):

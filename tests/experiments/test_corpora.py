@@ -107,8 +107,6 @@ def test_public_hard_pairs(real_data: Path, year: str, positive: int, negative: 
     assert [sum(gold >= POSITIVE for gold in golds), sum(gold <= 1 for gold in golds)] == [positive, negative]
 
 
-# --- Phrases in contexts
-
 PHRASES = {  # and as they are in a carrier
     "A man is playing a guitar.": "a man is playing a guitar",
     "Syrian forces kill ten": "Syrian forces kill ten",

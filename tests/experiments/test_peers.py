@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from experiments.peers import BagOfWords, StaticEncoder, WordVectors, load
-from experiments.run import RunRecord, RunSettings, run
+from experiments.run import RunRecord, RunSettings, fingerprint_now, run, weights_fingerprint
 from model2vec import StaticModel
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
+from torch import nn
 
 from sentlab import data
 from sentlab.data.rows import Corpus, ScoredPair
@@ -83,12 +84,12 @@ def test_a_run_records_its_scores_and_its_weights(model: StaticModel, folder: Pa
     score = evaluate_sts(StaticEncoder(folder), data.load("toy-sts", "test"), progress=False).average
     assert made.results.before.scores["mean"]["toy-sts"] == pytest.approx(score, abs=0.006)
     first = made.provenance.encoder["fingerprint"]
-    other = StaticModel(model.embedding + 1, model.tokenizer, config={"normalize": False})
-    other.save_pretrained(str(folder))
+    StaticModel(model.embedding + 1, model.tokenizer, config={"normalize": False}).save_pretrained(str(folder))
     assert run(record(folder), again=True).provenance.encoder["fingerprint"] != first
+    encoder = Encoder.from_pretrained("tiny")
+    encoder.post = nn.Linear(1, 1)  # in the place of whitening
+    assert weights_fingerprint(encoder) != fingerprint_now("tiny")
 
-
-# --- Word vectors
 
 GLOVE = """the 1 0 0
 dog 0 2 0
