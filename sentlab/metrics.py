@@ -134,6 +134,7 @@ def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float,
     """
     from scipy import stats  # here, for it takes a second to import
 
+    r_ab = max(r_ab, -1 + 1e-9) if r_ab >= -1 else r_ab  # at -1 both parts of the fraction vanish
     determinant = 1 - r_xa**2 - r_xb**2 - r_ab**2 + 2 * r_xa * r_xb * r_ab
     if n < 4 or determinant < -1e-9 or max(abs(r_xa), abs(r_xb), abs(r_ab)) > 1:
         raise ValueError(f"no {n} items can have the correlations r_xa={r_xa}, r_xb={r_xb} and r_ab={r_ab} at once")
@@ -141,9 +142,8 @@ def williams_test(r_xa: float, r_xb: float, r_ab: float, n: int) -> tuple[float,
     if abs(difference) < 1e-12:  # of two equal rankings, whose correlations differ by rounding
         return 0.0, 1.0
     variance = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + ((r_xa + r_xb) / 2) ** 2 * (1 - r_ab) ** 3
-    if variance == 0:  # r_xa = -r_xb with A and B determined by X: no room for chance
-        return math.copysign(math.inf, difference), 0.0
-    t = difference * math.sqrt((n - 1) * (1 + r_ab) / variance)
+    # r_xa = -r_xb with A and B determined by X leaves no room for chance
+    t = difference * math.sqrt((n - 1) * (1 + r_ab) / variance if variance else math.inf)
     return t, float(2 * stats.t.sf(abs(t), n - 3))
 
 

@@ -8,7 +8,7 @@
 - `sts12-hard` .. `sts16-hard`, `toy-sts-hard`: the pairs whose lengths mislead.
 - `stsb-context`: `stsb` with the second texts set into passages. `triples-in-context`: such triples of `stsb` train
   from a gold of 4 on, and of entailments of `nli` dev. `triples-in-context-bm25`: negatives are of BM25's first 100.
-- `sts12-context` .. `sts16-context`, `sick-context`: larger tests of such triples, without the pairs of `stsb`.
+- `sts12-context` .. `sts16-context`, `sick-context`: larger tests like it, without the pairs of `stsb` train and dev.
 - `men-halves`: `men` in two, to choose settings on words: every second pair is `dev`, the others `test`.
 """
 
@@ -274,7 +274,7 @@ def _triples(split: str, folder: Folder, mined: int | None = None) -> Corpus[Tri
 
 
 def _larger_context(name: str, split: str, folder: Folder) -> Corpus[PhraseInContext]:
-    """Set pairs into passages, but none of `stsb`, of which some were trained on and some have chosen settings."""
+    """Set pairs into passages, but none of `stsb` train or dev, which were trained on or have chosen settings."""
 
     def key(pair: ScoredPair) -> frozenset[str]:
         return frozenset(map(_plain, (pair.text_a, pair.text_b)))

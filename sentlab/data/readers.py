@@ -121,7 +121,7 @@ def csv_records(path: str | Path, names: Sequence[str], separator: str = ",", *,
             if record:
                 yield [record[header.index(name)].strip() for name in names], where
     except csv.Error as error:
-        raise ValueError(f"{path}:{line}: not valid CSV ({error}); {plain}") from error
+        raise ValueError(f"{path}:{line}: not valid CSV ({error}){f'; {plain}' if quotes else ''}") from error
 
 
 def json_records(*paths: str | Path, names: Sequence[str]) -> Items:

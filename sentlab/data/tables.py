@@ -68,7 +68,7 @@ def from_file(
         lines = lines[0].split("\r") if len(lines) == 1 else lines  # as old Macs ended them
         items = (((line,), f"{path}:{n}") for n, line in enumerate(lines, 1))
     else:
-        raise ValueError(f"{path}: expected .csv, .tsv, .jsonl or .parquet, or for texts .txt")
+        raise ValueError(f"{path}: {kind} are read from .csv, .tsv, .jsonl or .parquet, and only texts from .txt")
     read = _rows(items, kind, names, scale)
     if read.left_out and not read.rows:
         raise ValueError(f"{path}: no row is left with {', '.join(names)}: {read.left_out}")

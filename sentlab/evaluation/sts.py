@@ -63,7 +63,7 @@ class Correlations:
 
     Args:
         label: what the scores are, such as `spearman x 100, all`.
-        scores: name -> correlation x 100, such as {"sts12": 72.37}. Nan where all cosines are the same.
+        scores: name -> correlation x 100, such as {"sts12": 72.37}. Nan if all cosines or gold scores are the same.
         left_out: name -> reason -> number of pairs left out.
         subsets: name -> sub-set -> correlation x 100. Empty for a task without sub-sets (STS-B, SICK).
     """

@@ -23,7 +23,7 @@ def cosine_by_gold(geometries: Mapping[str, Geometry | np.ndarray], gold: Sequen
     to the right. All densities have the same height, and all panels one scale of cosines.
 
     Args:
-        geometries: encoder -> what sentlab.geometry measures; or its cosines of n pairs (`sentlab.pair_cosines`).
+        geometries: encoder -> what sentlab.geometry measures; or, of all, cosines of n pairs (`sentlab.pair_cosines`).
         gold: n scores, for cosines. Five levels of equal width cut their range, whatever their scale is.
     """
     scale = (0.0, float(LEVELS)) if gold is None else (float(np.min(as_array(gold))), float(np.max(as_array(gold))))
@@ -32,8 +32,8 @@ def cosine_by_gold(geometries: Mapping[str, Geometry | np.ndarray], gold: Sequen
         name: each if isinstance(each, Geometry) else Geometry(0, 0, *by_level(as_array(each), as_array(gold), scale))
         for name, each in geometries.items()
     }
-    columns = min(3, len(geometries))
-    with canvas(len(geometries), width=2.8, height=2.8, columns=columns, sharex=True) as (figure, panels):
+    with canvas(len(geometries), 2.8, 2.8, columns=min(3, len(geometries)), sharex=True) as (figure, panels):
+        left = panels[::3]
         for axes, (name, geometry) in zip(panels, levels.items(), strict=True):
             for i, (centres, heights) in enumerate(_densities(geometry)):
                 colour = SCALE(i / (LEVELS - 1))
@@ -41,10 +41,9 @@ def cosine_by_gold(geometries: Mapping[str, Geometry | np.ndarray], gold: Sequen
                 axes.plot(centres, i + 0.9 * heights, color=colour, linewidth=1)
             axes.plot(geometry.mean, range(LEVELS), "o-", color="black", markersize=4, linewidth=0.8)
             axes.set_yticks(range(LEVELS), [f"{a}–{b}" for a, b in pairwise(edges)])
-            axes.set(title=name, xlabel="cosine similarity")
+            axes.set(title=name, xlabel="cosine similarity", ylabel="gold similarity" if axes in left else "")
+            axes.tick_params(axis="x", labelbottom=True)  # also above a place without a panel
             axes.tick_params(axis="y", length=0)
-        for axes in panels[::columns]:
-            axes.set(ylabel="gold similarity")
     return figure
 
 
@@ -96,8 +95,7 @@ def trajectory(runs: Mapping[str, Sequence[Mapping[str, float]]]) -> Figure:
 def _finish(figure: Figure, labels: Sequence[str], points: Any, others: Any = ()) -> None:
     """Name the axes of uniformity and alignment, and the points."""
     (axes,) = figure.axes
-    axes.margins(0.15)
-    axes.set(xlabel="uniformity (lower is better)", ylabel="alignment (lower is better)")
+    axes.set(xlabel="uniformity (lower is better)", ylabel="alignment (lower is better)", xmargin=0.15, ymargin=0.15)
     figure.tight_layout()  # before labels find their places
     label_apart(axes, labels, points, others)
 

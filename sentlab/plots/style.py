@@ -28,10 +28,14 @@ SVG: Any = {"svg.fonttype": "none", "svg.hashsalt": "sentlab"}  # text as text; 
 class Picture(Figure):
     """A figure that notebooks show as SVG."""
 
+    def savefig(self, *args: Any, **options: Any) -> None:
+        """Save the figure as Matplotlib does, cut to what is drawn, some of which may lie outside."""
+        super().savefig(*args, **{"bbox_inches": "tight"} | options)
+
     def svg(self) -> str:
-        """Return the figure as SVG, cut to what is drawn."""
+        """Return the figure as SVG."""
         with plt.rc_context(SVG), StringIO() as file:
-            self.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
+            self.savefig(file, format="svg", metadata={"Date": None})
             return file.getvalue()
 
     def _ipython_display_(self) -> None:
@@ -48,8 +52,7 @@ def canvas(
 
     Width and height are those of a panel in inches; the book shows about eight side by side. `columns` 0: all of them.
     """
-    columns = columns or count
-    rows = -(-count // columns)
+    rows = -(-count // (columns := columns or count))
     with plt.rc_context(STYLE):
         size = max(4.8, width * columns), height * rows
         share: Any = {"sharex": sharex, "sharey": sharey}

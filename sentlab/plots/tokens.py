@@ -26,12 +26,11 @@ def span_map(scores: Mapping[str, np.ndarray], words: Sequence[str]) -> Figure:
         scores: encoder -> (W, K), as `sentlab.search.spans.span_scores` returns them.
         words: W of them.
     """
-    scores = {name: as_array(of_spans) for name, of_spans in scores.items()}
-    above = {name: of_spans - np.median(of_spans[np.isfinite(of_spans)]) for name, of_spans in scores.items()}
+    above = {name: (each := as_array(of)) - np.median(each[np.isfinite(each)]) for name, of in scores.items()}
     high = max(*(of_spans.max() for of_spans in above.values()), 1e-6)  # of all panels
     words = [word.replace("$", r"\$") for word in words]  # else matplotlib reads a formula between two
     labels = [word if len(words) < MANY or i % 2 == 0 else "" for i, word in enumerate(words)]
-    sizes = max(of_spans.shape[1] for of_spans in scores.values())
+    sizes = max(of_spans.shape[1] for of_spans in above.values())
     with canvas(len(scores), width=7.6, height=1.6 + 0.16 * sizes, columns=1) as (figure, panels):
         for axes, (name, grid) in zip(panels, above.items(), strict=True):
             sns.heatmap(
