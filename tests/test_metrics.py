@@ -134,6 +134,7 @@ def test_williams_extremes_and_refusals():
     assert metrics.williams_test(0.7, 0.7, 1.0, 10) == (0.0, 1.0)
     assert metrics.williams_test(0.7, 0.7 + 1e-14, 1.0, 500) == (0.0, 1.0)  # equal but for rounding
     assert metrics.williams_test(1.0, -1.0, -1.0, 10) == (math.inf, 0.0)
+    assert metrics.williams_test(0.5, -0.5, -1.0, 12) == pytest.approx((math.sqrt(3), 0.1173), abs=1e-4)  # B is -A
     for impossible in ((0.9, -0.9, 0.9, 50), (0.5, 0.4, 0.1, 3), (72.1, 70.4, 90.1, 30)):
         with pytest.raises(ValueError, match="correlations"):
             metrics.williams_test(*impossible)

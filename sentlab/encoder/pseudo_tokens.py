@@ -30,8 +30,7 @@ def attention_weights(queries: Tensor, keys: Tensor, mask: Tensor | None = None)
     if mask is None:
         return scores.softmax(dim=-1)
     padding = ~mask.bool().unsqueeze(1)  # (B, 1, M)
-    lowest = torch.finfo(scores.dtype).min
-    return scores.masked_fill(padding, lowest).softmax(dim=-1).masked_fill(padding, 0.0)
+    return scores.masked_fill(padding, torch.finfo(scores.dtype).min).softmax(dim=-1).masked_fill(padding, 0.0)
 
 
 class PseudoTokens(nn.Module):

@@ -151,8 +151,7 @@ def pair_cosines(encoder: TextEncoder, rows: Rows, *, progress: bool | None = No
         >>> sentlab.pair_cosines(encoder, sentlab.data.load("toy-sts", "test")[:10], progress=False).shape
         (10,)
     """
-    sides = encode_pairs(encoder, [one_corpus(rows, *PAIRS)], progress)[0]
-    return metrics.cosine_similarity(*sides).round(DECIMALS)
+    return metrics.cosine_similarity(*encode_pairs(encoder, [one_corpus(rows, *PAIRS)], progress)[0]).round(DECIMALS)
 
 
 @dataclass(frozen=True)

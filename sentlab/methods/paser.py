@@ -29,6 +29,7 @@ Differs from the released code:
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -302,13 +303,9 @@ class PaSeR(nn.Module):
             cut = bool(tokens.overflowing)  # then the text ends where the last token does
             end = max(b for _, b in tokens.offsets) if cut else len(sentence)
             if phrases is None:  # one that reaches the cut may continue after it
-                whole = [phrase for phrase in self.phrases(sentence[:end]) if not cut or phrase.end < end]
-                chosen = whole[: self.top_phrases]
+                chosen = [p for p in self.phrases(sentence[:end]) if not cut or p.end < end][: self.top_phrases]
             else:
-                chosen = [
-                    Phrase(each, at := sentence.find(each), at + len(each), 0.0) if isinstance(each, str) else each
-                    for each in phrases[number]
-                ]
+                chosen = [_placed(each, sentence) if isinstance(each, str) else each for each in phrases[number]]
             chosen.sort(key=lambda phrase: phrase.start)
             ends = [0, *(phrase.end for phrase in chosen)]
             for phrase, before in zip(chosen, ends, strict=False):
@@ -362,6 +359,12 @@ class PhraseDecoder(nn.Module):
         return states
 
 
+def _placed(text: str, sentence: str) -> Phrase:
+    """Give words the first place where they stand as such, not within others; the end of the sentence without any."""
+    place = len(re.split(rf"(?!\B\w){re.escape(text)}(?!\B\w)", sentence)[0])
+    return Phrase(text, place, place + len(text), 0.0)
+
+
 def split_phrases(ids: list[int], count: int, closing: int) -> list[list[int]]:
     """Split the ids that a search returns for one sentence at `closing`, into exactly `count` phrases."""
     phrases: list[list[int]] = [[]]
@@ -412,8 +415,7 @@ class SupervisedPaSeR(nn.Module):
     def collate(self, rows: Sequence[Triple]) -> dict[str, Tensor]:
         """Tokenise B triples as SimCSE does, and their anchors as `PaSeR.collate` does, under names with `PREMISES`."""
         premises = self.generative.collate([row.anchor for row in rows])
-        premises = {f"{PREMISES}{name}": tensor for name, tensor in premises.items()}
-        return tokenize_triples(self.encoder, rows) | premises
+        return tokenize_triples(self.encoder, rows) | {f"{PREMISES}{name}": x for name, x in premises.items()}
 
     def loss(self, batch: dict[str, Tensor]) -> dict[str, Tensor]:
         """Return `contrastive` and the weighted `generative`. Their sum is Eq. 5."""

@@ -57,7 +57,7 @@ def find_best_spans(
 
     Returns:
         The first unit of the span and the one after its last, (G, Q, P) each. Among equally good spans the shortest
-        wins, then the first. Both are 0 where a passage has fewer than `min_size` units.
+        wins, then the first, but for rounding. Both are 0 where a passage has fewer than `min_size` units.
 
     Source: SLICE, section 3.1, spans(S), sim_true and sim_false.
     """

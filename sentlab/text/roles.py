@@ -134,8 +134,7 @@ def _antecedent(pieces: Sequence[_Piece], place: int) -> str:
     """The noun phrase before the relative pronoun right before a place."""
     if place < 1 or pieces[place - 1].text().lower() not in _RELATIVE:
         return ""
-    comma = place > 1 and pieces[place - 2].text() == ","
-    return _noun_phrase(pieces, place - 2 - comma)
+    return _noun_phrase(pieces, place - 2 - (place > 1 and pieces[place - 2].text() == ","))
 
 
 def _by(pieces: Sequence[_Piece], place: int) -> str:

@@ -149,7 +149,7 @@ def train_heads_first(
     """Probe, then fine-tune (LP-FT): train the layers outside the encoder, then all; return both histories.
 
     Random layers would harm the encoder (Kumar et al. 2022). The arguments are those of `fit` for the second training,
-    and `heads`, the config of the first, which has no dev. None: `config` with a learning rate of 0.01.
+    and `heads`, the config of the first, without dev, which a resume repeats. None: `config`, learning rate 0.01.
     """
     rows, heads = as_rows(rows), replace(heads or replace(config, learning_rate=1e-2), keep="last", eval_every=None)
     trained = nn.ParameterList(p for p in method.encoder.parameters() if p.requires_grad)
