@@ -111,7 +111,7 @@ def runs_there(name: str) -> tuple[int, int]:
 
 def definition(name: str) -> str:
     """Return the source of a module, function or class by its dotted name, or the value of a constant."""
-    thing = locate(name)
+    thing = inspect.unwrap(locate(name))  # of a cache, its function
     if thing is None:
         raise LookupError(f"{name} is not defined; book/paper-and-code.toml links to it")
     if inspect.ismodule(thing) or inspect.isfunction(thing) or inspect.isclass(thing):
