@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from pydoc import locate
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -111,7 +111,7 @@ def runs_there(name: str) -> tuple[int, int]:
 
 def definition(name: str) -> str:
     """Return the source of a module, function or class by its dotted name, or the value of a constant."""
-    thing = inspect.unwrap(locate(name))  # of a cache, its function
+    thing = inspect.unwrap(cast("Any", locate(name)))  # of a cache, its function
     if thing is None:
         raise LookupError(f"{name} is not defined; book/paper-and-code.toml links to it")
     if inspect.ismodule(thing) or inspect.isfunction(thing) or inspect.isclass(thing):
