@@ -33,7 +33,6 @@ def cosine_by_gold(geometries: Mapping[str, Geometry | np.ndarray], gold: Sequen
         for name, each in geometries.items()
     }
     with canvas(len(geometries), 2.8, 2.8, columns=min(3, len(geometries)), sharex=True) as (figure, panels):
-        left = panels[::3]
         for axes, (name, geometry) in zip(panels, levels.items(), strict=True):
             for i, (centres, heights) in enumerate(_densities(geometry)):
                 colour = SCALE(i / (LEVELS - 1))
@@ -41,7 +40,7 @@ def cosine_by_gold(geometries: Mapping[str, Geometry | np.ndarray], gold: Sequen
                 axes.plot(centres, i + 0.9 * heights, color=colour, linewidth=1)
             axes.plot(geometry.mean, range(LEVELS), "o-", color="black", markersize=4, linewidth=0.8)
             axes.set_yticks(range(LEVELS), [f"{a}–{b}" for a, b in pairwise(edges)])
-            axes.set(title=name, xlabel="cosine similarity", ylabel="gold similarity" if axes in left else "")
+            axes.set(title=name, xlabel="cosine similarity", ylabel="gold similarity" if axes in panels[::3] else "")
             axes.tick_params(axis="x", labelbottom=True)  # also above a place without a panel
             axes.tick_params(axis="y", length=0)
     return figure

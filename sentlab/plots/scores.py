@@ -26,17 +26,18 @@ def sweep(table: pd.DataFrame, score: str, reference: tuple[str, float] | None =
         table = table.assign(**{setting: ["none" if pd.isna(value) else str(value) for value in table[setting]]})
     dots = {"errorbar": "sd", "color": PALETTE[0], "markersize": 6, "linewidth": 1.5}
     with canvas(1, width=5.4, height=max(3.0, 0.28 * table[setting].nunique())) as (figure, (axes,)):
-        if pd.api.types.is_numeric_dtype(table[setting]):
+        numbers = pd.api.types.is_numeric_dtype(table[setting])
+        if numbers:
             sns.pointplot(table, x=setting, y=score, ax=axes, native_scale=True, **dots)
-            axes.set(xticks=sorted(table[setting].unique()))
-            mark = axes.axhline
+            values = sorted(table[setting].unique())
+            scale = "log" if 0 < values[0] < values[-1] < 1 else "linear"  # learning rates lie far apart
+            axes.set(xscale=scale, xticks=values, xticklabels=[f"{value:g}" for value in values])
         else:  # names need a line each
             sns.pointplot(table.astype({setting: str}), x=score, y=setting, ax=axes, linestyle="none", **dots)
             axes.set(ylabel="")
             axes.grid(axis="y", alpha=0.3)
-            mark = axes.axvline
         if reference:
-            mark(reference[1], color=GREY, ls="--", lw=1, label=reference[0])
+            (axes.axhline if numbers else axes.axvline)(reference[1], color=GREY, ls="--", lw=1, label=reference[0])
             axes.legend(loc="lower left", bbox_to_anchor=(0, 1))
     return figure
 

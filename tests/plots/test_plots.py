@@ -95,6 +95,8 @@ def test_a_sweep_is_a_line_or_dots() -> None:
     depth = pd.DataFrame({"layers": [1, 1, 6], "average": [40.0, 42.0, 50.0]})
     axes = plots.sweep(depth, "average").axes[0]
     assert axes.get_lines()[0].get_ydata().tolist() == [41.0, 50.0]
+    rates = pd.DataFrame({"learning rate": [1e-5, 1e-4], "average": [40.0, 42.0]})
+    assert [tick.get_text() for tick in plots.sweep(rates, "average").axes[0].get_xticklabels()] == ["1e-05", "0.0001"]
     dots = pd.DataFrame({"pooling": ["cls", "mean", "mean"], "average": [40.0, 41.0, 43.0]})
     axes = plots.sweep(dots, "average", ("raw", 39.0)).axes[0]
     assert axes.get_lines()[0].get_xdata().tolist() == [40.0, 42.0]
@@ -180,12 +182,10 @@ def test_colours_read_on_the_light_and_on_the_dark_page() -> None:
 
 
 def test_a_sweep_keeps_the_runs_without_a_setting() -> None:
-    table = pd.DataFrame({"view": [None, "synonyms", "deletion"], "score": [1.0, 2.0, 3.0]})
-    names = [label.get_text() for label in plots.sweep(table, "score").axes[0].get_yticklabels()]
-    assert names == ["none", "synonyms", "deletion"]
-    numbers = pd.DataFrame({"dim": [None, 32, 64], "score": [1.0, 2.0, 3.0]})
-    names = [label.get_text() for label in plots.sweep(numbers, "score").axes[0].get_yticklabels()]
-    assert names == ["none", "32.0", "64.0"]
+    for values, names in (["synonyms", "deletion"], ["synonyms", "deletion"]), ([32, 64], ["32.0", "64.0"]):
+        table = pd.DataFrame({"setting": [None, *values], "score": [1.0, 2.0, 3.0]})
+        labels = plots.sweep(table, "score").axes[0].get_yticklabels()
+        assert [label.get_text() for label in labels] == ["none", *names]
 
 
 def test_no_score_is_not_the_best_step() -> None:
