@@ -93,10 +93,10 @@ def test_a_trajectory_has_an_arrow_a_step_from_a_ring_to_a_dot_with_a_name() -> 
 
 def test_a_sweep_is_a_line_or_dots() -> None:
     depth = pd.DataFrame({"layers": [1, 1, 6], "average": [40.0, 42.0, 50.0]})
-    axes = plots.sweep(depth, "average").axes[0]
-    assert axes.get_lines()[0].get_ydata().tolist() == [41.0, 50.0]
+    assert plots.sweep(depth, "average").axes[0].get_lines()[0].get_ydata().tolist() == [41.0, 50.0]
     rates = pd.DataFrame({"learning rate": [1e-5, 1e-4], "average": [40.0, 42.0]})
-    assert [tick.get_text() for tick in plots.sweep(rates, "average").axes[0].get_xticklabels()] == ["1e-05", "0.0001"]
+    axes = plots.sweep(rates, "average").axes[0]
+    assert (axes.get_xscale(), [tick.get_text() for tick in axes.get_xticklabels()]) == ("log", ["1e-05", "0.0001"])
     dots = pd.DataFrame({"pooling": ["cls", "mean", "mean"], "average": [40.0, 41.0, 43.0]})
     axes = plots.sweep(dots, "average", ("raw", 39.0)).axes[0]
     assert axes.get_lines()[0].get_xdata().tolist() == [40.0, 42.0]
