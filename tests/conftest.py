@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import nltk
 import pytest
 import torch
 from browser import Browser, chromium
@@ -35,6 +36,15 @@ def real_data() -> Path:
     if not (folder / "STS").is_dir():
         pytest.skip(f"no public data sets in {folder}; set SENTLAB_DATA to a folder that holds STS/ and SICK/")
     return folder
+
+
+@pytest.fixture
+def nltk_tagger() -> None:
+    """Skip where NLTK's tagger of English lacks its data."""
+    try:
+        nltk.data.find("taggers/averaged_perceptron_tagger_eng")
+    except LookupError:
+        pytest.skip("NLTK's tagger has no data; set NLTK_DATA")
 
 
 @pytest.fixture(scope="session")

@@ -208,6 +208,7 @@ def test_the_last_step_is_recorded_also_after_an_interruption(
     assert results_of(settings, "runs/b") == whole  # not what an earlier training has left
 
 
+@pytest.mark.usefixtures("nltk_tagger")  # of PaSeR and role-guided views
 @pytest.mark.parametrize("name", [record.name for record in records.every("paper-scale/*")])
 def test_the_settings_at_the_papers_scale_are_taken(name: str) -> None:
     record, known = records.get(name), corpora.corpora()["splits"]
@@ -221,10 +222,8 @@ def test_the_settings_at_the_papers_scale_are_taken(name: str) -> None:
         if settings.method.name in ("SLICE", "WholePassage", "StartEnd", "SupervisedPaSeR"):
             toy = {"corpus": "toy-nli"}
         elif settings.method.name == "Universal":
-            toy = {
-                "nli": {"corpus": "toy-nli-pairs"},
-                **{key: {"corpus": "toy-phrases", "each": 9} for key in ("pi", "ptc")},
-            }
+            toy = {key: {"corpus": "toy-phrases", "each": 9} for key in ("pi", "ptc")}
+            toy["nli"] = {"corpus": "toy-nli-pairs"}
         rows = runs.training_rows(RunSettings.model_validate(settings.model_dump() | {"data": toy}), Notes())
         made = build_method(settings, rows)
         if settings.method.name not in runs.MAPS:

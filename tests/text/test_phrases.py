@@ -7,22 +7,12 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from random import Random
 
-import nltk
 import pytest
 from experiments.toy.grammar import Sentence, render
 from experiments.toy.scene import scenes
 
 from sentlab.text.phrases import STOPWORDS, Phrase, Tagger, chunk_phrases, mask_spans, rake_phrases
 from sentlab.text.roles import label_roles
-
-
-@pytest.fixture
-def nltk_tagger() -> None:
-    """Skip where NLTK's tagger of English lacks its data."""
-    try:
-        nltk.data.find("taggers/averaged_perceptron_tagger_eng")
-    except LookupError:
-        pytest.skip("NLTK's tagger has no data; set NLTK_DATA")
 
 
 def found(sentence: str) -> list[tuple[str, float]]:
