@@ -100,7 +100,7 @@ class Encoder(nn.Module):
         parts = {"pooling": "cls", "max_length": None} | storage.load_parts(place, revision, pooling)
         saved, roof = parts["max_length"], positions(parts["model"].base_model)
         longest = min(parts["tokenizer"].model_max_length, roof)  # the tokenizer's is advice: a saved one may pass it
-        length = max_length or min(saved or min(DEFAULT_MAX_LENGTH, longest), roof)
+        length = min(saved or min(DEFAULT_MAX_LENGTH, longest), roof) if max_length is None else max_length
         if not 3 <= length <= roof:
             raise ValueError(f"max_length is {length}; this model takes 3 to {roof} tokens")
         encoder = cls(**parts | {"pooling": pooling or parts["pooling"], "max_length": length})

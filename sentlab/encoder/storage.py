@@ -44,7 +44,7 @@ SHARED_POOLINGS = {"cls_token": "cls", "mean_tokens": "mean", "max_tokens": "max
 AVERAGED = {"last2": -2, "first_last": 1, "embedding_last": 0}  # what these poolings average with the last layer
 UNKNOWN = ("do_lower_case", "truncate_dim")  # settings of sentence-transformers that change vectors, if they are on
 REFUSED = ("is_encoder_decoder", "is_decoder", "add_cross_attention", "quantization_config")  # in config.json
-MIXING = ("big_bird", "convbert", "esm", "fnet", "nystromformer", "yoso")  # what else is in a batch changes a vector
+MIXING = "big_bird convbert esm fnet funnel mobilebert nystromformer yoso".split()  # vectors depend on the batch
 # Entries of config.json that decide no vector: where a model comes from, how it is trained, and what else it returns.
 NO_PART = """
 _name_or_path architectures bos_token_id dtype eos_token_id initializer_range output_hidden_states tie_word_embeddings

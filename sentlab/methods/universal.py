@@ -75,7 +75,7 @@ class Negatives:
             known[b].add(a)
             phrases[b] = pair.phrase_b
         self.known, self.count, self.phrases = dict(known), count, list(phrases.values())
-        self.fingerprint = digest(pairs)  # for a checkpoint
+        self.fingerprint = digest([*pairs, count])  # for a checkpoint
 
     def draw(self, target: str, *known: str) -> list[str]:
         """Draw different phrases, with torch's global generator; `known` are further paraphrases of the target."""

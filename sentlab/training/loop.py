@@ -95,8 +95,8 @@ def fit(
     config, rows = config or TrainConfig(), as_rows(rows)
     if method.encoder.post is not None:
         raise ValueError("the encoder's `post` fits its vectors of now: set it to None, and fit it after training")
-    if dev is None and config.keep == "dev":
-        raise ValueError("keep='dev' needs a dev function: pass dev=, or keep='last'")
+    if (dev is None and config.keep == "dev") or (resume and folder is None):
+        raise ValueError("keep='dev' needs dev=, a function, and resume=True needs folder=, which has the checkpoint")
     if getattr(method, "temperature", 1) <= 0:
         raise ValueError(f"temperature={method.temperature} must be above 0")
     run = _start(method, rows, config, dev, folder, resume, overwrite)

@@ -118,9 +118,9 @@ def test_arguments_that_change_no_weight_count(encoder: Make) -> None:
     assert changed(*(MoCo(encoder(), momentum=np.float32(x)) for x in (0.9, 0.5))) == {"MoCo.momentum"}
     rates = (partial(random_deletion, rate=rate) for rate in (0.3, 0.4))
     assert changed(*(MoCo(encoder(), view=view) for view in rates)) == {"MoCo.view"}
-    universal = partial(Universal, tasks=["pi"], negatives=1)
-    two = (universal(encoder(), paraphrases=pairs) for pairs in (PAIRS, [*PAIRS, PAIRS[0]]))
-    assert changed(*two) == {"Universal.negatives"}
+    universal, others = partial(Universal, tasks=["pi"]), ((PAIRS, 1), ([*PAIRS, PAIRS[0]], 1), (PAIRS, 2))
+    three = [universal(encoder(), paraphrases=pairs, negatives=count) for pairs, count in others]
+    assert changed(*three[:2]) == changed(*three[::2]) == {"Universal.negatives"}
 
 
 def test_rows_of_every_kind_have_a_digest_of_their_own(encoder: Make) -> None:

@@ -269,8 +269,9 @@ def test_rows_come_from_any_iterable_and_in_the_same_order() -> None:
 
 def test_what_would_train_something_else_in_silence_is_refused() -> None:
     method = Line()
-    with pytest.raises(ValueError, match="dev"):
-        quiet(method, config(keep="dev"))
+    for keep, resume in (("dev", False), ("last", True)):  # without `dev`, without `folder`
+        with pytest.raises(ValueError, match="needs folder="):
+            quiet(method, config(keep=keep), resume=resume)
     method.encoder.post = nn.Identity()
     with pytest.raises(ValueError, match="post"):
         quiet(method, config())
