@@ -56,7 +56,7 @@ def label_roles(sentence: str, *, tag: Tagger | None = None) -> tuple[Mapping[st
     it is the dog that left. Prepositions: what they bring is no argument ("calls on the boy") nor part of one ("the man
     with the hat"), and any "by" names who did it ("sold by Monday"). Clauses: none is an argument ("said that ..."),
     and of "wants to buy" only "buy" is found. Nouns behind a verb: the first is the object, be it a recipient ("gave
-    the boy a letter") or a time ("left last year"). "Have" is not seen before its subject nor as "'ve".
+    the boy a letter") or a time ("left last year"). "Have" is not seen before its subject or in "'s", "'d", "'ve".
 
     `tag` is as in `chunk_phrases`. Each predicate has a frame, in text order, of its roles as the sentence spells them.
 
